@@ -1,0 +1,208 @@
+"""Following a journal without the lock: what is new since last time, and whether the file is still the same one.
+
+Owns the position in the file. Never writes, except for setting a rewritten journal's copy aside.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.journal.files import open_private, replace_file, translated
+from agent_memory.journal.format import (
+    FORMAT,
+    Entry,
+    Header,
+    MalformedLineError,
+    decode_entry,
+    decode_header,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PROBE_BYTES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with the file that did not stop us: where, what, and the bytes (empty if not about a line)."""
+
+    line: int
+    reason: str
+    raw: bytes = b""
+
+
+@dataclass(slots=True)
+class Update:
+    """What a look at the file brought: `reset` means forget everything, then apply `entries` in order."""
+
+    entries: list[Entry] = field(default_factory=list)
+    reset: bool = False
+
+
+class JournalReader:
+    """A position in one journal file.
+
+    Attributes:
+        header: The header last seen; None before the file exists or when its first line is damaged.
+        last_seq: The highest sequence number seen, of this generation or an earlier one.
+        problems: Damaged lines and rewrites found since the last reset.
+        rewritten: How often the file was found changed under us by something that is not this package.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.header: Header | None = None
+        self.last_seq = 0
+        self.problems: list[Problem] = []
+        self.rewritten = 0
+        self.offset = 0
+        self._lines = 0
+        self._checksum = 0
+        self._probe = b""
+        self._signature: tuple[int, int, int] | None = None
+
+    @property
+    def watermark(self) -> tuple[str, int]:
+        """Return (generation, seq): how far this reader has come, as an index records it."""
+        return (self.header.generation if self.header else "", self.last_seq)
+
+    @property
+    def too_new(self) -> bool:
+        """Tell whether the journal asks for a newer version of this package to be written."""
+        return self.header is not None and self.header.min_reader > FORMAT
+
+    def poll(self) -> Update:
+        """Return what was appended since the last call; a missing file is an empty journal.
+
+        An unfinished last line counts as not yet written.
+
+        Raises:
+            StorageError: The file is there but cannot be read.
+        """
+        with translated(self.path, "read"):
+            try:
+                descriptor = open_private(self.path, os.O_RDONLY)
+            except FileNotFoundError:
+                return self._vanished()
+            try:
+                return self.poll_open(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def poll_open(self, descriptor: int) -> Update:
+        """Like `poll`, on an open file; `offset` afterwards is the end of the last whole line."""
+        stat = os.fstat(descriptor)
+        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if signature == self._signature:
+            return Update()
+        reset = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
+        if reset:
+            self._restart()
+        update = Update(self._read_lines(descriptor, stat.st_size), reset)
+        self._signature = signature
+        return update
+
+    def advance(self, line: bytes, seq: int, descriptor: int) -> None:
+        """Note a line that the holder of the lock has just appended at `offset`."""
+        self._consume(line)
+        self.last_seq = max(self.last_seq, seq)
+        stat = os.fstat(descriptor)
+        self._signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+    def adopt_header(self, header: Header, line: bytes) -> None:
+        """Note the header that the holder of the lock has just written to an empty file."""
+        self.header = header
+        self._consume(line)
+
+    def _vanished(self) -> Update:
+        if self._signature is None:
+            return Update()
+        self._restart()
+        self._signature = None
+        return Update(reset=True)
+
+    def _restart(self) -> None:
+        self.header = None
+        self.offset = self._lines = self._checksum = 0
+        self._probe = b""
+        self.problems = []
+
+    def _still_ours(self, descriptor: int, inode: int, size: int) -> bool:
+        """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
+        first = os.pread(descriptor, 4096, 0).split(b"\n", 1)[0]
+        try:
+            generation = decode_header(first).generation
+        except MalformedLineError:
+            generation = ""
+        if self.header is not None and generation and generation != self.header.generation:
+            return False  # compacted by one of us: a new generation, nothing suspicious
+        begin = max(0, self.offset - _PROBE_BYTES)
+        grown = size > self.offset and os.pread(descriptor, self.offset - begin, begin) == self._probe
+        if self._signature and inode == self._signature[0] and grown:
+            return True
+        if size >= self.offset and _checksum(descriptor, self.offset) == self._checksum:
+            return True  # copied back, touched, or restored: the same bytes
+        self._set_aside(descriptor, size)
+        return False
+
+    def _set_aside(self, descriptor: int, size: int) -> None:
+        content = os.pread(descriptor, size, 0)
+        copy = self.path.with_name(f"{self.path.stem}.rewritten-{zlib.crc32(content):08x}{self.path.suffix}")
+        self.rewritten += 1
+        try:
+            if not copy.exists():
+                replace_file(copy, content, durable=False)
+        except OSError as error:
+            raise StorageError(
+                f"{self.path.name} was rewritten by another program and no copy could be kept: {error}."
+            ) from error
+
+    def _read_lines(self, descriptor: int, size: int) -> list[Entry]:
+        tail = os.pread(descriptor, size - self.offset, self.offset)
+        whole = tail[: tail.rfind(b"\n") + 1]
+        lines = whole[:-1].split(b"\n") if whole else []
+        number, first = self._lines, self.offset == 0
+        self._consume(whole, len(lines))
+        entries: list[Entry] = []
+        for line in lines:
+            number += 1
+            if (first and number == 1 and self._take_header(line)) or not line.strip():
+                continue
+            raw = line + b"\n"
+            try:
+                entry = decode_entry(raw)
+            except MalformedLineError as error:
+                self.problems.append(Problem(number, str(error), raw))
+                continue
+            self.last_seq = max(self.last_seq, entry.seq)
+            entries.append(entry)
+        return entries
+
+    def _take_header(self, line: bytes) -> bool:
+        try:
+            self.header = decode_header(line)
+        except MalformedLineError:
+            return False
+        self.last_seq = max(self.last_seq, self.header.last_seq)
+        return True
+
+    def _consume(self, content: bytes, lines: int = 1) -> None:
+        self.offset += len(content)
+        self._lines += lines
+        self._checksum = zlib.crc32(content, self._checksum)
+        self._probe = (self._probe + content[-_PROBE_BYTES:])[-_PROBE_BYTES:]
+
+
+def _checksum(descriptor: int, length: int) -> int:
+    value, position = 0, 0
+    while position < length:
+        block = os.pread(descriptor, min(1 << 20, length - position), position)
+        if not block:
+            return -1
+        value, position = zlib.crc32(block, value), position + len(block)
+    return value

@@ -1,0 +1,56 @@
+"""The data model: what a memory is, what a search takes and returns. Imports nothing of ours but errors."""
+
+from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
+from agent_memory.models.memory import (
+    CATEGORIES,
+    MAX_CONTENT_CHARS,
+    MAX_TAGS,
+    Link,
+    Memory,
+    Source,
+    SourceKind,
+    Trust,
+    record_of,
+)
+from agent_memory.models.observation import Observation
+from agent_memory.models.scratchpad import Scratchpad
+from agent_memory.models.search import (
+    DateRange,
+    MatchType,
+    MemorySearchResult,
+    SearchFilters,
+    SearchMode,
+    SearchResults,
+)
+from agent_memory.models.text import check_text, content_hash
+from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_now
+
+__all__ = [
+    "CATEGORIES",
+    "MAX_CONTENT_CHARS",
+    "MAX_TAGS",
+    "Clock",
+    "DateRange",
+    "Link",
+    "MatchType",
+    "Memory",
+    "MemorySearchResult",
+    "Observation",
+    "Scratchpad",
+    "SearchFilters",
+    "SearchMode",
+    "SearchResults",
+    "Source",
+    "SourceKind",
+    "Trust",
+    "as_utc",
+    "check_agent_id",
+    "check_text",
+    "content_hash",
+    "is_memory_id",
+    "new_memory_id",
+    "parse_bound",
+    "record_of",
+    "to_text",
+    "utc_now",
+]

@@ -1,0 +1,45 @@
+"""Names that become folders and keys: agent ids and memory ids. Pure checks, no file system."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Final
+
+from agent_memory.errors import ValidationError
+
+_AGENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_MEMORY_ID: Final = re.compile(r"mem-[0-9a-f]{12}")
+# https://learn.microsoft.com/windows/win32/fileio/naming-a-file: such a folder cannot exist on Windows.
+_WINDOWS_DEVICES: Final = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+)
+
+
+def check_agent_id(agent_id: object) -> str:
+    """Return `agent_id` unchanged if it can name an agent's folder.
+
+    Args:
+        agent_id: 1 to 64 letters, digits, `_` or `-`, beginning with a letter or digit; no Windows device name.
+
+    Raises:
+        ValidationError: Code `invalid_agent_id`, when it is anything else.
+    """
+    if isinstance(agent_id, str) and _AGENT_ID.fullmatch(agent_id) and agent_id.lower() not in _WINDOWS_DEVICES:
+        return agent_id
+    shown = repr(agent_id)[:80]
+    raise ValidationError(
+        f"{shown} cannot be an agent's name.",
+        code="invalid_agent_id",
+        recovery="Use 1 to 64 letters, digits, '_' or '-', beginning with a letter or digit (not a name such as CON).",
+    )
+
+
+def new_memory_id() -> str:
+    """Return a fresh id, `mem-` and 12 hexadecimal digits (48 random bits)."""
+    return f"mem-{secrets.token_hex(6)}"
+
+
+def is_memory_id(value: object) -> bool:
+    """Tell whether `value` has the form of a memory id."""
+    return isinstance(value, str) and _MEMORY_ID.fullmatch(value) is not None

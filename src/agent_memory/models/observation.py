@@ -1,0 +1,49 @@
+"""`Observation`: something seen in a conversation that may be worth a memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent_memory.models.memory import MAX_CONTENT_CHARS, Category, Fraction, Memory, Source, Trust
+from agent_memory.models.times import UtcDatetime
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Observation(BaseModel):
+    """A candidate: the sentence, its category, how sure the rule is (0..1), and where it was seen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    content: str = Field(min_length=1, max_length=MAX_CONTENT_CHARS)
+    category: Category
+    confidence: Fraction
+    source: Source = Source(kind="user")
+    trust: Trust = "medium"
+    tags: list[str] = Field(default_factory=list)
+    rule: str = ""
+    session_id: str = ""
+    observed_at: UtcDatetime | None = None
+
+    def to_memory(self, agent_id: str, *, timestamp: datetime | None = None) -> Memory:
+        """Return the memory this observation would become for `agent_id`.
+
+        Raises:
+            pydantic.ValidationError: The agent id or the text breaks the data model.
+        """
+        stored_at = {"timestamp": timestamp} if timestamp else {}
+        return Memory(
+            agent_id=agent_id,
+            content=self.content,
+            category=self.category,
+            confidence=self.confidence,
+            source=self.source,
+            trust=self.trust,
+            tags=self.tags,
+            created_by_session=self.session_id,
+            observed_at=self.observed_at,
+            **stored_at,
+        )

@@ -1,0 +1,74 @@
+"""What counts as acceptable text and metadata, and when two texts are the same. Pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from typing import Any, Final
+
+MAX_METADATA_BYTES: Final = 8 * 1024
+MAX_METADATA_DEPTH: Final = 16
+MAX_KEY_CHARS: Final = 256
+
+
+def check_text(text: str, what: str = "content") -> str:
+    """Return `text`; refuse what no file, index or event could carry.
+
+    Raises:
+        ValueError: A lone surrogate (not Unicode text) or a NUL character, named with its position.
+    """
+    for position, character in enumerate(text):
+        if character == "\0":
+            raise ValueError(f"{what} has a NUL character at position {position}")
+        if "\ud800" <= character <= "\udfff":
+            raise ValueError(f"{what} has half a surrogate pair at position {position}; it is not Unicode text")
+    return text
+
+
+def content_hash(text: str) -> str:
+    """Return the sha256 (hex) of `text` folded for case, width and white space: equal hashes mean a duplicate."""
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return hashlib.sha256(folded.encode()).hexdigest()
+
+
+def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return `metadata` if it is plain JSON of bounded size (8 KiB), depth (16) and key length (256).
+
+    Raises:
+        ValueError: It is not; says which limit or type was broken.
+    """
+    _check_shape(metadata)
+    try:
+        encoded = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata is not plain JSON: {error}") from None
+    if len(encoded.encode()) > MAX_METADATA_BYTES:
+        raise ValueError(f"metadata takes more than {MAX_METADATA_BYTES} bytes as JSON")
+    return metadata
+
+
+def _check_shape(root: object) -> None:
+    """Walk without recursion, so that hostile depth costs an error and not the stack."""
+    pending: list[tuple[object, int]] = [(root, 1)]
+    visited = 0
+    while pending:
+        value, depth = pending.pop()
+        visited += 1
+        if visited > MAX_METADATA_BYTES:  # every element takes at least one byte; also ends cycles
+            raise ValueError(f"metadata takes more than {MAX_METADATA_BYTES} bytes as JSON")
+        if isinstance(value, str):
+            check_text(value, "metadata")
+        elif isinstance(value, dict | list):
+            if depth > MAX_METADATA_DEPTH:
+                raise ValueError(f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels")
+            if isinstance(value, dict):
+                for key in value:
+                    if not isinstance(key, str) or len(key) > MAX_KEY_CHARS:
+                        raise ValueError(f"metadata keys must be strings of at most {MAX_KEY_CHARS} characters")
+                    check_text(key, "a metadata key")
+                pending.extend((item, depth + 1) for item in value.values())
+            else:
+                pending.extend((item, depth + 1) for item in value)
+        elif value is not None and not isinstance(value, bool | int | float):
+            raise ValueError(f"metadata holds a {type(value).__name__}; only JSON values can be kept")

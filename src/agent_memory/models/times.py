@@ -1,0 +1,65 @@
+"""Time as this project keeps it: aware, UTC, injected. The only place that reads the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+Clock = Callable[[], datetime]
+"""Returns the present moment as an aware datetime in UTC."""
+
+
+def utc_now() -> datetime:
+    """Return now, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def as_utc(moment: datetime) -> datetime:
+    """Return `moment` in UTC; a naive one is taken as local time, the way a person writes it.
+
+    Raises:
+        ValueError: The moment lies outside the years 1 to 9999 once converted.
+    """
+    try:
+        return moment.astimezone(UTC)
+    except (OverflowError, OSError) as error:
+        raise ValueError(f"{moment!s} cannot be expressed in UTC") from error
+
+
+def to_text(moment: datetime) -> str:
+    """Return `moment` as ISO 8601 with a `Z`, e.g. `2026-01-30T16:00:00.250000Z`."""
+    return as_utc(moment).isoformat().replace("+00:00", "Z")
+
+
+def parse_bound(text: str, *, end: bool) -> datetime:
+    """Read one bound of a date range.
+
+    A bare date means that whole local day: its first microsecond as a start, its last as an end.
+
+    Raises:
+        ValueError: `text` is neither an ISO 8601 date nor a date and time.
+    """
+    text = text.strip()
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        try:
+            return as_utc(datetime.fromisoformat(text))
+        except ValueError:
+            raise ValueError(
+                f"{text[:40]!r} is not a date (2026-01-30) or a date and time (2026-01-30T16:00:00Z)"
+            ) from None
+    start = datetime.combine(day, time.min)
+    if not end:
+        return as_utc(start)
+    try:
+        return as_utc(start + timedelta(days=1)) - timedelta(microseconds=1)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is too late a date") from error
+
+
+UtcDatetime = Annotated[datetime, AfterValidator(as_utc)]
+"""A pydantic field type: any ISO 8601 input, held aware and in UTC."""
