@@ -68,6 +68,10 @@ class ToolSettings(_Settings):
     """Of `tool-memory-semantic` alone."""
 
     tools: tuple[str, ...] = Field(default=TOOL_NAMES, description="Allow-list: the tools to offer.")
+    low_trust_tools: tuple[str, ...] = Field(
+        default=("*web*", "*fetch*", "*browse*", "*http*", "*scrape*", "*crawl*", "*mail*", "mcp*"),
+        description="Patterns of tool names whose output is strangers' words; what is stored after it has low trust.",
+    )
 
     @pydantic.field_validator("tools")
     @classmethod

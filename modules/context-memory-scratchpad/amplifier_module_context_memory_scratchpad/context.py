@@ -1,0 +1,103 @@
+"""`ScratchpadContext`: a context manager that adds the scratchpad to each request's view and leaves all else alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import AgentMemoryError
+from agent_memory.host import is_memory_assistant
+from agent_memory.scratchpad import RenderedPad, render
+from amplifier_module_context_memory_scratchpad.budget import reduced
+
+if TYPE_CHECKING:
+    from agent_memory.host import MemorySession
+    from agent_memory.settings import ScratchpadSettings
+
+Message = dict[str, Any]
+_NOTHING = RenderedPad()
+
+
+class ScratchpadContext:
+    """Decorates the mounted context manager.
+
+    The scratchpad stands right after the system message, with role user: it is data. It is never stored in the
+    history. It is made once and then frozen, so that it does not void the provider's prompt cache; made anew after a
+    compaction, a change of agent, or when something was forgotten.
+
+    Args:
+        inner: The context manager that keeps the conversation.
+        session: The memory of this session.
+        settings: What to show; None shows nothing (the configuration was wrong).
+        coordinator: The host's, to tell whose session this is.
+    """
+
+    def __init__(
+        self, inner: Any, session: MemorySession, settings: ScratchpadSettings | None, coordinator: Any
+    ) -> None:
+        self.inner = inner
+        self._session = session
+        self._settings = settings
+        self._coordinator = coordinator
+        self._pad = _NOTHING
+        self._made_for: tuple[str, int, int] | None = None
+        self._compactions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # not there yet, while being copied or unpickled
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    async def add_message(self, message: Message) -> None:
+        """Append a message to the conversation."""
+        await self.inner.add_message(message)
+
+    async def get_messages(self) -> list[Message]:
+        """Return the whole conversation, without the scratchpad: this is what a host saves."""
+        messages: list[Message] = await self.inner.get_messages()
+        return messages
+
+    async def set_messages(self, messages: list[Message]) -> None:
+        """Replace the conversation, as on resume."""
+        self._made_for = None
+        await self.inner.set_messages(messages)
+
+    async def clear(self) -> None:
+        """Forget the conversation; the memories stay."""
+        await self.inner.clear()
+
+    async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
+        """Return the inner manager's view for one request, with the scratchpad after the system message."""
+        pad = await self._frozen_pad()
+        budget, seen_provider = reduced(token_budget, provider, self.inner, pad.tokens)
+        view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=seen_provider))
+        if pad.text:
+            position = 1 if view and view[0].get("role") == "system" else 0
+            view.insert(position, {"role": "user", "content": pad.text, "metadata": {"source": "agent-memory"}})
+        return view
+
+    def note_compaction(self) -> None:
+        """Have the scratchpad made anew: the request's prefix changes anyway."""
+        self._compactions += 1
+
+    async def _frozen_pad(self) -> RenderedPad:
+        if self._settings is None or not self._shows():
+            return _NOTHING
+        service = await self._session.service()
+        if service is None:
+            return _NOTHING
+        state = (service.agent_id, service.pad_epoch, self._compactions)
+        if state != self._made_for:
+            try:
+                scratchpad = await service.scratchpad(self._session.caller)
+            except AgentMemoryError as error:
+                await self._session.degraded("scratchpad", error)
+                return self._pad
+            self._pad = render(scratchpad.entries, scratchpad.agent_id, self._settings)
+            self._made_for = state
+        return self._pad
+
+    def _shows(self) -> bool:
+        if not self._session.is_child:
+            return True
+        wanted = self._settings is not None and self._settings.inject_in_subsessions
+        return wanted or is_memory_assistant(self._coordinator)

@@ -1,0 +1,32 @@
+"""tool-memory-semantic: an agent's memory as tools. A thin adapter over `agent_memory.service`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.host import DECLARED_EVENTS, MemorySession
+from agent_memory.settings import TOOL_NAMES, ToolSettings
+from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+__amplifier_module_type__ = "tool"
+
+MODULE_ID = "tool-memory-semantic"
+
+__all__ = ["ALL_TOOLS", "MODULE_ID", "MemoryTool", "mount"]
+
+
+async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+    """Offer the memory tools to a session. Opens nothing; a wrong configuration is what every tool then answers."""
+    session = MemorySession.of(coordinator)
+    settings = session.configure(MODULE_ID, ToolSettings, config)
+    names = settings.tools if settings else TOOL_NAMES
+    session.distrust((settings or ToolSettings()).low_trust_tools)
+    for tool_class in ALL_TOOLS:
+        if tool_class.name in names:
+            tool = tool_class(session)
+            await coordinator.mount("tools", tool, name=tool.name)
+    coordinator.register_contributor("observability.events", MODULE_ID, lambda: list(DECLARED_EVENTS))
+    return session.farewell()

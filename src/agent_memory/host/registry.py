@@ -1,0 +1,69 @@
+"""The services open in this process, shared by a root session and its children, counted, closed by the last user.
+
+The only state of this package that outlives a session, and it is keyed by session.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent_memory.redaction import SecretRedactor
+from agent_memory.service import AuditLog, MemoryService
+from agent_memory.storage import FileStorage, detect_storage
+
+if TYPE_CHECKING:
+    from agent_memory.settings import ServiceSettings
+
+Key = tuple[str, str, str]
+"""Root session, storage root, agent."""
+
+
+@dataclass(slots=True)
+class _Shared:
+    service: MemoryService
+    users: int = 0
+
+
+class ServiceRegistry:
+    """Hands out one service per root session and agent."""
+
+    def __init__(self) -> None:
+        self._open: dict[Key, _Shared] = {}
+        self._lock = threading.Lock()
+
+    def acquire(self, root_session: str, agent_id: str, settings: ServiceSettings) -> tuple[Key, MemoryService]:
+        """Return the service of this root session and agent, opening it if this is its first user.
+
+        Raises:
+            ValidationError, ConfigurationError, StorageError: It cannot be opened.
+        """
+        key = (root_session, settings.storage_root, agent_id)
+        with self._lock:
+            shared = self._open.get(key)
+            if shared is None:
+                shared = self._open[key] = _Shared(_open_service(agent_id, settings))
+            shared.users += 1
+            return key, shared.service
+
+    async def release(self, key: Key) -> None:
+        """Give a service back; the last user closes it."""
+        with self._lock:
+            shared = self._open.get(key)
+            if shared is None:
+                return
+            shared.users -= 1
+            if shared.users:
+                return
+            del self._open[key]
+        await shared.service.close()
+
+
+def _open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
+    storage = detect_storage(agent_id, settings=settings)
+    audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
+    return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)
+
+
+SERVICES = ServiceRegistry()

@@ -1,0 +1,8 @@
+"""The scratchpad: the few memories an agent sees without asking, as a model reads them and as a person edits them."""
+
+from agent_memory.scratchpad.file import PadEdits
+from agent_memory.scratchpad.manager import ScratchpadManager
+from agent_memory.scratchpad.render import MARKER, RenderedPad, estimate_tokens, render
+from agent_memory.scratchpad.select import select
+
+__all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "estimate_tokens", "render", "select"]

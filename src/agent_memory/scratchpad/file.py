@@ -1,0 +1,117 @@
+"""`scratchpad.yaml`: the scratchpad as a person reads and edits it. Text to edits and back; touches no disk.
+
+The last line is a comment with a checksum of the text and, for each entry, a checksum of what was rendered: enough to
+tell, from the file alone, whether a person changed it and what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from agent_memory.errors import ValidationError
+from agent_memory.models import is_memory_id, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.models import Memory
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_FOOTER: Final = re.compile(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r\n]*\Z", re.MULTILINE)
+_EDITABLE: Final = ("content", "category", "tags", "pinned")
+_HEADER: Final = """\
+# What {agent_id} sees at the start of a session, rendered from memories.yaml.
+# You may edit it: change a text, add an entry (only "content" is needed), or take an entry out. An entry taken out
+# leaves the scratchpad but is not forgotten. Changes are taken over when the agent next looks here.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PadEdits:
+    """What a person did to the file."""
+
+    changed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    added: list[dict[str, Any]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.removed)
+
+
+def render_file(entries: Sequence[Memory], agent_id: str) -> str:
+    """Return the whole file for `entries`."""
+    items = [_item(entry) for entry in entries]
+    body = _HEADER.format(agent_id=agent_id) + (_dump(items) if items else "[]\n")
+    index = "".join(f" {item['id']}:{_short_hash(item)}" for item in items)
+    return f"{body}# rendered {_text_hash(body)}{index}\n"
+
+
+def read_edits(text: str) -> PadEdits:
+    """Return what a person changed since `text` was rendered; nothing, if it is as it was.
+
+    Without its last line (somebody deleted it) entries that are missing are not taken for removed.
+
+    Raises:
+        ValidationError: It is no YAML list of entries any more.
+    """
+    footer = _FOOTER.search(text)
+    if footer and _text_hash(text[: footer.start()]) == footer[1]:
+        return PadEdits()
+    rendered = dict(pair.split(":") for pair in footer[2].split()) if footer else {}
+    edits = PadEdits(removed=list(rendered))
+    for item in _parse(text):
+        memory_id = item.get("id")
+        if memory_id is None:
+            edits.added.append(_editable(item))
+        elif not is_memory_id(memory_id):
+            raise ValidationError(f"scratchpad.yaml has an entry with the id {str(memory_id)[:40]!r}.")
+        else:
+            if memory_id in edits.removed:
+                edits.removed.remove(memory_id)
+            if rendered.get(memory_id) != _short_hash(item):
+                edits.changed[memory_id] = _editable(item)
+    return edits
+
+
+def _parse(text: str) -> list[dict[str, Any]]:
+    try:
+        items = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe ones
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValidationError(f"scratchpad.yaml is no YAML any more: {reason}.") from None
+    items = items or []
+    if not isinstance(items, list) or not all(isinstance(item, dict) and "content" in item for item in items):
+        raise ValidationError("scratchpad.yaml is no list of entries with a content any more.")
+    return items
+
+
+def _editable(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: item[key] for key in _EDITABLE if key in item}
+
+
+def _item(entry: Memory) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": entry.id, "content": entry.content, "category": entry.category}
+    if entry.tags:
+        item["tags"] = list(entry.tags)
+    if entry.pinned:
+        item["pinned"] = True
+    return {**item, "stored": to_text(entry.timestamp)}
+
+
+def _dump(items: list[dict[str, Any]]) -> str:
+    return str(yaml.dump(items, Dumper=_DUMPER, allow_unicode=True, sort_keys=False, width=100))
+
+
+def _short_hash(item: dict[str, Any]) -> str:
+    shown = repr([item.get("content"), item.get("category"), list(item.get("tags") or []), bool(item.get("pinned"))])
+    return hashlib.sha256(shown.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+
+
+def _text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,0 +1,52 @@
+"""`events.jsonl`: which memory was changed when, by which session. Ids and kinds; no content, no query, no tags."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.journal.files import make_private_folder, open_private, translated, write_all
+from agent_memory.journal.lock import folder_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+MAX_BYTES: Final = 5 * 1024 * 1024
+_KEPT: Final = frozenset(
+    {"memory_id", "category", "fields", "reason", "evicted", "supersedes", "redacted", "rule", "source", "previous"}
+)
+
+
+class AuditLog:
+    """Appends one line an event; keeps one older file once the limit is reached. Blocking: call it in a thread."""
+
+    def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+
+    def append(self, event: str, data: Mapping[str, Any]) -> None:
+        """Write one event. Not synced: the journal is the truth, this is the story beside it.
+
+        Raises:
+            StorageError: The line could not be written.
+        """
+        kept = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
+        entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **kept}
+        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        make_private_folder(self._path.parent)
+        with translated(self._path, "write"):
+            descriptor = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                write_all(descriptor, line)
+                full = os.fstat(descriptor).st_size >= self._max_bytes
+            finally:
+                os.close(descriptor)
+        if full:
+            self._rotate()
+
+    def _rotate(self) -> None:
+        with folder_lock(self._path.parent), translated(self._path, "rotate"):
+            if self._path.stat().st_size >= self._max_bytes:  # nobody was faster
+                self._path.replace(self._path.with_name("events.1.jsonl"))

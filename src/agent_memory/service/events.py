@@ -1,0 +1,160 @@
+"""Every event of ours: its name, when it is emitted, its fields. docs/events.md is generated from this table.
+
+Payloads carry ids, kinds, counts and times; never content, never a query.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happened in", "timestamp": "ISO 8601, UTC"}
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpec:
+    """One event: when it is emitted, its fields beside the common ones, and whether the audit log keeps it."""
+
+    name: str
+    when: str
+    fields: Mapping[str, str]
+    audited: bool = False
+
+
+_SPECS: Final = (
+    EventSpec(
+        "memory:stored",
+        "A memory was stored and is on disk.",
+        {
+            "memory_id": "id of the new memory",
+            "category": "its category",
+            "tags": "its tags",
+            "backend": "file, vector or server",
+            "in_scratchpad": "whether it is in the scratchpad now",
+            "supersedes": "id of the memory it replaces, or null",
+            "redacted": "kinds of secrets that were removed",
+        },
+        audited=True,
+    ),
+    EventSpec(
+        "memory:searched",
+        "A search was answered.",
+        {
+            "query_chars": "length of the query",
+            "query_sha8": "first 8 hex digits of its sha256",
+            "results_count": "results returned",
+            "total_found": "results above the floor that met the filters",
+            "latency_ms": "time taken, milliseconds",
+            "backend": "file, vector or server",
+            "mode": "keyword or hybrid",
+        },
+    ),
+    EventSpec(
+        "memory:updated",
+        "Fields of a memory were changed.",
+        {"memory_id": "its id", "fields": "names of the changed fields", "redacted": "kinds of secrets removed"},
+        audited=True,
+    ),
+    EventSpec("memory:forgotten", "A memory was forgotten.", {"memory_id": "its id"}, audited=True),
+    EventSpec(
+        "memory:promoted",
+        "A memory came into the scratchpad.",
+        {
+            "memory_id": "its id",
+            "reason": "manual or access_threshold",
+            "scratchpad_size": "entries now",
+            "evicted": "id that had to leave, or null",
+        },
+        audited=True,
+    ),
+    EventSpec(
+        "memory:captured",
+        "The capture hook kept something that was said.",
+        {
+            "memory_id": "id of the new memory",
+            "category": "its category",
+            "confidence": "how sure the rule was, 0..1",
+            "source": "user, assistant or tool",
+            "rule": "name of the rule",
+            "redacted": "kinds of secrets removed",
+        },
+        audited=True,
+    ),
+    EventSpec(
+        "memory:capture_skipped",
+        "The capture hook saw candidates and kept none of them.",
+        {"reason": "why, one word", "count": "how many candidates"},
+    ),
+    EventSpec(
+        "memory:scratchpad_edited",
+        "A person's edit of scratchpad.yaml was taken over.",
+        {"changed": "entries changed", "added": "entries added", "removed": "entries taken out"},
+        audited=True,
+    ),
+    EventSpec(
+        "memory:activated",
+        "This session now uses the memory of an agent.",
+        {"previous": "the agent before, or null", "reason": "tool, resumed or configured"},
+        audited=True,
+    ),
+    EventSpec(
+        "memory:degraded",
+        "Something does not work; what still does is in the message.",
+        {
+            "component": "storage, scratchpad, capture, embedder or audit",
+            "code": "error code",
+            "message": "one sentence",
+        },
+    ),
+)
+
+EVENTS: Final[Mapping[str, EventSpec]] = {spec.name: spec for spec in _SPECS}
+
+
+def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `fields` as a payload the host can carry: known names, finite numbers, whole Unicode.
+
+    Raises:
+        KeyError: The event or a field is not in the table, so the documentation would be wrong.
+    """
+    spec = EVENTS[name]
+    for field in fields:
+        if field not in spec.fields and field not in _COMMON:
+            raise KeyError(f"{name} has no field {field!r}")
+    return {key: _carriable(value) for key, value in fields.items()}
+
+
+def _carriable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list | tuple):
+        return [_carriable(item) for item in value]
+    return value
+
+
+def document() -> str:
+    """Return docs/events.md."""
+    lines = [
+        "# Events",
+        "",
+        "Generated from `agent_memory/service/events.py` by `python -m scripts.events_doc`; a test keeps it true.",
+        "",
+        "Each event goes through the session's hook registry and is declared on the channel `observability.events`.",
+        "All payloads also carry:",
+        "",
+        *(f"- `{name}`: {meaning}" for name, meaning in _COMMON.items()),
+        "",
+        "No payload holds what a memory says or what was searched for. Those marked *audited* are also kept, ids and",
+        "kinds only, in the agent's `events.jsonl`.",
+    ]
+    for spec in _SPECS:
+        mark = " *(audited)*" if spec.audited else ""
+        lines += ["", f"## {spec.name}{mark}", "", spec.when, "", "| field | meaning |", "|---|---|"]
+        lines += [f"| `{name}` | {meaning} |" for name, meaning in spec.fields.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,72 @@
+"""What the service answers. Plain values; modules and the command line shape them for their readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.models import Memory, SearchResults
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Outcome of a store: the memory that now holds the text, and whether it was there before."""
+
+    memory: Memory
+    in_scratchpad: bool
+    backend: str
+    duplicate: bool = False
+    redacted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Outcome of a search; `degraded` says, in a sentence, what did not work."""
+
+    results: SearchResults
+    latency_ms: float
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """Outcome of a promotion; `promoted` is False if the memory was in the scratchpad before."""
+
+    memory_id: str
+    promoted: bool
+    evicted: str | None
+    scratchpad_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """Outcome of an update: the memory as it is now, when, the names of changed fields, kinds of secrets removed."""
+
+    memory: Memory
+    at: datetime
+    fields: tuple[str, ...]
+    redacted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOutcome:
+    """What became of candidates: ids stored, and how many were skipped for which reason."""
+
+    stored: list[str] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """State of one agent's memory, as far as it can be told without searching."""
+
+    agent_id: str
+    backend: str
+    counts: dict[str, Any]
+    embedder: str
+    health: dict[str, Any]
+    last_write: str | None
+    suggestions: list[str]

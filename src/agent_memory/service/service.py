@@ -1,0 +1,393 @@
+"""`MemoryService`: the one write path and the one way to ask. What tools, hooks and the command line call.
+
+bound sizes → normalise → redact → validate → dedupe → append → project → emit. Knows no host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
+from agent_memory.models import Clock, Memory, MemorySearchResult, Scratchpad, SearchResults, to_text, utc_now
+from agent_memory.redaction import Redactor, SecretRedactor
+from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.service.caller import NOBODY, Caller
+from agent_memory.service.drafts import clean, draft
+from agent_memory.service.events import EVENTS, payload
+from agent_memory.service.pad import PadKeeper
+from agent_memory.service.results import CaptureOutcome, Found, Promoted, Status, Stored, Updated
+from agent_memory.service.status import describe_status
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Mapping
+
+    from agent_memory.models import Observation, SearchFilters
+    from agent_memory.service.audit import AuditLog
+    from agent_memory.storage import MemoryStorage
+
+log = structlog.get_logger(__name__)
+
+# Captured sentences that share this much of their words say the same; below, "use tabs" and "use spaces" would meet.
+_NEAR_DUPLICATE: Final = 0.85
+_MAX_QUERY_CHARS: Final = 10_000
+
+
+class MemoryService:
+    """One agent's memory, shared by everything in a session that uses it.
+
+    Args:
+        storage: Where the memories are.
+        settings: Limits and thresholds.
+        redactor: Takes secrets out of whatever is written.
+        audit: Where changes are noted; None keeps no such log.
+        clock: Source of the present.
+
+    Attributes:
+        pad_epoch: Rises when a scratchpad already shown to a model must not be shown again (something was forgotten).
+    """
+
+    def __init__(
+        self,
+        storage: MemoryStorage,
+        settings: ServiceSettings | None = None,
+        *,
+        redactor: Redactor | None = None,
+        audit: AuditLog | None = None,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.storage = storage
+        self.settings = settings or ServiceSettings()
+        self.agent_id = storage.agent_id
+        self._redactor = redactor or SecretRedactor()
+        self._audit = audit
+        self._clock = clock
+        self._manager = ScratchpadManager(
+            storage.agent_id,
+            self.settings.max_scratchpad_entries,
+            storage=storage,
+            promotion_threshold=self.settings.promotion_access_threshold,
+            clock=clock,
+        )
+        self._pad = PadKeeper(self._manager, self)
+        self.pad_epoch = 0
+        self._last_pad: Scratchpad | None = None
+        self._background: set[asyncio.Task[None]] = set()
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    async def store(self, values: Mapping[str, Any], caller: Caller = NOBODY) -> Stored:
+        """Keep a memory. When this returns, it is on disk.
+
+        Args:
+            values: Fields of a `Memory`; `content` is required, agent, id and time are given here.
+            caller: The session that asks.
+
+        Raises:
+            ValidationError: A field is wrong, or the content is nothing but a secret; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        cleaned, kinds = await asyncio.to_thread(clean, values, self._redactor)
+        now = self._clock()
+        memory = draft(
+            {"timestamp": now, "created_by_session": caller.session_id, **cleaned, "agent_id": self.agent_id}
+        )
+        stored, duplicate = await self._keep(memory)
+        in_pad = stored.id in await self._load_pad()
+        if duplicate:
+            self._run(self.storage.touch([stored.id]))
+        else:
+            await self.report(
+                "memory:stored",
+                caller,
+                memory_id=stored.id,
+                category=stored.category,
+                tags=stored.tags,
+                backend=self.storage.backend,
+                in_scratchpad=in_pad,
+                supersedes=stored.supersedes,
+                redacted=list(kinds),
+            )
+        self._pad.schedule()
+        return Stored(stored, in_pad, self.storage.backend, duplicate, kinds)
+
+    async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
+        """Change fields of a memory; None gives a field its default again.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+            ValidationError: A field is wrong; nothing was changed.
+            StorageError: Nothing was changed.
+        """
+        cleaned, kinds = await asyncio.to_thread(clean, changes, self._redactor)
+        before = await self.storage.get(memory_id)
+        after = await self.storage.update(memory_id, cleaned)
+        fields = tuple(key for key in cleaned if before is None or getattr(before, key) != getattr(after, key))
+        if fields:
+            await self.report("memory:updated", caller, memory_id=memory_id, fields=list(fields), redacted=list(kinds))
+            self._pad.schedule()
+        return Updated(after, self._clock(), fields, kinds)
+
+    async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Memory:
+        """Forget a memory; it is found no more, and capture will not bring it back.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+            StorageError: Nothing was changed.
+        """
+        memory = await self.storage.delete(memory_id)
+        self.pad_epoch += 1
+        await self.report("memory:forgotten", caller, memory_id=memory_id)
+        self._pad.schedule()
+        return memory
+
+    async def promote(self, memory_id: str, caller: Caller = NOBODY) -> Promoted:
+        """Bring a memory into the scratchpad.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+            ValidationError: It came from an untrusted source, which the scratchpad never shows.
+            StorageError: Nothing was changed.
+        """
+        memory = await self.storage.get(memory_id)
+        if memory is not None and memory.trust == "low":
+            raise ValidationError(
+                f"{memory_id} came from an untrusted source and is never put into the scratchpad.",
+                code="low_trust",
+                recovery="If the user confirms it, store it again in their words.",
+            )
+        before = await self._manager.load()
+        promoted = await self._manager.promote(memory_id)
+        after = await self._load_pad()
+        evicted = next((i for i in before.ids() if i not in after), None)
+        if promoted:
+            await self._report_promotion(memory_id, "manual", after, evicted, caller)
+        self._pad.schedule()
+        return Promoted(memory_id, promoted, evicted, len(after))
+
+    async def evict(self, memory_id: str) -> None:
+        """Take a memory out of the scratchpad without forgetting it; an unknown id is no error: it is out."""
+        try:
+            await self.storage.update(memory_id, {"evicted_at": self._clock(), "pinned": False})
+        except UnknownIdError:
+            return
+        self._pad.schedule()
+
+    async def capture(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> CaptureOutcome:
+        """Keep what a hook saw, unless it is known, was forgotten, or cannot be kept.
+
+        Raises:
+            StorageError: What was stored before the failure is safe.
+        """
+        outcome = CaptureOutcome()
+        for observation in observations:
+            reason = await self._capture_one(observation, outcome, caller)
+            if reason:
+                outcome.skipped[reason] = outcome.skipped.get(reason, 0) + 1
+        for reason, count in outcome.skipped.items():
+            await self.report("memory:capture_skipped", caller, reason=reason, count=count)
+        if outcome.stored:
+            self._pad.schedule()
+        return outcome
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    async def search(
+        self,
+        query: str,
+        limit: int | None = None,
+        filters: SearchFilters | Mapping[str, Any] | None = None,
+        *,
+        include_superseded: bool = False,
+        explain: bool = False,
+        caller: Caller = NOBODY,
+    ) -> Found:
+        """Return the best matches and count an access for each.
+
+        When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
+
+        Raises:
+            ValidationError: The query, the limit or a filter is wrong.
+            StorageError: The memories cannot be read and there is nothing to fall back on.
+        """
+        if len(query) > _MAX_QUERY_CHARS:
+            raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
+        started, degraded = time.perf_counter(), None
+        limit = limit or self.settings.default_search_limit
+        try:
+            results = await self.storage.search(
+                query, limit, filters, include_superseded=include_superseded, explain=explain
+            )
+        except StorageError as error:
+            results = self._fall_back(query, limit, error)
+            degraded = f"{error.message} These come from the scratchpad alone."
+        latency = round((time.perf_counter() - started) * 1000, 3)
+        await self._report_search(query, results, latency, caller)
+        if degraded:
+            await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
+        elif results:
+            self._run(self._count_access([result.memory for result in results], caller))
+        return Found(results, latency, degraded)
+
+    async def get(self, memory_id: str) -> Memory:
+        """Return one memory.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+        """
+        memory = await self.storage.get(memory_id)
+        if memory is None:
+            raise UnknownIdError(f"There is no memory {memory_id[:40]!r}.")
+        return memory
+
+    async def list_recent(self, limit: int = 10) -> list[Memory]:
+        """Return the newest valid memories, newest first."""
+        return await self.storage.list_recent(limit)
+
+    async def scratchpad(self, caller: Caller = NOBODY) -> Scratchpad:
+        """Return the scratchpad, after taking over what a person changed in its file.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        self._last_pad = await self._pad.load(caller)
+        return self._last_pad
+
+    async def status(self) -> Status:
+        """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
+        return await describe_status(self.storage, self._manager, self.settings)
+
+    async def report(self, event: str, caller: Caller, **fields: Any) -> None:
+        """Emit one of our events to the caller's session, and to the audit log if it is a change."""
+        common = {"agent_id": self.agent_id, "session_id": caller.session_id, "timestamp": to_text(self._clock())}
+        data = payload(event, {**common, **fields})
+        if self._audit is not None and EVENTS[event].audited:
+            self._run(asyncio.to_thread(self._audit.append, event, data))
+        await caller.emit(event, data)
+
+    async def settle(self) -> None:
+        """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
+        while self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
+        await self._pad.settle()
+
+    async def close(self) -> None:
+        """Finish what is under way and close the storage. May be called more than once."""
+        await self.settle()
+        await self.storage.close()
+
+    # -- behind the scenes --------------------------------------------------------------------------------------------
+
+    async def _keep(self, memory: Memory) -> tuple[Memory, bool]:
+        known_as = await self.storage.store(memory, unique=memory.supersedes is None)
+        if known_as == memory.id:
+            return memory, False
+        return await self.get(known_as), True
+
+    async def _capture_one(self, observation: Observation, outcome: CaptureOutcome, caller: Caller) -> str | None:
+        """Store one observation or return why not."""
+        try:
+            seen = observation.model_dump(exclude={"rule", "session_id"}, exclude_none=True)
+            cleaned, kinds = await asyncio.to_thread(clean, seen, self._redactor)
+            session = observation.session_id or caller.session_id
+            stamp = {"agent_id": self.agent_id, "timestamp": self._clock(), "created_by_session": session}
+            memory = draft({**cleaned, **stamp})
+        except ValidationError as error:
+            return error.code
+        if await self.storage.was_forgotten(memory.content):
+            return "forgotten"
+        if await self._says_the_same(memory.content):
+            return "duplicate"
+        stored, duplicate = await self._keep(memory)
+        if duplicate:
+            return "duplicate"
+        outcome.stored.append(stored.id)
+        await self.report(
+            "memory:captured",
+            caller,
+            memory_id=stored.id,
+            category=stored.category,
+            confidence=observation.confidence,
+            source=stored.source.kind,
+            rule=observation.rule,
+            redacted=list(kinds),
+        )
+        return None
+
+    async def _says_the_same(self, content: str) -> bool:
+        words = _words(content)
+        nearest = await self.storage.search(content, 1)
+        if not words or not nearest:
+            return False
+        other = _words(nearest[0].memory.content)
+        return len(words & other) >= _NEAR_DUPLICATE * len(words | other)
+
+    async def _load_pad(self) -> Scratchpad:
+        self._last_pad = await self._manager.load()
+        return self._last_pad
+
+    async def _count_access(self, memories: list[Memory], caller: Caller) -> None:
+        threshold = self.settings.promotion_access_threshold
+        reaching = [memory.id for memory in memories if memory.access_count + 1 == threshold and memory.trust != "low"]
+        before = await self._manager.load() if reaching else None
+        await self.storage.touch([memory.id for memory in memories])
+        if before is not None:
+            after = await self._load_pad()
+            for memory_id in reaching:
+                if memory_id in after and memory_id not in before:
+                    evicted = next((i for i in before.ids() if i not in after), None)
+                    await self._report_promotion(memory_id, "access_threshold", after, evicted, caller)
+            self._pad.schedule()
+
+    async def _report_promotion(
+        self, memory_id: str, reason: str, pad: Scratchpad, evicted: str | None, caller: Caller
+    ) -> None:
+        await self.report(
+            "memory:promoted", caller, memory_id=memory_id, reason=reason, scratchpad_size=len(pad), evicted=evicted
+        )
+
+    async def _report_search(self, query: str, results: SearchResults, latency_ms: float, caller: Caller) -> None:
+        await self.report(
+            "memory:searched",
+            caller,
+            query_chars=len(query),
+            query_sha8=hashlib.sha256(query.encode("utf-8", "replace")).hexdigest()[:8],
+            results_count=len(results),
+            total_found=results.total_found,
+            latency_ms=latency_ms,
+            backend=self.storage.backend,
+            mode=results.mode,
+        )
+
+    def _fall_back(self, query: str, limit: int, error: StorageError) -> SearchResults:
+        if self._last_pad is None:
+            raise error
+        hits = self._last_pad.search_keywords(query)
+        shown = [
+            MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
+            for rank, memory in enumerate(hits[:limit], start=1)
+        ]
+        return SearchResults(shown, total_found=len(hits))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something after the answer; a failure is logged, since nobody waits for it."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    @staticmethod
+    async def _guarded(work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except AgentMemoryError as error:
+            log.warning("background_work_failed", code=error.code, error=error.message)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))

@@ -1,0 +1,9 @@
+"""Storage of one agent's memories: the journal is the truth, what is searched is derived from it."""
+
+from agent_memory.storage.base import MemoryStorage
+from agent_memory.storage.detect import detect_storage
+from agent_memory.storage.file import FileStorage
+from agent_memory.storage.folder import AgentFolder, folder_of
+from agent_memory.storage.projection import describe
+
+__all__ = ["AgentFolder", "FileStorage", "MemoryStorage", "describe", "detect_storage", "folder_of"]

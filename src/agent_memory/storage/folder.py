@@ -1,0 +1,99 @@
+"""Where an agent's files lie: the folder, its names, and the checks that keep it inside the storage root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_memory.errors import StorageError
+from agent_memory.journal.files import translated
+from agent_memory.models import check_agent_id
+
+DEFAULT_ROOT: Final = "~/.amplifier/memory"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFolder:
+    """The files of one agent. Creating this object touches nothing on disk."""
+
+    path: Path
+
+    @property
+    def agent_id(self) -> str:
+        """The agent is the folder: renaming or copying the folder renames or copies the agent."""
+        return self.path.name
+
+    @property
+    def journal(self) -> Path:
+        """The truth."""
+        return self.path / "memories.yaml"
+
+    @property
+    def scratchpad(self) -> Path:
+        """A rendered view of the journal that people may edit."""
+        return self.path / "scratchpad.yaml"
+
+    @property
+    def metadata(self) -> Path:
+        """Schema and backend."""
+        return self.path / "metadata.json"
+
+    @property
+    def vectors(self) -> Path:
+        """Derived: embeddings by content hash."""
+        return self.path / "embeddings.sqlite3"
+
+    @property
+    def audit(self) -> Path:
+        """What was changed when: ids and kinds, no content."""
+        return self.path / "events.jsonl"
+
+
+def root_of(storage_root: str | Path) -> Path:
+    """Return the storage root with `~` expanded and links resolved (the root itself may be a link).
+
+    Raises:
+        StorageError: It exists and is not a folder.
+    """
+    root = Path(storage_root).expanduser()
+    with translated(root, "open"):
+        root = root.resolve()
+        if root.exists() and not root.is_dir():
+            raise StorageError(
+                f"The storage root {root.name!r} is not a folder.", recovery="Set storage_root to a folder of its own."
+            )
+    return root
+
+
+def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFolder:
+    """Return the agent's folder, in the spelling it already has on disk if it differs in case alone.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder.
+        StorageError: The folder is a link that leads out of the storage root, or is no folder.
+    """
+    check_agent_id(agent_id)
+    root = root_of(storage_root)
+    path = root / _existing_name(root, agent_id)
+    with translated(path, "open"):
+        inside = path.resolve().is_relative_to(root)
+        usable = not path.exists() or path.is_dir()
+    if not inside:
+        raise StorageError(
+            f"The folder of agent {agent_id!r} is a link that leads out of the storage root.",
+            code="outside_root",
+            recovery="Replace the link by a folder, or set storage_root to where the memories are.",
+        )
+    if not usable:
+        raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.")
+    return AgentFolder(path)
+
+
+def _existing_name(root: Path, agent_id: str) -> str:
+    """Agent names are unique ignoring case, as some file systems are: 'Bob' finds the folder 'bob'."""
+    if (root / agent_id).exists():
+        return agent_id
+    with translated(root, "list"):
+        names = [entry.name for entry in root.iterdir()] if root.is_dir() else []
+    return next((name for name in sorted(names) if name.lower() == agent_id.lower()), agent_id)

@@ -1,0 +1,128 @@
+"""The journal's memories as objects: what is known now, what replaced what, which texts are known or were forgotten.
+
+Pure state: entries in, answers out. Reads no file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pydantic
+
+from agent_memory.journal import Records, apply_change
+from agent_memory.models import Memory, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from agent_memory.journal import Change, Entry
+
+KIND: Final = "memory"
+
+
+class Projection:
+    """All memories of one agent.
+
+    Attributes:
+        memories: By id, in the order of storing.
+        invalid: Ids whose record breaks the data model, with the reason; such a record is kept in the journal.
+    """
+
+    def __init__(self, agent_id: str) -> None:
+        self._agent_id = agent_id
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, before a replay from the beginning."""
+        self.memories: dict[str, Memory] = {}
+        self.invalid: dict[str, str] = {}
+        self._records: Records = {}
+        self._replacements: dict[str, list[str]] = {}
+        self._hashes: dict[str, str] | None = None
+        self._forgotten: list[str] = []
+        self._forgotten_hashes: tuple[int, frozenset[str]] = (0, frozenset())
+
+    def apply(self, entries: Iterable[Entry]) -> dict[str, Memory | None]:
+        """Replay `entries`; return each memory that changed, None for one that is gone.
+
+        A change that would break the data model leaves the memory as it was and is noted in `invalid`.
+        """
+        changed: dict[str, None] = {}
+        for entry in entries:
+            for change in entry.changes:
+                if change.kind == KIND and change.op != "mark":
+                    self._note_forgotten(change)
+                    if apply_change(self._records, change, entry.at):
+                        changed[change.id] = None
+        return {memory_id: self._rebuild(memory_id) for memory_id in changed}
+
+    def replaced_by(self, memory_id: str, now: datetime) -> str | None:
+        """Return the newest valid memory that supersedes this one, or None."""
+        for replacement in reversed(self._replacements.get(memory_id, [])):
+            memory = self.memories.get(replacement)
+            if memory is not None and memory.supersedes == memory_id and not memory.is_expired(now):
+                return replacement
+        return None
+
+    def superseded(self, now: datetime) -> dict[str, str]:
+        """Return every replaced memory with the one that replaces it."""
+        pairs = ((memory_id, self.replaced_by(memory_id, now)) for memory_id in self._replacements)
+        return {memory_id: by for memory_id, by in pairs if by is not None and memory_id in self.memories}
+
+    def valid(self, now: datetime) -> list[Memory]:
+        """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
+        return [
+            memory
+            for memory in self.memories.values()
+            if not memory.is_expired(now) and self.replaced_by(memory.id, now) is None
+        ]
+
+    def same_text(self, content: str, now: datetime) -> Memory | None:
+        """Return the valid memory that says the same (ignoring case and white space), if there is one."""
+        if self._hashes is None:
+            self._hashes = {content_hash(memory.content): memory.id for memory in self.memories.values()}
+        memory = self.memories.get(self._hashes.get(content_hash(content), ""))
+        if memory is None or memory.is_expired(now) or self.replaced_by(memory.id, now) is not None:
+            return None
+        return memory if content_hash(memory.content) == content_hash(content) else None
+
+    def was_forgotten(self, content: str) -> bool:
+        """Tell whether a memory with this text was deleted and nothing with it is known now."""
+        counted, hashes = self._forgotten_hashes
+        if counted != len(self._forgotten):
+            hashes |= {content_hash(text) for text in self._forgotten[counted:]}
+            self._forgotten_hashes = (len(self._forgotten), hashes)
+        return content_hash(content) in hashes
+
+    def _note_forgotten(self, change: Change) -> None:
+        record = self._records.get(change.id)
+        if change.op == "delete" and record is not None and isinstance(record.get("content"), str):
+            self._forgotten.append(record["content"])
+
+    def _rebuild(self, memory_id: str) -> Memory | None:
+        record = self._records.get(memory_id)
+        if record is None:
+            self.memories.pop(memory_id, None)
+            self.invalid.pop(memory_id, None)
+            return None
+        try:
+            memory = Memory.from_record(self._agent_id, memory_id, record)
+        except pydantic.ValidationError as error:
+            self.invalid[memory_id] = describe(error)
+            return self.memories.get(memory_id)
+        self.invalid.pop(memory_id, None)
+        self.memories[memory_id] = memory
+        if memory.supersedes and memory_id not in self._replacements.setdefault(memory.supersedes, []):
+            self._replacements[memory.supersedes].append(memory_id)
+        if self._hashes is not None:
+            self._hashes[content_hash(memory.content)] = memory_id
+        return memory
+
+
+def describe(error: pydantic.ValidationError) -> str:
+    """Return the first finding of pydantic as one short sentence, without the offending value."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{field}: {message}" if field else message
