@@ -43,25 +43,39 @@ class _Settings(BaseModel):
 class ServiceSettings(_Settings):
     """What belongs to the one memory service of a session, whichever module it was given to."""
 
-    agent_id: Annotated[str, AfterValidator(check_agent_id)] | None = None
-    storage_root: str = Field(default=_DEFAULT_ROOT, min_length=1)
-    backend: Literal["auto", "file", "vector", "server"] = "auto"
-    default_search_limit: int = Field(default=5, ge=1, le=100)
-    similarity_threshold: Fraction | None = Field(default=None, description="None: the embedder's own measured floor.")
-    embedder: Literal["local", "openai", "none"] = "local"
-    embedding_model: str = "all-MiniLM-L6-v2"
-    embedding_dimensions: Positive = 384
-    qdrant_url: SecretStr | None = None
-    migration_threshold: Positive = 5000
-    auto_migrate: bool = False
-    migration_batch_size: Positive = 100
-    enable_caching: bool = True
+    agent_id: Annotated[str, AfterValidator(check_agent_id)] | None = Field(
+        default=None, description="The agent whose memory is used when nothing else names one."
+    )
+    storage_root: str = Field(default=_DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
+    backend: Literal["auto", "file", "vector", "server"] = Field(
+        default="auto", description="Where searches run; `auto` begins with files."
+    )
+    default_search_limit: int = Field(default=5, ge=1, le=100, description="Results when a search names no limit.")
+    similarity_threshold: Fraction | None = Field(
+        default=None, description="Least cosine of a hit found by meaning alone; empty: the embedder's measured floor."
+    )
+    embedder: Literal["local", "openai", "none"] = Field(
+        default="local", description="What turns text into vectors; `local` and `none` never use a network."
+    )
+    embedding_model: str = Field(default="all-MiniLM-L6-v2", min_length=1, description="Model of the embedder.")
+    embedding_dimensions: Positive = Field(default=384, description="Length of its vectors.")
+    qdrant_url: SecretStr | None = Field(default=None, description="Server for `backend: server`.")
+    migration_threshold: Positive = Field(default=5000, description="From so many memories on, another backend pays.")
+    auto_migrate: bool = Field(default=False, description="Move to it without asking.")
+    migration_batch_size: Positive = Field(default=100, description="Memories moved at a time.")
+    enable_caching: bool = Field(default=True, description="Keep vectors, so that no text is embedded twice.")
     cache_ttl_seconds: Positive = Field(default=300, description="Accepted and ignored: the journal is always fresh.")
-    freshness_decay_rate: Rate = 0.1
-    freshness_floor: Fraction | None = Field(default=None, description="None: the measured default of retrieval.")
-    access_boost_rate: Rate = 0.05
-    promotion_access_threshold: Positive = 3
-    max_scratchpad_entries: int = Field(default=50, ge=1, le=100)
+    freshness_decay_rate: Rate = Field(
+        default=0.1, description="How fast the part of a score that ages does so, a day."
+    )
+    freshness_floor: Fraction | None = Field(
+        default=None, description="Share of a score that age cannot take; empty: the measured default."
+    )
+    access_boost_rate: Rate = Field(default=0.05, description="What each access adds to a score.")
+    promotion_access_threshold: Positive = Field(
+        default=3, description="After so many accesses a memory comes into the scratchpad."
+    )
+    max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
 
 
 class ToolSettings(_Settings):
@@ -85,12 +99,14 @@ class ToolSettings(_Settings):
 class ScratchpadSettings(_Settings):
     """Of `context-memory-scratchpad` alone."""
 
-    token_budget: int = Field(default=2000, ge=1, le=100_000)
-    include_timestamps: bool = True
-    include_categories: bool = True
-    include_tags: bool = True
-    exclude_categories: tuple[str, ...] = ()
-    inject_in_subsessions: bool = False
+    token_budget: int = Field(default=2000, ge=1, le=100_000, description="Tokens the scratchpad takes at most.")
+    include_timestamps: bool = Field(default=True, description="Show the day a memory was stored.")
+    include_categories: bool = Field(default=True, description="Show its category.")
+    include_tags: bool = Field(default=True, description="Show its tags.")
+    exclude_categories: tuple[str, ...] = Field(default=(), description="Categories that are not shown.")
+    inject_in_subsessions: bool = Field(
+        default=False, description="Also show it to sub-agents; the memory-assistant always sees it."
+    )
 
 
 class CapturePattern(_Settings):
@@ -116,14 +132,16 @@ class CaptureSettings(_Settings):
     capture_patterns: tuple[CapturePattern, ...] = Field(
         default=(), description="Further rules, beside the built-in ones; a bare string is a pattern."
     )
-    min_confidence: Fraction = 0.5
-    observe_tool_outputs: bool = True
-    observe_turn_completions: bool = True
-    observe_session_end: bool = False
-    min_content_length: Positive = 10
-    max_content_length: int = Field(default=10_000, ge=1, le=10_000)
-    max_captures_per_session: int = Field(default=100, ge=0)
-    async_capture: bool = True
+    min_confidence: Fraction = Field(default=0.5, description="Findings less sure than this are dropped.")
+    observe_tool_outputs: bool = Field(default=True, description="Look at what tools return.")
+    observe_turn_completions: bool = Field(
+        default=True, description="Look at what the agent says at the end of a turn."
+    )
+    observe_session_end: bool = Field(default=False, description="Look once more at the end of a session.")
+    min_content_length: Positive = Field(default=10, description="Characters a captured text has at least.")
+    max_content_length: int = Field(default=10_000, ge=1, le=10_000, description="Characters it has at most.")
+    max_captures_per_session: int = Field(default=100, ge=0, description="Captures in one session at most.")
+    async_capture: bool = Field(default=True, description="Capture behind the conversation instead of within it.")
 
     @pydantic.field_validator("capture_patterns", mode="before")
     @classmethod
@@ -188,9 +206,9 @@ def merge_shared(given: Mapping[str, Mapping[str, Any]]) -> ServiceSettings:
     for module, values in given.items():
         for key, value in values.items():
             if key in merged and merged[key] != value:
+                first, second = ("(hidden)", "(another)") if key == "qdrant_url" else (merged[key], value)
                 raise ConfigurationError(
-                    f"{origin[key]} has {key}={merged[key]!r} and {module} has {key}={value!r}, "
-                    f"but both share one memory.",
+                    f"{origin[key]} has {key}={first!r} and {module} has {key}={second!r}, but both share one memory.",
                     code="conflicting_settings",
                     recovery=f"Give {key} to one of the two modules, or the same value to both.",
                 )
@@ -201,3 +219,41 @@ def merge_shared(given: Mapping[str, Mapping[str, Any]]) -> ServiceSettings:
 def _did_you_mean(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def document() -> str:
+    """Return docs/configuration.md."""
+    sections: list[tuple[str, str, type[_Settings]]] = [
+        ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
+        ("tool-memory-semantic", "", ToolSettings),
+        ("context-memory-scratchpad", "", ScratchpadSettings),
+        ("hooks-memory-capture", _CAPTURE_NOTE, CaptureSettings),
+    ]
+    lines = ["# Configuration", "", *_INTRODUCTION]
+    for title, note, kind in sections:
+        lines += ["", f"## {title}", "", *([note, ""] if note else []), "| key | default | meaning |", "|---|---|---|"]
+        for name, field in kind.model_fields.items():
+            default = "" if field.default is None else _shown(field.default)
+            lines.append(f"| `{name}` | {default} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION: Final = (
+    "Generated from `agent_memory/settings.py` by `make docs`; a test keeps it true.",
+    "",
+    "All settings are optional. They stand under `config:` of a module in a bundle, or under `overrides:` in your",
+    "`settings.yaml`. An unknown key is a warning in the log and in `memory_status`; a wrong value switches memory off",
+    "for the session, and every tool says which one it is.",
+)
+_SHARED_NOTE: Final = (
+    "Give them to any one of the modules. Two different values for one key are an error that names both modules."
+)
+_CAPTURE_NOTE: Final = (
+    "An entry of `capture_patterns` is a regular expression, or a mapping with `pattern`, `category` and `confidence`."
+)
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, tuple):
+        return ", ".join(f"`{item}`" for item in default) or "none"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"

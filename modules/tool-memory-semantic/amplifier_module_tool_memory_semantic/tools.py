@@ -215,9 +215,10 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     @override
     async def run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.service()
-        memory = await service.forget(args.memory_id, self.session.caller)
-        self.session.turn.note_returned([memory])
-        return {"memory_id": memory.id, "forgotten": True}
+        outcome = await service.forget(args.memory_id, self.session.caller)
+        self.session.turn.note_returned([outcome.memory])
+        output: dict[str, Any] = {"memory_id": outcome.memory.id, "forgotten": True}
+        return {**output, "older_versions": list(outcome.older_versions)} if outcome.older_versions else output
 
 
 class StatusTool(MemoryTool[inputs.StatusInput]):

@@ -3,7 +3,7 @@
 from agent_memory.service.audit import AuditLog
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.events import EVENTS, EventSpec
-from agent_memory.service.results import CaptureOutcome, Found, Promoted, Status, Stored, Updated
+from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.service import MemoryService
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Caller",
     "CaptureOutcome",
     "EventSpec",
+    "Forgotten",
     "Found",
     "MemoryService",
     "Promoted",

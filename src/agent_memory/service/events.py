@@ -143,7 +143,7 @@ def document() -> str:
     lines = [
         "# Events",
         "",
-        "Generated from `agent_memory/service/events.py` by `python -m scripts.events_doc`; a test keeps it true.",
+        "Generated from `agent_memory/service/events.py` by `make docs`; a test keeps it true.",
         "",
         "Each event goes through the session's hook registry and is declared on the channel `observability.events`.",
         "All payloads also carry:",

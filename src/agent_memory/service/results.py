@@ -52,6 +52,14 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Outcome of a forget: the memory, and the ids of the older versions that went with it."""
+
+    memory: Memory
+    older_versions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureOutcome:
     """What became of candidates: ids stored, and how many were skipped for which reason."""
 

@@ -21,7 +21,7 @@ from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.drafts import clean, draft
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.pad import PadKeeper
-from agent_memory.service.results import CaptureOutcome, Found, Promoted, Status, Stored, Updated
+from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.status import describe_status
 from agent_memory.settings import ServiceSettings
 
@@ -134,18 +134,20 @@ class MemoryService:
             self._pad.schedule()
         return Updated(after, self._clock(), fields, kinds)
 
-    async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Memory:
-        """Forget a memory; it is found no more, and capture will not bring it back.
+    async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
+        """Forget a memory and the older versions it replaced; capture will not bring them back.
 
         Raises:
             UnknownIdError: There is no such memory.
             StorageError: Nothing was changed.
         """
+        older = await self.storage.older_versions(memory_id)
         memory = await self.storage.delete(memory_id)
         self.pad_epoch += 1
-        await self.report("memory:forgotten", caller, memory_id=memory_id)
+        for each in (memory_id, *older):
+            await self.report("memory:forgotten", caller, memory_id=each)
         self._pad.schedule()
-        return memory
+        return Forgotten(memory, tuple(older))
 
     async def promote(self, memory_id: str, caller: Caller = NOBODY) -> Promoted:
         """Bring a memory into the scratchpad.

@@ -83,12 +83,18 @@ class MemoryStorage(ABC):
 
     @abstractmethod
     async def delete(self, memory_id: str) -> Memory:
-        """Forget a memory and return what was forgotten.
+        """Forget a memory, together with the older versions that it replaced, and return it.
+
+        Without them, forgetting where somebody lives would bring back where they lived before.
 
         Raises:
             UnknownIdError: There is no such memory.
             StorageError: Nothing was written.
         """
+
+    @abstractmethod
+    async def older_versions(self, memory_id: str) -> list[str]:
+        """Return the ids that a memory replaced, directly or through others, newest first."""
 
     @abstractmethod
     async def touch(self, memory_ids: Collection[str]) -> None:

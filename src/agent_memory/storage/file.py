@@ -89,6 +89,10 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(self._store.delete, memory_id)
 
     @override
+    async def older_versions(self, memory_id: str) -> list[str]:
+        return await self._worker.run(self._store.older_versions, memory_id)
+
+    @override
     async def touch(self, memory_ids: Collection[str]) -> None:
         await self._worker.run(self._store.touch, memory_ids)
 

@@ -70,6 +70,17 @@ class Projection:
         pairs = ((memory_id, self.replaced_by(memory_id, now)) for memory_id in self._replacements)
         return {memory_id: by for memory_id, by in pairs if by is not None and memory_id in self.memories}
 
+    def older_versions(self, memory_id: str) -> list[str]:
+        """Return the ids that a memory replaced, directly or through others, newest first."""
+        chain: list[str] = []
+        memory = self.memories.get(memory_id)
+        while memory and memory.supersedes and memory.supersedes not in {memory_id, *chain}:
+            older = self.memories.get(memory.supersedes)
+            if older is not None:
+                chain.append(older.id)
+            memory = older
+        return chain
+
     def valid(self, now: datetime) -> list[Memory]:
         """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
         return [

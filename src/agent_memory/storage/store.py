@@ -164,8 +164,13 @@ class JournalStore:
         """See `MemoryStorage.delete`."""
         with self._writing() as writer:
             memory = self._require(memory_id)
-            self._append(writer, [Change("delete", KIND, memory_id)])
+            chain = [memory_id, *self._projection.older_versions(memory_id)]
+            self._append(writer, [Change("delete", KIND, each) for each in chain])
         return memory
+
+    def older_versions(self, memory_id: str) -> list[str]:
+        """Return the ids that a memory replaced, directly or through others, newest first."""
+        return self.refresh().older_versions(memory_id)
 
     def touch(self, memory_ids: Collection[str]) -> None:
         """See `MemoryStorage.touch`."""

@@ -1,0 +1,142 @@
+"""Run the demo: `python -m agent_memory_demo [--home FOLDER]`. Each day is a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from amplifier_core import AmplifierSession
+
+from agent_memory_demo.days import DAY_ONE, DAY_TWO, Exchange
+
+MODULES = {
+    "session": {
+        "orchestrator": {"module": "loop-demo"},
+        "context": {"module": "context-memory-scratchpad"},
+    },
+    "providers": [{"module": "provider-demo"}],
+    "tools": [{"module": "tool-memory-semantic"}],
+    "hooks": [{"module": "hooks-memory-capture"}],
+}
+_WIDTH = 100
+
+
+def main() -> int:
+    """Run both days, then show what lies on disk."""
+    parser = argparse.ArgumentParser(prog="agent_memory_demo", description="Two days of an agent that remembers.")
+    parser.add_argument("--home", type=Path, help="folder that plays the home directory (default: a temporary one)")
+    parser.add_argument("--day", type=int, choices=(1, 2), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.day:
+        return asyncio.run(live(args.day))
+    home = (args.home or Path(tempfile.mkdtemp(prefix="agent-memory-demo-"))).resolve()
+    home.mkdir(parents=True, exist_ok=True)
+    for day in (1, 2):
+        status = subprocess.run(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-m", "agent_memory_demo", "--day", str(day)],
+            env={**os.environ, "HOME": str(home)},
+            check=False,
+        ).returncode
+        if status:
+            print(f"\nDay {day} did not go as promised (exit status {status}).", file=sys.stderr)
+            return status
+    show_files(home / ".amplifier" / "memory" / "bob", home)
+    return 0
+
+
+async def live(day: int) -> int:
+    """Live through one day in this process; return 0 if everything promised has happened."""
+    title("Day one: a session with memory" if day == 1 else "Day two: a new session, in a new process")
+    session = AmplifierSession(MODULES)
+    await session.initialize()
+    events: list[str] = []
+    for event in ("memory:captured", "memory:degraded"):
+        session.coordinator.hooks.register(event, lambda name, _data: events.append(name))
+    try:
+        for exchange in DAY_ONE if day == 1 else DAY_TWO:
+            await converse(session, exchange)
+        seen = "\n".join(str(m.content) for m in session.coordinator.get_capability("demo.script").sent)
+    finally:
+        await session.cleanup()
+    if day == 1:
+        return check("memory:captured" in events, "the hook captured the decision about Fridays")
+    status = check(
+        "dark mode" in seen and "[agent-memory: scratchpad of bob]" in seen, "the scratchpad reached the model"
+    )
+    status |= check("Fridays" in seen, "what the hook captured yesterday is known today")
+    return status | check("transactions across tables" in seen, "search found yesterday's decision")
+
+
+async def converse(session: Any, exchange: Exchange) -> None:
+    """Play one turn and print it."""
+    script = session.coordinator.get_capability("demo.script")
+    script.steps, script.results = list(exchange.steps), []
+    print(f"\n  user   {exchange.prompt}")
+    reply = await session.execute(exchange.prompt)
+    for step, result in zip((s for s in exchange.steps if hasattr(s, "tool")), script.results, strict=False):
+        print(f"    tool {step.tool} -> {shortened(result)}")
+    show_pad(script.sent)
+    print(f"  agent  {reply}")
+    if exchange.remark:
+        print(f"         ({exchange.remark})")
+
+
+_shown_pads: list[str] = []
+
+
+def show_pad(messages: list[Any]) -> None:
+    """Print the scratchpad the model was sent, when it is a new one."""
+    for message in messages:
+        text = str(message.content)
+        if text.startswith("[agent-memory: scratchpad") and text not in _shown_pads:
+            _shown_pads.append(text)
+            print("    the model is also sent, right after the system message:")
+            print("\n".join(f"      | {line}" for line in text.splitlines()))
+
+
+def shortened(result: dict[str, Any]) -> str:
+    """Return a tool's answer on one line."""
+    if "results" in result:
+        found = "; ".join(f'{r["id"]} "{r["content"]}" (score {r["relevance_score"]})' for r in result["results"][:2])
+        return f"{result['total_found']} found in {result['search_latency_ms']} ms by {result['mode']}: {found}"
+    text = json.dumps(result, ensure_ascii=False)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+
+
+def show_files(folder: Path, home: Path) -> None:
+    """Tell where the files lie and what they are."""
+    title("What lies on disk now")
+    meaning = {
+        "memories.yaml": "the truth: an append-only journal that any YAML tool reads",
+        "scratchpad.yaml": "what the agent sees at the start of a session; you may edit it",
+        "events.jsonl": "which memory was changed when; ids, no content",
+        "embeddings.sqlite3": "vectors, derived; may be deleted",
+        "metadata.json": "schema and backend",
+    }
+    print(f"\n  {folder}")
+    for path in sorted(folder.iterdir()):
+        if path.name in meaning:
+            print(f"    {path.name:<20} {path.stat().st_size:>6} bytes  {meaning[path.name]}")
+    print(f"\n  Run it again with the same memory:  make demo HOME_DIR={home}\n")
+
+
+def check(held: bool, what: str) -> int:  # noqa: FBT001 - a verdict is a boolean
+    """Print whether something promised has happened; return 0 if so."""
+    print(f"  {'ok ' if held else 'NOT'}    {what}")
+    return 0 if held else 1
+
+
+def title(text: str) -> None:
+    """Print a heading."""
+    print(f"\n{text}\n{'=' * len(text)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""Write the pages that are made from code: `make docs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_memory import settings
+from agent_memory.service import events
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs"
+PAGES = {"events.md": events.document, "configuration.md": settings.document}
+
+if __name__ == "__main__":
+    for name, document in PAGES.items():
+        (FOLDER / name).write_text(document(), encoding="utf-8")
+        print(f"wrote docs/{name}")
