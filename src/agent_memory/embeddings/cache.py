@@ -1,0 +1,227 @@
+"""The vector cache: a derived SQLite file that spares embedding a text twice. Any number of processes share it.
+
+Holds vectors by (embedder identity, hash of the embedded text), never text. Losing it costs time and nothing else, so
+no trouble with it is an error for a caller: it is reported through `problem`, and work goes on without the file.
+Thread-safe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from pathlib import Path
+
+    from agent_memory.embeddings.protocol import EmbedderIdentity, Vector
+
+_T = TypeVar("_T")
+
+_SCHEMA_VERSION: Final = 1
+_BUSY_SECONDS: Final = 5.0
+_ASKED_AT_ONCE: Final = 400
+"""Below SQLite's oldest limit of 999 parameters; above it one scan of the identity's rows is faster anyway."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE IF NOT EXISTS vectors (
+    embedder INTEGER NOT NULL REFERENCES embedders(id),
+    hash BLOB NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (embedder, hash)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def text_hash(text: str) -> bytes:
+    """Return the key of a text in the cache: sha256, 32 bytes."""
+    return hashlib.sha256(text.encode()).digest()
+
+
+def rounded(vector: Vector) -> Vector:
+    """Return `vector` as the cache gives it back: float16 precision, unit length.
+
+    Fresh and cached vectors then rank alike. Rounding moves a cosine by less than 0.0005.
+    """
+    import numpy as np  # noqa: PLC0415  nothing slow at import
+
+    coarse = np.asarray(vector, dtype=np.float16).astype(np.float32)
+    length = float(np.linalg.norm(coarse))
+    return coarse / length if length > 0 else coarse
+
+
+class VectorCache:
+    """Vectors on disk by embedder and text hash.
+
+    Args:
+        path: `embeddings.sqlite3` in an agent's folder; None keeps nothing, and every lookup misses.
+
+    Attributes:
+        problem: Why the file is not in use, or was begun anew; None while all is well.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._owner = 0
+        self.problem: str | None = None
+
+    def get_many(self, identity: EmbedderIdentity, hashes: Collection[bytes]) -> dict[bytes, Vector]:
+        """Return the known vectors among `hashes`, float32 of unit length; a damaged row counts as unknown."""
+        wanted = set(hashes)
+        if not wanted:
+            return {}
+        with self._lock:
+            rows = self._attempt(lambda database: _select(database, str(identity), wanted)) or []
+        return _decoded([(key, blob) for key, blob in rows if key in wanted], identity.dimension)
+
+    def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
+        """Keep vectors; False when they could not be kept (see `problem`)."""
+        import numpy as np  # noqa: PLC0415
+
+        if not vectors:
+            return True
+        blobs = [(key, np.asarray(vector, dtype="<f2").tobytes()) for key, vector in vectors.items()]
+        with self._lock:
+            return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
+
+    def prune(self, keep: Iterable[bytes]) -> int:
+        """Drop the vectors of every text, under any embedder, whose hash is not in `keep`; return how many went.
+
+        A vector gives away something of its text, so this follows each purge of a memory.
+        """
+        kept = [(key,) for key in set(keep)]
+        with self._lock:
+            return self._attempt(lambda database: _prune(database, kept)) or 0
+
+    def forget(self, hashes: Iterable[bytes]) -> None:
+        """Drop the vectors of these texts under every embedder."""
+        gone = [(key,) for key in hashes]
+        with self._lock:
+            self._attempt(lambda database: _forget(database, gone))
+
+    def close(self) -> None:
+        """Close the file; a later call opens it again."""
+        with self._lock:
+            self._disconnect()
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """Run `work` in one transaction; on trouble say so, set a broken file aside, and return None."""
+        if self._path is None:
+            return None
+        for _ in range(2):
+            try:
+                with self._connected() as database:
+                    return work(database)
+            except sqlite3.DatabaseError as error:
+                self._disconnect()
+                if not _is_broken(error) or not self._set_aside(error):
+                    self.problem = self.problem or f"vector cache not in use: {error}"
+                    return None
+            except OSError as error:
+                self.problem = f"vector cache not in use: {error}"
+                return None
+        return None
+
+    def _connected(self) -> sqlite3.Connection:
+        assert self._path is not None
+        if self._connection is not None and self._owner != os.getpid():
+            # A handle taken across fork() would share its locks: leave it alone, it belongs to the parent.
+            self._connection = None
+        if self._connection is None:
+            database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
+            self._connection, self._owner = database, os.getpid()
+            _prepare(database)
+            self._path.chmod(0o600)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None and self._owner == os.getpid():
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
+        """Rename a file that is no cache of ours, so that a new one can take its place; False if that fails too."""
+        assert self._path is not None
+        aside = self._path.with_name(f"{self._path.name}.broken")
+        try:
+            self._path.replace(aside)
+            for tail in ("-wal", "-shm"):
+                self._path.with_name(self._path.name + tail).unlink(missing_ok=True)
+        except OSError as trouble:
+            self.problem = f"vector cache not in use: {error}; it could not be set aside: {trouble}"
+            return False
+        self.problem = f"vector cache was unreadable ({error}); set aside as {aside.name} and begun anew"
+        return True
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA journal_mode = WAL")
+    # Derived data: a crash may cost the last vectors, never consistency.
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute("PRAGMA secure_delete = ON")  # a purged text's vector must not linger in free pages
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version == _SCHEMA_VERSION:
+        return
+    if version != 0:
+        raise sqlite3.DatabaseError(f"schema {version}, this version reads {_SCHEMA_VERSION}")
+    with database:
+        database.executescript(_SCHEMA)
+        database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+
+
+def _is_broken(error: sqlite3.DatabaseError) -> bool:
+    """Tell a file that is no usable cache from a passing trouble: a lock, a full disk, a read-only folder."""
+    return not isinstance(error, sqlite3.OperationalError) or "no such" in str(error) or "malformed" in str(error)
+
+
+def _select(database: sqlite3.Connection, identity: str, wanted: set[bytes]) -> list[tuple[bytes, bytes]]:
+    query = "SELECT hash, vector FROM vectors JOIN embedders ON embedder = embedders.id WHERE identity = ?"
+    if len(wanted) > _ASKED_AT_ONCE:
+        return database.execute(query, (identity,)).fetchall()
+    marks = ",".join("?" * len(wanted))
+    return database.execute(f"{query} AND hash IN ({marks})", (identity, *wanted)).fetchall()
+
+
+def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes, bytes]]) -> bool:
+    database.execute("INSERT OR IGNORE INTO embedders (identity) VALUES (?)", (identity,))
+    (number,) = database.execute("SELECT id FROM embedders WHERE identity = ?", (identity,)).fetchone()
+    rows = [(number, key, blob) for key, blob in blobs]
+    database.executemany("INSERT OR REPLACE INTO vectors (embedder, hash, vector) VALUES (?, ?, ?)", rows)
+    return True
+
+
+def _prune(database: sqlite3.Connection, kept: list[tuple[bytes]]) -> int:
+    with closing(database.cursor()) as cursor:
+        cursor.execute("CREATE TEMP TABLE IF NOT EXISTS kept (hash BLOB PRIMARY KEY) WITHOUT ROWID")
+        cursor.execute("DELETE FROM kept")
+        cursor.executemany("INSERT INTO kept VALUES (?)", kept)
+        cursor.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM kept)")
+        gone = cursor.rowcount
+        cursor.execute("DELETE FROM kept")
+    return gone
+
+
+def _forget(database: sqlite3.Connection, gone: list[tuple[bytes]]) -> None:
+    database.executemany("DELETE FROM vectors WHERE hash = ?", gone)
+
+
+def _decoded(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
+    import numpy as np  # noqa: PLC0415
+
+    sound = [(key, blob) for key, blob in rows if len(blob) == 2 * dimension]
+    if not sound:
+        return {}
+    matrix = np.frombuffer(b"".join(blob for _, blob in sound), dtype="<f2").reshape(len(sound), dimension)
+    matrix = matrix.astype(np.float32)
+    lengths = np.linalg.norm(matrix, axis=1)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    matrix /= np.where(usable, lengths, 1)[:, None]
+    return {key: matrix[at] for at, (key, _) in enumerate(sound) if usable[at]}

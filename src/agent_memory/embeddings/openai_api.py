@@ -1,0 +1,195 @@
+"""The OpenAI embedder: vectors from OpenAI's API, or from any server that speaks it. Used only when configured.
+
+Owns the call, its retries and the check of its answer. Errors name the model and the status, never a key or a text.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
+from agent_memory.errors import ConfigurationError, EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.embeddings.protocol import Matrix, Vector
+
+DIMENSIONS: Final = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+"""Native dimensions, from OpenAI's model pages."""
+
+_DOLLARS_PER_MILLION: Final = {
+    "text-embedding-3-small": 0.02,
+    "text-embedding-3-large": 0.13,
+    "text-embedding-ada-002": 0.10,
+}
+"""List prices from OpenAI's pricing page, in US dollars per million tokens."""
+
+_CHARS_PER_TOKEN: Final = 4
+"""OpenAI's own rule of thumb for English; other scripts take more tokens."""
+
+THRESHOLD: Final = 0.25
+"""Least raw cosine of a hit by meaning alone. From published examples, not measured by us: set `similarity_threshold`
+to your own figure if it shows too much or too little."""
+
+_BATCH: Final = 100
+_TIMEOUT_SECONDS: Final = 30.0
+_RETRIES: Final = 4
+"""With the client's backoff (0.5 s doubling to 8 s, jitter, Retry-After heeded) about 15 s of patience."""
+
+
+class OpenAIEmbedder:
+    """Vectors from OpenAI's embeddings API. Thread-safe; connects at the first call.
+
+    Args:
+        model: Name of an embedding model.
+        api_key: Key; None leaves it to the client, which reads OPENAI_API_KEY.
+        base_url: Root of another server that speaks the API, e.g. one in your own network.
+        dimensions: Shorten vectors to this many numbers (text-embedding-3 models only); None takes the native ones.
+        batch_size: Texts per request, 1 to 2048.
+        timeout: Seconds for one attempt.
+        max_retries: Further attempts after 429, 5xx, a timeout or a lost connection.
+
+    Raises:
+        ConfigurationError: The dimension of an unknown model is not given, or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        model: str = "text-embedding-3-small",
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        dimensions: int | None = None,
+        batch_size: int = _BATCH,
+        timeout: float = _TIMEOUT_SECONDS,
+        max_retries: int = _RETRIES,
+    ) -> None:
+        if dimensions is None and model not in DIMENSIONS:
+            raise ConfigurationError(f"embedding_dimensions is needed for the model {model!r}: its size is not known")
+        if not 1 <= batch_size <= 2048:  # noqa: PLR2004  the API's limit
+            raise ConfigurationError(f"batch_size must lie between 1 and 2048, got {batch_size}")
+        self._model = model
+        self._dimension = dimensions or DIMENSIONS[model]
+        self._shorten = dimensions is not None and dimensions != DIMENSIONS.get(model, dimensions)
+        self._batch_size = batch_size
+        self._options: dict[str, Any] = {
+            "api_key": api_key,
+            "base_url": base_url,
+            "timeout": timeout,
+            "max_retries": max_retries,
+        }
+        self._connecting = threading.Lock()
+        self._client: Any = None
+
+    def __repr__(self) -> str:
+        return f"OpenAIEmbedder({self._model!r}, dimensions={self._dimension})"
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Which vectors these are."""
+        return EmbedderIdentity("openai", self._model, self._dimension)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        return self._dimension
+
+    @property
+    def similarity_threshold(self) -> float:
+        """Least raw cosine of a hit by meaning alone, see `THRESHOLD`."""
+        return THRESHOLD
+
+    def embed_documents(self, texts: list[str]) -> Matrix:
+        """Return one unit vector per text, shape (len(texts), dimension), float32, in the order of `texts`.
+
+        Raises:
+            EmbeddingError: The API refused, stayed unreachable, or answered with something other than these vectors.
+        """
+        rows: list[Any] = []
+        for start in range(0, len(texts), self._batch_size):
+            rows.extend(self._request(texts[start : start + self._batch_size]))
+        return checked_matrix(rows, count=len(texts), dimension=self._dimension, source=f"model {self._model}")
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the unit vector of a query, shape (dimension,), float32.
+
+        Raises:
+            EmbeddingError: As `embed_documents`.
+        """
+        vector: Vector = self.embed_documents([text])[0]
+        return vector
+
+    def estimate_cost(self, texts: Sequence[str]) -> float:
+        """Return about what embedding `texts` costs in US dollars; 0 for a model without a list price."""
+        tokens = sum(max(1, len(text) // _CHARS_PER_TOKEN) for text in texts)
+        return tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
+
+    def _request(self, texts: list[str]) -> list[Any]:
+        client = self._connected()
+        import openai  # noqa: PLC0415  nothing slow at import
+
+        options: dict[str, Any] = {"dimensions": self._dimension} if self._shorten else {}
+        try:
+            answer = client.embeddings.create(model=self._model, input=texts, encoding_format="float", **options)
+            vectors = sorted(answer.data, key=lambda item: item.index)
+            indexes = [item.index for item in vectors]
+        except openai.APIStatusError as error:
+            raise _refused(self._model, error.status_code) from None  # its text can quote the key or the input
+        except openai.OpenAIError as error:
+            raise EmbeddingError(
+                f"model {self._model} could not be reached ({type(error).__name__}); search continues by keyword",
+                code="embedder_unreachable",
+                recovery="Check the network and base_url; embedding is tried again by itself.",
+            ) from None
+        except (AttributeError, TypeError, ValueError) as error:
+            raise EmbeddingError(f"model {self._model} answered something unreadable", code="vector_shape") from error
+        if indexes != list(range(len(texts))):
+            raise EmbeddingError(
+                f"model {self._model} returned {len(indexes)} vectors for {len(texts)} texts", code="vector_count"
+            )
+        return [item.embedding for item in vectors]
+
+    def _connected(self) -> Any:
+        with self._connecting:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> Any:
+        try:
+            import openai  # noqa: PLC0415
+        except ImportError as error:
+            raise EmbeddingError(
+                "the openai package is not installed; search continues by keyword",
+                code="model_missing",
+                recovery="Install it with: pip install 'amplifier-bundle-agent-memory[openai]'.",
+            ) from error
+        try:
+            return openai.OpenAI(**self._options)
+        except openai.OpenAIError as error:
+            raise EmbeddingError(
+                "no API key for the embedding model; search continues by keyword",
+                code="no_api_key",
+                recovery="Set OPENAI_API_KEY, or use the local embedder.",
+            ) from error
+
+
+def _refused(model: str, status: int) -> EmbeddingError:
+    reasons = {
+        401: ("the key was refused", "Check OPENAI_API_KEY."),
+        403: ("access was refused", "Check what the key may use."),
+        404: ("there is no such model or path", "Check embedding_model and base_url."),
+        429: ("the rate limit or quota is used up", "Wait, or check the account's quota; it is tried again by itself."),
+    }
+    reason, recovery = reasons.get(status, ("the server failed", "It is tried again by itself."))
+    return EmbeddingError(
+        f"model {model} is not available: {reason} (HTTP {status}); search continues by keyword",
+        code=f"http_{status}",
+        recovery=recovery,
+    )

@@ -1,0 +1,229 @@
+"""`EmbeddingWorker`: embeds on a thread of its own, so that neither the agent nor a search waits for a model.
+
+Owns the queue, the thread and the order cache → embedder → cache. Must not know memories: it deals in texts and their
+hashes, and whoever asked collects vectors when it likes. Thread-safe.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.embeddings.cache import VectorCache, rounded, text_hash
+from agent_memory.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Vector
+
+_BATCH: Final = 32
+"""Texts between two looks at the queue: about 0.2 s of local work, a third of an API call's worth of latency."""
+
+_REMEMBERED_QUERIES: Final = 64
+_FAILURES_BEFORE_REST: Final = 3
+_REST_SECONDS: Final = 30.0
+"""After three failed batches in a row an embedder is left alone for half a minute; keyword search goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """How embedding stands.
+
+    Attributes:
+        ready: Whether queries can be embedded now.
+        pending: Texts waiting for a vector.
+        embedded: Texts this process embedded.
+        cached: Texts whose vector the cache knew.
+        problem: What went wrong last, for people; None while all is well.
+        code: The problem's machine-readable word.
+    """
+
+    ready: bool
+    pending: int
+    embedded: int
+    cached: int
+    problem: str | None = None
+    code: str | None = None
+
+
+class EmbeddingWorker:
+    """Fills a vector cache in the background and embeds queries.
+
+    The thread starts with the first `submit` or `start` and is a daemon: an interpreter that ends does not wait for
+    it, and nothing is lost, since what was not embedded is found missing by the next process.
+
+    Args:
+        embedder: Turns texts into vectors; loaded on the thread.
+        cache: Where vectors are kept; shared with other processes.
+    """
+
+    def __init__(self, embedder: Embedder, cache: VectorCache | None = None) -> None:
+        self._embedder = embedder
+        self._cache = cache or VectorCache(None)
+        self._state = threading.Condition()
+        self._queue: OrderedDict[bytes, str] = OrderedDict()
+        self._done: deque[tuple[bytes, Vector]] = deque()
+        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._busy = 0
+        self._ready = False
+        self._embedded = self._cached = self._failures = 0
+        self._problem: EmbeddingError | None = None
+
+    @property
+    def similarity_threshold(self) -> float:
+        """The embedder's own floor for a hit by meaning alone."""
+        return self._embedder.similarity_threshold
+
+    @property
+    def ready(self) -> bool:
+        """Whether the model is loaded, so that a query costs milliseconds."""
+        return self._ready
+
+    @property
+    def status(self) -> WorkerStatus:
+        """How embedding stands, for memory_status."""
+        with self._state:
+            problem = self._problem.message if self._problem else self._cache.problem
+            code = self._problem.code if self._problem else ("vector_cache" if self._cache.problem else None)
+            pending = len(self._queue) + self._busy
+            return WorkerStatus(self._ready, pending, self._embedded, self._cached, problem, code)
+
+    def start(self) -> None:
+        """Begin loading the model, if that has not begun."""
+        with self._state:
+            self._ensure_thread()
+
+    def submit(self, texts: dict[bytes, str]) -> None:
+        """Ask for the vectors of texts by their hashes; `collect` hands them out when they are there."""
+        with self._state:
+            self._queue.update(texts)
+            self._ensure_thread()
+            self._state.notify_all()
+
+    def withdraw(self, key: bytes) -> None:
+        """Take back a request whose text is no longer wanted; one already answered is ignored by whoever asked."""
+        with self._state:
+            self._queue.pop(key, None)
+
+    def collect(self) -> list[tuple[bytes, Vector]]:
+        """Return the vectors that became known since the last call, without waiting."""
+        found = []
+        while self._done:
+            found.append(self._done.popleft())
+        return found
+
+    def embed_query(self, text: str) -> Vector | None:
+        """Return the vector of a query, or None while there is no model or when it fails (see `status`)."""
+        with self._state:
+            known = self._queries.get(text)
+            if known is not None:
+                self._queries.move_to_end(text)
+                return known
+            if not self._ready:
+                self._ensure_thread()
+                return None
+        try:
+            vector = self._embedder.embed_query(text)
+        except EmbeddingError as error:
+            with self._state:
+                self._problem = error
+            return None
+        with self._state:
+            self._queries[text] = vector
+            while len(self._queries) > _REMEMBERED_QUERIES:
+                self._queries.popitem(last=False)
+        return vector
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Wait until every submitted text has its vector; False on timeout, failure or after `close`."""
+        with self._state:
+            self._ensure_thread()
+            self._state.wait_for(lambda: self._idle() or self._closing or self._resting(), timeout)
+            return self._idle() and self._ready
+
+    def prune(self, keep: set[bytes]) -> int:
+        """Drop cached vectors of texts that no memory has any more; return how many."""
+        return self._cache.prune(keep)
+
+    def close(self, timeout: float | None = 5.0) -> None:
+        """Stop after the batch at hand and close the cache; what is queued is left to the next process."""
+        with self._state:
+            self._closing = True
+            self._state.notify_all()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+        self._cache.close()
+
+    def _idle(self) -> bool:
+        return self._ready and not self._queue and not self._busy
+
+    def _resting(self) -> bool:
+        return self._failures >= _FAILURES_BEFORE_REST
+
+    def _ensure_thread(self) -> None:
+        if self._closing or (self._thread is not None and self._thread.is_alive()):
+            return  # a thread does not survive fork(), so a child that finds it dead starts its own
+        self._thread = threading.Thread(target=self._run, name="agent-memory-embedding", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._state:
+                if self._resting():
+                    self._state.wait_for(lambda: self._closing, _REST_SECONDS)
+                    self._failures = 0
+                self._state.wait_for(lambda: self._closing or bool(self._queue) or not self._ready)
+                if self._closing:
+                    return
+                batch = dict(self._take())
+            try:
+                found = self._vectors(batch)
+            except EmbeddingError as error:
+                self._failed(batch, error)
+            else:
+                self._succeeded(found)
+
+    def _take(self) -> list[tuple[bytes, str]]:
+        batch = [self._queue.popitem(last=False) for _ in range(min(_BATCH, len(self._queue)))]
+        self._busy = len(batch)
+        return batch
+
+    def _vectors(self, batch: dict[bytes, str]) -> dict[bytes, Vector]:
+        if not self._ready:
+            self._embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
+        identity: EmbedderIdentity = self._embedder.identity
+        known = self._cache.get_many(identity, batch)
+        fresh_keys = [key for key in batch if key not in known]
+        fresh: dict[bytes, Vector] = {}
+        if fresh_keys:
+            rows = self._embedder.embed_documents([batch[key] for key in fresh_keys])
+            fresh = {key: rounded(row) for key, row in zip(fresh_keys, rows, strict=True)}
+            self._cache.put_many(identity, fresh)
+        self._embedded += len(fresh)
+        self._cached += len(known)
+        return {**known, **fresh}
+
+    def _failed(self, batch: dict[bytes, str], error: EmbeddingError) -> None:
+        with self._state:
+            for key, text in batch.items():
+                self._queue.setdefault(key, text)
+            self._busy = 0
+            self._problem = error
+            self._failures += 1
+            self._state.notify_all()
+
+    def _succeeded(self, found: dict[bytes, Vector]) -> None:
+        self._done.extend(found.items())
+        with self._state:
+            self._busy = 0
+            self._ready = True
+            self._failures = 0
+            self._problem = None
+            self._state.notify_all()
+
+
+__all__ = ["EmbeddingWorker", "WorkerStatus", "text_hash"]
