@@ -1,0 +1,99 @@
+"""The handlers: each puts what it heard on the recorder's queue and returns. No extraction, no disk, no waiting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from amplifier_core import HookResult
+
+from amplifier_module_hooks_memory_capture.messages import last_assistant_text, text_of_content, text_of_result
+from amplifier_module_hooks_memory_capture.recorder import Heard, TurnEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_memory.host import MemorySession
+    from agent_memory.settings import CaptureSettings
+    from amplifier_module_hooks_memory_capture.recorder import Recorder
+
+OWN_TOOLS: Final = "memory_"
+"""How the names of our tools begin; what they return is never captured."""
+
+_BEFORE_THE_TURN: Final = -1001
+"""Runs before the session clears its record of the last turn (-1000), which may have ended without an event."""
+_AFTERWARDS: Final = 500
+
+
+class CaptureHooks:
+    """The capture hooks of one session. Every handler answers `continue`, whatever it is given."""
+
+    def __init__(self, coordinator: Any, session: MemorySession, settings: CaptureSettings, recorder: Recorder) -> None:
+        self._coordinator = coordinator
+        self._session = session
+        self._settings = settings
+        self._recorder = recorder
+        self._turn_open = False
+
+    def register(self) -> list[Callable[[], None]]:
+        """Register all handlers; return what undoes it."""
+        register = self._coordinator.hooks.register
+        handlers: list[tuple[str, Any, int, str]] = [
+            ("prompt:submit", self.on_next_turn, _BEFORE_THE_TURN, "hooks-memory-capture-turn"),
+            ("prompt:submit", self.on_prompt, _AFTERWARDS, "hooks-memory-capture-prompt"),
+            ("tool:post", self.on_tool, _AFTERWARDS, "hooks-memory-capture-tool"),
+            ("orchestrator:complete", self.on_turn_end, _AFTERWARDS, "hooks-memory-capture-complete"),
+            ("session:end", self.on_session_end, _AFTERWARDS, "hooks-memory-capture-end"),
+        ]
+        return [register(event, handler, priority=priority, name=name) for event, handler, priority, name in handlers]
+
+    async def on_next_turn(self, _event: str, _data: Any) -> HookResult:
+        """End a turn that loop-basic left without `orchestrator:complete`: denied, or failed."""
+        await self._end_turn()
+        return HookResult()
+
+    async def on_prompt(self, _event: str, data: Any) -> HookResult:
+        """Take the user's words."""
+        self._turn_open = True
+        prompt = data.get("prompt") if isinstance(data, dict) else None
+        await self._hear(text_of_content(prompt), "user")
+        return HookResult()
+
+    async def on_tool(self, _event: str, data: Any) -> HookResult:
+        """Take a tool's result, unless the tool is ours."""
+        if not self._settings.observe_tool_outputs or not isinstance(data, dict):
+            return HookResult()
+        name = data.get("tool_name")
+        if isinstance(name, str) and not name.startswith(OWN_TOOLS):
+            result = data.get("result", data.get("tool_result"))
+            await self._hear(text_of_result(result), f"tool:{name}")
+        return HookResult()
+
+    async def on_turn_end(self, _event: str, _data: Any) -> HookResult:
+        """Take the assistant's last words, then end the turn."""
+        if self._settings.observe_turn_completions:
+            await self._hear_assistant()
+        await self._end_turn()
+        return HookResult()
+
+    async def on_session_end(self, _event: str, _data: Any) -> HookResult:
+        """Finish what waits, within a bound."""
+        if self._settings.observe_session_end and self._turn_open:
+            await self._hear_assistant()
+        await self._end_turn()
+        await self._recorder.drain()
+        return HookResult()
+
+    async def _hear_assistant(self) -> None:
+        context = self._coordinator.get("context")
+        if context is not None:
+            await self._hear(last_assistant_text(await context.get_messages()), "assistant")
+
+    async def _hear(self, text: str, source: str) -> None:
+        if text.strip():
+            self._turn_open = True
+            await self._recorder.take(Heard(text, source, low_trust=self._session.turn.low_trust and source != "user"))
+
+    async def _end_turn(self) -> None:
+        if self._turn_open:
+            self._turn_open = False
+            await self._recorder.take(TurnEnded(tuple(self._session.turn.stored)))

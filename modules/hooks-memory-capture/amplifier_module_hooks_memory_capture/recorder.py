@@ -1,0 +1,172 @@
+"""`Recorder`: the session's one worker. Extraction in a thread, then, at the end of the turn, the service.
+
+Fails open and never silently: whatever goes wrong is counted, logged and told by event; the conversation goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
+from agent_memory.errors import AgentMemoryError
+from agent_memory.models import utc_now
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.host import MemorySession
+    from agent_memory.models import Observation
+    from agent_memory.service import MemoryService
+    from agent_memory.settings import CaptureSettings
+
+log = structlog.get_logger(__name__)
+
+DRAIN_SECONDS: Final = 5.0
+_QUEUE_SIZE: Final = 1000
+"""Messages waiting; more means the worker is stuck, and the conversation must not grow the heap because of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Something was said: by whom (`user`, `assistant`, `tool:<name>`), when, and whether after untrusted output."""
+
+    text: str
+    source: str
+    low_trust: bool = False
+    at: datetime = field(default_factory=utc_now)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn is over; `stored` is what the model itself stored by tool in it."""
+
+    stored: tuple[str, ...] = ()
+
+
+class Recorder:
+    """Turns what was heard into memories.
+
+    Raises:
+        ConfigurationError: A pattern of the user's own cannot be used.
+    """
+
+    def __init__(self, settings: CaptureSettings, session: MemorySession) -> None:
+        self._settings = settings
+        self._session = session
+        self._extractor = Extractor(settings)
+        self._buffer = TurnBuffer()
+        self._ledger = CaptureLedger(settings.max_captures_per_session)
+        self._skipped_in_turn: Counter[str] = Counter()
+        self._queue: asyncio.Queue[Heard | TurnEnded] = asyncio.Queue(_QUEUE_SIZE)
+        self._worker: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def take(self, item: Heard | TurnEnded) -> None:
+        """Queue `item` (or, with `async_capture: false`, deal with it now)."""
+        if self._closed:
+            return
+        if not self._settings.async_capture:
+            await self._deal_with(item)
+            return
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.get_running_loop().create_task(self._work())
+        try:
+            self._queue.put_nowait(item)
+        except asyncio.QueueFull:
+            self._ledger.skipped["queue_full"] += 1
+            log.warning("capture_queue_full", waiting=self._queue.qsize())
+
+    async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Wait until all that was taken is dealt with, at most `seconds`; what is left then is dropped and told."""
+        if self._worker is None:
+            return
+        try:
+            await asyncio.wait_for(self._queue.join(), seconds)
+        except TimeoutError:
+            left = self._queue.qsize()
+            log.warning("capture_not_drained", waiting=left)
+            await self._tell({"drain_timeout": max(1, left)})
+
+    async def close(self) -> None:
+        """Drain and stop. May be called more than once."""
+        if self._closed:
+            return
+        if self._buffer or not self._queue.empty():
+            await self.take(TurnEnded(tuple(self._session.turn.stored)))
+        self._closed = True
+        await self.drain()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what this session captured, and what it skipped for which reason."""
+        waiting = self._queue.qsize() + len(self._buffer)
+        return {"captured": self._ledger.captured, "waiting": waiting, "skipped": dict(self._ledger.skipped)}
+
+    async def _work(self) -> None:
+        while True:
+            item = await self._queue.get()
+            try:
+                await self._deal_with(item)
+            finally:
+                self._queue.task_done()
+
+    async def _deal_with(self, item: Heard | TurnEnded) -> None:
+        try:
+            if isinstance(item, Heard):
+                await self._listen(item)
+            else:
+                await self._store(item)
+        except AgentMemoryError as error:
+            await self._session.degraded("capture", error)
+            await self._tell({error.code: 1})
+        except Exception as error:  # noqa: BLE001 - a defect of ours must not end the worker, let alone the session
+            log.warning("capture_failed", error=type(error).__name__)
+            await self._tell({"internal_error": 1})
+
+    async def _listen(self, heard: Heard) -> None:
+        extraction = await asyncio.to_thread(
+            self._extractor.examine,
+            heard.text,
+            heard.source,
+            returned=tuple(self._session.turn.returned),
+            now=heard.at,
+            session_id=self._session.session_id,
+        )
+        observations: list[Observation] = extraction.observations
+        if heard.low_trust:
+            observations = [observation.model_copy(update={"trust": "low"}) for observation in observations]
+        self._buffer.hold(observations)
+        self._skipped_in_turn.update(extraction.skipped)
+
+    async def _store(self, ended: TurnEnded) -> None:
+        held, skipped = self._buffer.release(ended.stored)
+        skipped.update(self._skipped_in_turn)
+        self._skipped_in_turn.clear()
+        service = await self._session.service() if held or skipped else None
+        if service is None:
+            return  # memory is off: silence
+        admitted, dropped = self._ledger.admit(held)
+        skipped.update(dropped)
+        self._ledger.skipped.update(skipped - dropped)
+        if skipped:
+            await self._tell(skipped, service)
+        if admitted:
+            outcome = await service.capture(admitted, self._session.caller)
+            self._ledger.count(len(outcome.stored), outcome.skipped)
+
+    async def _tell(self, reasons: dict[str, int], service: MemoryService | None = None) -> None:
+        """Emit one `memory:capture_skipped` for each reason."""
+        if service is None:
+            self._ledger.skipped.update(reasons)
+            service = await self._session.service()
+        if service is not None:
+            for reason, count in reasons.items():
+                await service.report("memory:capture_skipped", self._session.caller, reason=reason, count=count)

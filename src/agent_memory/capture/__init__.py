@@ -1,0 +1,6 @@
+"""What a conversation says that is worth a memory: pure extraction and the session's bookkeeping. Stores nothing."""
+
+from agent_memory.capture.extractor import Extractor
+from agent_memory.capture.turns import CaptureLedger, TurnBuffer
+
+__all__ = ["CaptureLedger", "Extractor", "TurnBuffer"]

@@ -1,0 +1,324 @@
+"""`Extractor`: from one message to observations. Pure: no clock, no file beyond the rule data, nothing stored.
+
+Message → own words (`foreign`) → sentences → verdicts (`judging`) → captures: a sentence that a rule holds on, with the
+plain sentences around it that make it understandable → secrets out → observations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.capture.custom import custom_rules
+from agent_memory.capture.foreign import separate, strip_injected, teammate_statements
+from agent_memory.capture.judging import Verdict, judge
+from agent_memory.capture.rules import guess_languages, load_rules
+from agent_memory.capture.sentences import Sentence, split_sentences
+from agent_memory.models import Observation, Source
+from agent_memory.redaction import Redactor, SecretRedactor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from agent_memory.models import SourceKind, Trust
+    from agent_memory.settings import CaptureSettings
+
+MAX_MESSAGE_CHARS: Final = 40_000
+"""What is longer was pasted; its first part is read, so that the work per message is bounded."""
+
+_MAX_CAPTURE_CHARS: Final = 700
+_MAX_COMPANIONS: Final = 2
+_MAX_LIST_ITEMS: Final = 6
+_STRONG: Final = 0.75
+_ASKING_PENALTY: Final = 0.25
+_FINDINGS: Final = frozenset(("bugfix", "discovery"))
+"""What happened and why are told in one breath."""
+
+_MIN_WORDS: Final = 4
+_MIN_WIDE_CHARS: Final = 6
+_TRUST: Final[dict[str, Trust]] = {"user": "high", "assistant": "medium", "tool": "low"}
+_FEW_WORDS: Final = 2
+_EMPTY_WORDS: Final = frozenset(
+    """the an and or but so to of in on at by for from with is are was were be been am do does did have has had not no it its
+    that this these those they them he she we you our your my me us one ones there here what when where who how why if then
+    just only also now ok okay please keep track look go let lets get back want need put take make remember worth mind note
+    know always never whenever later too again already would could should can will may more less very thing things stuff
+    something dont don ll ve re im today still yet good idea way about any some all ever time touch""".split()
+)
+"""Words that carry no fact by themselves; a sentence of nothing else is not kept."""
+
+_ANAPHOR: Final = re.compile(
+    r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep|put|look at|use) )*(?:it|them|that|this|those|these|they|its|it's|that's)\b"
+)
+_MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]+\]")
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WORD: Final = re.compile(r"[^\W_]{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What one message gave, and how many sentences were dropped for which reason."""
+
+    observations: list[Observation]
+    skipped: Counter[str]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A capture in the making."""
+
+    verdict: Verdict
+    sentences: list[Sentence]
+    companions: int = 0
+    confidence: float = 0.0
+
+    @property
+    def announces(self) -> bool:
+        """Whether it begins with a sentence that ends in a colon and so belongs to the list that follows."""
+        first = self.sentences[0]
+        return first.text.rstrip("*_ ").endswith((":", "：")) and not first.block
+
+    @property
+    def length(self) -> int:
+        return sum(len(sentence.text) + 1 for sentence in self.sentences)
+
+
+class Extractor:
+    """Finds what is worth a memory in a message.
+
+    Args:
+        settings: Thresholds and the user's own patterns.
+        redactor: Takes secrets out of what is captured.
+
+    Raises:
+        ConfigurationError: A pattern of the user's own cannot be used.
+    """
+
+    def __init__(self, settings: CaptureSettings, redactor: Redactor | None = None) -> None:
+        self._settings = settings
+        self._redactor = redactor or SecretRedactor()
+        self._custom = custom_rules(settings.capture_patterns)
+
+    def extract(self, text: str, source: str) -> list[Observation]:
+        """Return the observations in `text`; `source` is `user`, `assistant` or `tool:<name>`."""
+        return self.examine(text, source).observations
+
+    def examine(
+        self,
+        text: str,
+        source: str,
+        *,
+        returned: Sequence[str] = (),
+        now: datetime | None = None,
+        session_id: str = "",
+    ) -> Extraction:
+        """Return the observations in `text`, and why other sentences were dropped.
+
+        Args:
+            text: One message, as it was said.
+            source: `user`, `assistant` or `tool:<name>`.
+            returned: Contents that our own tools returned in this session: said again, they are no news.
+            now: When the message was said; becomes `observed_at`.
+            session_id: Of the session it was said in.
+        """
+        skipped: Counter[str] = Counter()
+        kind, _, detail = source.partition(":")
+        own = strip_injected(text[:MAX_MESSAGE_CHARS])
+        if kind == "tool":
+            own = teammate_statements(own)
+        if not own.strip():
+            return Extraction([], skipped)
+        verdicts = self._judge_all(own, "teammate" if kind == "tool" else kind)
+        _apply_scopes(verdicts)
+        _weaken(verdicts)
+        echoes = [_fold(content) for content in returned if content.strip()]
+        observations = []
+        for draft in self._group(verdicts, skipped):
+            content, reason = self._finish(draft, echoes)
+            if reason:
+                skipped[reason] += 1
+                continue
+            observations.append(
+                Observation(
+                    content=content,
+                    category=draft.verdict.category,
+                    confidence=draft.confidence,
+                    source=Source(kind=_source_kind(kind), detail=detail[:200]),
+                    trust=_TRUST.get(kind, "low"),
+                    rule=draft.verdict.rule.name if draft.verdict.rule else "",
+                    session_id=session_id,
+                    observed_at=now,
+                )
+            )
+        return Extraction(observations, skipped)
+
+    def _judge_all(self, text: str, speaker: str) -> list[Verdict]:
+        own, blocks = separate(text)
+        sentences = split_sentences(own, blocks)
+        paragraphs: dict[int, str] = {}
+        for sentence in sentences:
+            paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"
+        rule_sets = [load_rules(language) for language in guess_languages(own)]
+        return [
+            judge(sentence, rule_sets, self._custom, speaker, paragraphs[sentence.paragraph][:4000])
+            for sentence in sentences
+        ]
+
+    def _group(self, verdicts: list[Verdict], skipped: Counter[str]) -> list[_Draft]:
+        """Join each hit with what belongs to it."""
+        drafts: list[_Draft] = []
+        current: _Draft | None = None
+        loose: Verdict | None = None
+        for verdict in verdicts:
+            if verdict.veto is not None:
+                if verdict.rule is not None:
+                    skipped[verdict.veto.name] += 1
+                current = loose = None
+            elif verdict.is_hit and verdict.confidence >= self._settings.min_confidence:
+                if current is not None and _belongs(current, verdict):
+                    _merge(current, verdict)
+                elif not _stands(verdict, loose):
+                    skipped["no_content"] += 1
+                    current = None
+                else:
+                    context = [loose.sentence] if loose is not None and _same_paragraph(loose, verdict) else []
+                    current = _Draft(verdict, [*context, verdict.sentence], confidence=verdict.confidence)
+                    drafts.append(current)
+                loose = None
+            else:
+                if verdict.is_hit:
+                    skipped["low_confidence"] += 1
+                if current is not None and _may_accompany(current, verdict):
+                    current.sentences.append(verdict.sentence)
+                    current.companions += 1
+                    loose = None
+                else:
+                    current = None
+                    loose = None if verdict.doubtful or verdict.sentence.heading else verdict
+        return drafts
+
+    def _finish(self, draft: _Draft, echoes: list[str]) -> tuple[str, str]:
+        """Return the content and "", or "" and the reason to drop it."""
+        if draft.announces and len(draft.sentences) == 1:
+            return "", "announcement"
+        content = _compose(draft.sentences)
+        if echoes and any(_fold(content) in echo or echo in _fold(content) for echo in echoes):
+            return "", "own_text"
+        content = self._redactor.redact(content).text
+        bare = _MARKER.sub(" ", content)
+        if bare != content and not _says_something(bare, _MIN_WORDS + 1):
+            return "", "only_a_secret"
+        if len(content) < self._settings.min_content_length:
+            return "", "too_short"
+        if len(content) > self._settings.max_content_length:
+            return "", "too_long"
+        return (content, "") if _says_something(bare, _MIN_WORDS - 1) else ("", "too_short")
+
+
+def _source_kind(kind: str) -> SourceKind:
+    return "user" if kind == "user" else "assistant" if kind == "assistant" else "tool"
+
+
+def _apply_scopes(verdicts: list[Verdict]) -> None:
+    """Spread each veto over the sentences it covers."""
+    for position, verdict in enumerate(verdicts):
+        veto = verdict.veto
+        if veto is None or veto.scope == "sentence":
+            continue
+        paragraph = verdict.sentence.paragraph
+        for other_position, other in enumerate(verdicts):
+            covered = (
+                veto.scope == "message"
+                or (veto.scope == "before" and other_position <= position)
+                or (veto.scope == "paragraph" and other.sentence.paragraph == paragraph and other_position >= position)
+            )
+            if covered and other.veto is None:
+                other.veto = veto
+
+
+def _weaken(verdicts: list[Verdict]) -> None:
+    """Trust weak rules less in a message that asks for something: there a fact is mostly the reason for asking."""
+    if any(verdict.asks for verdict in verdicts):
+        for verdict in verdicts:
+            if verdict.rule is not None and verdict.rule.group == "weak":
+                verdict.confidence = max(0.0, verdict.confidence - _ASKING_PENALTY)
+
+
+def _same_paragraph(one: Verdict, other: Verdict) -> bool:
+    return one.sentence.paragraph == other.sentence.paragraph
+
+
+def _belongs(draft: _Draft, verdict: Verdict) -> bool:
+    """Tell whether a hit continues the capture before it: same subject, or too weak to stand alone."""
+    if draft.length + len(verdict.sentence.text) > _MAX_CAPTURE_CHARS:
+        return False
+    if verdict.groups & {"task", "question"} and verdict.category != draft.verdict.category:
+        return False
+    if draft.announces and verdict.sentence.item:
+        return draft.companions < _MAX_LIST_ITEMS
+    if draft.verdict.sentence.paragraph != verdict.sentence.paragraph:
+        return False
+    if {verdict.category, draft.verdict.category} <= _FINDINGS or _leans(verdict):
+        return True
+    return verdict.category == draft.verdict.category or verdict.confidence < _STRONG
+
+
+def _stands(verdict: Verdict, context: Verdict | None) -> bool:
+    """Tell whether a hit says something, by itself or with the sentence before it."""
+    sentence = verdict.sentence
+    if sentence.block or sentence.text.endswith((":", "：")) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
+        return True
+    if _telling_words(sentence.text):
+        return not (_ANAPHOR.match(sentence.masked) and len(_telling_words(sentence.text)) <= _FEW_WORDS) or context is not None
+    return context is not None and _same_paragraph(context, verdict)
+
+
+def _leans(verdict: Verdict) -> bool:
+    """Tell whether a sentence says little without the one before it: "keep track of that"."""
+    return len(_telling_words(verdict.sentence.masked)) <= _FEW_WORDS or _ANAPHOR.match(verdict.sentence.masked) is not None
+
+
+def _telling_words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text.casefold()) if word not in _EMPTY_WORDS]
+
+
+def _merge(draft: _Draft, verdict: Verdict) -> None:
+    draft.sentences.append(verdict.sentence)
+    draft.companions += verdict.sentence.item
+    if verdict.category == "bugfix" and draft.verdict.category == "discovery":
+        draft.verdict.category = "bugfix"
+    draft.confidence = max(draft.confidence, verdict.confidence)
+
+
+def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
+    if draft.announces and (verdict.sentence.item or draft.companions == 0):
+        fits = draft.length + len(verdict.sentence.text) <= _MAX_CAPTURE_CHARS
+        return fits and draft.companions < _MAX_LIST_ITEMS and verdict.sentence.paragraph - draft.sentences[-1].paragraph <= 1
+    return (
+        draft.sentences[-1].paragraph == verdict.sentence.paragraph
+        and not verdict.doubtful
+        and not verdict.sentence.heading
+        and draft.companions < _MAX_COMPANIONS
+        and draft.length + len(verdict.sentence.text) <= _MAX_CAPTURE_CHARS
+    )
+
+
+def _compose(sentences: Iterable[Sentence]) -> str:
+    parts = []
+    for sentence in sentences:
+        parts.append(f"\n- {sentence.text.strip()}" if sentence.item and parts else sentence.text.strip())
+        if sentence.block:
+            parts[-1] += f"\n{sentence.block}\n"
+    joined = " ".join(parts) if not any(_WIDE.search(part) for part in parts) else "".join(parts)
+    return joined.strip().strip("*").strip()
+
+
+def _says_something(text: str, words: int) -> bool:
+    return len(_WORD.findall(text)) >= words or len(_WIDE.findall(text)) >= _MIN_WIDE_CHARS
+
+
+def _fold(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))

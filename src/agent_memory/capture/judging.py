@@ -1,0 +1,120 @@
+"""One sentence against the rules: which holds, how sure, what forbids it. Knows nothing of neighbouring sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.capture.rules import Rule, RuleSet, Veto
+    from agent_memory.capture.sentences import Sentence
+
+_AGREEING_RULE_BONUS: Final = 0.04
+_MAX_BONUS: Final = 0.08
+_ASSISTANT_PENALTY: Final = 0.12
+"""A model calls much a cause or a lesson; without a word of proof nearby such a sentence stays below the threshold."""
+
+_CAUTIOUS: Final = frozenset(("bugfix", "discovery", "insight"))
+_CERTAINTY: Final = "certain"
+_ASKING: Final = frozenset(("one_off", "request"))
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What became of one sentence."""
+
+    sentence: Sentence
+    rule: Rule | None = None
+    category: str = "note"
+    confidence: float = 0.0
+    veto: Veto | None = None
+    doubtful: bool = False
+    """A penalty applies: the sentence is no fit company for a captured neighbour."""
+
+    asks: bool = False
+    """A question, or an order for this moment: then the statements around it are its circumstances."""
+
+    groups: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether a rule holds and nothing forbids it (the threshold is the extractor's)."""
+        return self.rule is not None and self.veto is None
+
+
+def judge(
+    sentence: Sentence, rule_sets: Sequence[RuleSet], custom: Sequence[Rule], speaker: str, paragraph: str
+) -> Verdict:
+    """Return the verdict on `sentence`.
+
+    Args:
+        sentence: To be judged by its masked text.
+        rule_sets: Languages that apply.
+        custom: The user's own rules.
+        speaker: user, assistant or teammate.
+        paragraph: Masked text of the whole paragraph, searched for words of proof.
+    """
+    text = sentence.masked
+    matched = [
+        rule
+        for rules in (*(rule_set.rules for rule_set in rule_sets), custom)
+        for rule in rules
+        if speaker in rule.sources and rule.pattern.search(text)
+    ]
+    verdict = Verdict(sentence, groups=frozenset(rule.group for rule in matched if rule.group))
+    verdict.veto = _veto(text, rule_sets, verdict.groups)
+    verdict.asks = _asks(verdict, text, rule_sets)
+    if matched:
+        _score(verdict, matched, text, rule_sets, speaker, paragraph)
+    else:
+        verdict.doubtful = any(
+            shift.weight < 0 and shift.pattern.search(text) for rs in rule_sets for shift in rs.shifts
+        )
+    return verdict
+
+
+def _asks(verdict: Verdict, text: str, rule_sets: Sequence[RuleSet]) -> bool:
+    if verdict.groups & {"explicit", "standing", "question", "task"}:
+        return False
+    if verdict.veto is not None and verdict.veto.name == "question":
+        return True
+    return any(shift.name in _ASKING and shift.pattern.search(text) for rs in rule_sets for shift in rs.shifts)
+
+
+def _veto(text: str, rule_sets: Sequence[RuleSet], groups: frozenset[str]) -> Veto | None:
+    """Return the veto with the widest scope that holds."""
+    width = {"sentence": 0, "paragraph": 1, "before": 2, "message": 3}
+    holding = [
+        veto
+        for rule_set in rule_sets
+        for veto in rule_set.vetoes
+        if not veto.spares & groups and veto.pattern.search(text)
+    ]
+    return max(holding, key=lambda veto: width[veto.scope], default=None)
+
+
+def _score(
+    verdict: Verdict, matched: list[Rule], text: str, rule_sets: Sequence[RuleSet], speaker: str, paragraph: str
+) -> None:
+    best = max(matched, key=lambda rule: rule.confidence)
+    specific = [rule for rule in matched if rule.category != "auto"]
+    verdict.rule = best
+    if best.category != "auto":
+        verdict.category = best.category
+    elif specific:
+        verdict.category = max(specific, key=lambda rule: rule.confidence).category
+    confidence = best.confidence + min(_MAX_BONUS, _AGREEING_RULE_BONUS * (len(matched) - 1))
+    if speaker == "assistant" and verdict.category in _CAUTIOUS:
+        confidence -= _ASSISTANT_PENALTY
+    for rule_set in rule_sets:
+        for shift in rule_set.shifts:
+            if shift.weight > 0:
+                searched = paragraph if shift.name == _CERTAINTY else text
+                if verdict.category in shift.categories and shift.pattern.search(searched):
+                    confidence += shift.weight
+            elif not (shift.spares | {"custom"}) & verdict.groups and shift.pattern.search(text):
+                confidence += shift.weight
+                verdict.doubtful = True
+    verdict.confidence = round(min(0.99, max(0.0, confidence)), 2)

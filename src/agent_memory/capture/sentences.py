@@ -1,0 +1,134 @@
+"""Text into sentences, with quoted passages blanked out. Knows no rule and no category."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+MAX_SENTENCE_CHARS: Final = 1000
+"""Longer runs are no sentences; they are cut, so that no pattern meets more."""
+
+_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•–▪]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+")
+_ABBREVIATION: Final = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|dr|mr|mrs|ms|prof|st|z\.\s?b|d\.\s?h|bzw|ca|evtl|ggf|usw|u\.\s?a|p\.\s?ex|ej|aprox|sr|sra|v)"
+    r"|\b[A-Za-z]|(?<!\w)\d{1,2})\.$",
+    re.IGNORECASE,
+)
+_BOUNDARY: Final = re.compile(
+    r"(?<=[.!?…])[\"'”’»)\]*_]{0,3}\s+(?=\S)|(?<=[。！？!?])[」』”）)]?(?=[^\s\"'”’»)\]。！？!?.\w])|(?<=[。！？])(?=\S)"
+)
+_OPEN_QUOTES: Final = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", '"': '"'}
+_MIN_QUOTED_WORDS: Final = 3
+# An apostrophe opens a quotation only after a space and closes it only before one; shorter ones are names of things.
+_SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
+_CLAUSE: Final = re.compile(r"(?<=;)\s+|\s+(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence: as written, as rules see it (quoted passages blanked), the paragraph it stands in."""
+
+    text: str
+    masked: str
+    paragraph: int
+    block: str = ""
+    """A code block that follows directly and that the sentence introduces with a colon."""
+
+    heading: bool = False
+    item: bool = False
+    """Whether it stands in a list."""
+
+
+def split_sentences(text: str, blocks: dict[str, str] | None = None) -> list[Sentence]:
+    """Split `text` into sentences.
+
+    Args:
+        text: One message; code blocks already replaced by placeholder lines.
+        blocks: Placeholder line to the code block it stands for.
+    """
+    sentences: list[Sentence] = []
+    paragraph = 0
+    for line in _logical_lines(text):
+        if not line.strip():
+            paragraph += 1
+            continue
+        if blocks and line.strip() in blocks:
+            _attach(sentences, blocks[line.strip()])
+            continue
+        heading = _HEADING.match(line) is not None
+        bare = _BULLET.sub("", _HEADING.sub("", line)).strip()
+        item = _BULLET.match(line) is not None
+        sentences += [
+            Sentence(piece, masked, paragraph, heading=heading, item=item) for piece, masked in _split_line(bare)
+        ]
+    return sentences
+
+
+def mask_quotes(text: str) -> str:
+    """Return `text` with each quoted passage of three words or more replaced by spaces, its length unchanged."""
+    masked = list(text.replace("’", "'").replace("‘", "'"))
+    position = 0
+    while position < len(text):
+        closing = _OPEN_QUOTES.get(text[position])
+        if closing is None:
+            position += 1
+            continue
+        end = next((i for i in range(position + 1, len(text)) if text[i] in closing), -1)
+        if end < 0:
+            break
+        inner = text[position + 1 : end]
+        wide = any(ord(character) > 0x2E80 for character in inner) and len(inner) > 8  # noqa: PLR2004 - CJK begins
+        if len(inner.split()) >= _MIN_QUOTED_WORDS or wide:
+            masked[position + 1 : end] = " " * (end - position - 1)
+        position = end + 1
+    return _SINGLE_QUOTED.sub(lambda match: " " * len(match[0]), "".join(masked))
+
+
+def _logical_lines(text: str) -> list[str]:
+    """Join lines that were wrapped by width: a long line without a full stop, then one in lower case."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        wrapped = (
+            lines
+            and len(lines[-1]) > 60  # noqa: PLR2004 - a narrower line was ended on purpose
+            and lines[-1].rstrip()[-1:] not in ".!?:;。！？"
+            and line[:1].islower()
+        )
+        if wrapped:
+            lines[-1] = f"{lines[-1].rstrip()} {line}"
+        else:
+            lines.append(line)
+    return lines
+
+
+def _split_line(line: str) -> list[tuple[str, str]]:
+    """Return `(text, masked)` of each sentence; a quotation is masked first, so that no full stop in it splits."""
+    masked = mask_quotes(line)
+    cuts = [0]
+    for boundary in _BOUNDARY.finditer(masked):
+        candidate = masked[cuts[-1] : boundary.end()].strip()
+        if not _ABBREVIATION.search(candidate[-12:]) and not _in_parenthesis(candidate):
+            cuts.append(boundary.end())
+    cuts += [clause.end() for clause in _CLAUSE.finditer(masked)]
+    cuts.sort()
+    pieces = [slice(start, min(end, start + MAX_SENTENCE_CHARS)) for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
+    return [(line[piece].strip(), _aligned(line[piece], masked[piece])) for piece in pieces if line[piece].strip()]
+
+
+def _aligned(text: str, masked: str) -> str:
+    """Strip `masked` by as much as `text` is stripped."""
+    start = len(text) - len(text.lstrip())
+    return masked[start : len(text.rstrip())]
+
+
+def _in_parenthesis(text: str) -> bool:
+    return text.count("(") > text.count(")") and len(text) - text.rfind("(") < 200  # noqa: PLR2004 - else never closed
+
+
+def _attach(sentences: list[Sentence], block: str) -> None:
+    """Give a block to the sentence before it, when that ends in a colon."""
+    if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "：")):
+        last = sentences[-1]
+        sentences[-1] = replace(last, block=block)

@@ -1,0 +1,55 @@
+"""The seam to detect-secrets: its provider detectors, without verification, network or global settings.
+
+Left out on purpose: its keyword and entropy detectors (they need quotes or whole files; `keywords.py` reads prose), and
+those whose patterns take quadratic time on hostile input (JWT, OpenAI, npm, IBM), which `providers.py` covers.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.redaction.protocol import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PLUGINS: Final = (
+    ("artifactory", "ArtifactoryDetector", "artifactory-token"),
+    ("aws", "AWSKeyDetector", "aws-key"),
+    ("azure_storage_key", "AzureStorageKeyDetector", "azure-key"),
+    ("discord", "DiscordBotTokenDetector", "discord-token"),
+    ("github_token", "GitHubTokenDetector", "github-token"),
+    ("gitlab_token", "GitLabTokenDetector", "gitlab-token"),
+    ("mailchimp", "MailchimpDetector", "mailchimp-key"),
+    ("pypi_token", "PypiTokenDetector", "pypi-token"),
+    ("sendgrid", "SendGridDetector", "sendgrid-key"),
+    ("slack", "SlackDetector", "slack-token"),
+    ("square_oauth", "SquareOAuthDetector", "square-token"),
+    ("stripe", "StripeDetector", "stripe-key"),
+    ("telegram_token", "TelegramBotTokenDetector", "telegram-token"),
+    ("twilio", "TwilioKeyDetector", "twilio-key"),
+)
+
+
+@functools.cache
+def _plugins() -> tuple[tuple[str, Any], ...]:
+    """Import and build the detectors once, at first use: the package takes 140 ms."""
+    return tuple(
+        (kind, getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name)())
+        for module, name, kind in _PLUGINS
+    )
+
+
+def find_known_tokens(text: str) -> Iterator[Finding]:
+    """Yield what detect-secrets' provider detectors find, each occurrence of it."""
+    for kind, plugin in _plugins():
+        for secret in set(plugin.analyze_string(text)):
+            value = secret.strip()
+            if len(value) < 12 or not any(c.isdigit() for c in value):  # noqa: PLR2004 - a word, not a token
+                continue
+            start = text.find(value)
+            while start >= 0:
+                yield Finding(start, start + len(value), kind)
+                start = text.find(value, start + len(value))

@@ -1,0 +1,84 @@
+"""`SecretRedactor`: all detectors, one pass after another until nothing is left to find. Knows no pattern itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.redaction.detectors import find_known_tokens
+from agent_memory.redaction.keywords import find_keyword_secrets
+from agent_memory.redaction.protocol import MARKER_PREFIX, Finding, Redaction
+from agent_memory.redaction.providers import find_provider_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
+_MAX_PASSES: Final = 8
+# Below this no detector can find anything: the shortest secret we look for has three characters after a keyword.
+_MIN_CHARS: Final = 6
+
+
+class SecretRedactor:
+    """Takes secrets out of text.
+
+    Stateless, safe to share between threads. Linear in the length of the text; about 1 ms per 1,000 characters.
+    The first call imports detect-secrets (140 ms); nothing is verified over a network.
+    """
+
+    def redact(self, text: str) -> Redaction:
+        """Return `text` with each secret replaced by `[redacted:<kind>]`, and the kinds found.
+
+        Idempotent: passes are repeated until one finds nothing, since a replacement can bring a keyword next to a
+        second secret.
+        """
+        kinds: dict[str, None] = {}
+        for _ in range(_MAX_PASSES):
+            spans = _merge(text, _find(text))
+            if not spans:
+                break
+            for finding in spans:
+                kinds.setdefault(finding.kind)
+            text = _replace(text, spans)
+        return Redaction(text, tuple(kinds))
+
+
+def _find(text: str) -> list[Finding]:
+    if len(text) < _MIN_CHARS:
+        return []
+    return [*find_provider_secrets(text), *find_known_tokens(text), *find_keyword_secrets(text)]
+
+
+def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:
+    """Join overlapping findings (the earliest, then longest, names the kind); drop those that lie in a marker."""
+    markers = [match.span() for match in _MARKER.finditer(text)] if MARKER_PREFIX in text else []
+    merged: list[Finding] = []
+    for start, end, kind in sorted(findings, key=lambda f: (f.start, -f.end)):
+        for marker_start, marker_end in markers:
+            if marker_start < end and start < marker_end:
+                start, end = _around(start, end, marker_start, marker_end)  # noqa: PLW2901
+        if start >= end:
+            continue
+        if merged and start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(end, merged[-1].end))
+        else:
+            merged.append(Finding(start, end, kind))
+    return merged
+
+
+def _around(start: int, end: int, marker_start: int, marker_end: int) -> tuple[int, int]:
+    """Return the span without the marker it touches; empty when nothing but the marker (or its parts) is in it."""
+    if start < marker_start and end > marker_end:
+        return start, end
+    if start < marker_start:
+        return start, marker_start
+    return (marker_end, end) if end > marker_end else (start, start)
+
+
+def _replace(text: str, spans: list[Finding]) -> str:
+    parts: list[str] = []
+    position = 0
+    for start, end, kind in spans:
+        parts += [text[position:start], f"{MARKER_PREFIX}{kind}]"]
+        position = end
+    return "".join([*parts, text[position:]])

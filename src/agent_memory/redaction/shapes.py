@@ -1,0 +1,113 @@
+"""What a secret looks like, letter by letter: randomness, card numbers, placeholders. Knows no context and no provider."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import Final
+
+MIN_RANDOM_CHARS: Final = 12
+_MIN_STANDALONE_CHARS: Final = 32
+_MIN_STANDALONE_ENTROPY: Final = 4.2  # bits per character; English and identifiers stay below 4.0 at this length
+
+# A value that stands for a secret instead of being one.
+_PLACEHOLDER: Final = re.compile(
+    r"""(?xi)
+    [*x•.\-_#?]+ | <[^>]*>? | \$\{?[\w.:-]*\}?\)? | \$\(.* | \{\{.* | \{[\w.]*\}? | %\w+%? | \[redacted.* | @\w*
+    | (?:your|my|the|some|a|an)[-_ ]?\w*[-_ ](?:here|password|token|secret|key)\w* | change[-_]?me | replace[-_]?me
+    | none | null | nil | undefined | true | false | str(?:ing)? | int | bool | bytes | any | text | varchar.*
+    | optional.* | required | hidden | empty | masked | redacted | omitted | unset
+    | (?:process\.)?env(?:iron)?(?:\b|_).* | os\.(?:getenv|environ).* | secrets?\.\w.* | vault[:.].* | op://.* | self\.\w+ | this\.\w+
+    | [A-Za-z_][\w.]*\(.*
+    """
+)
+_TECH_WORD: Final = re.compile(
+    r"""(?xi)
+    md5 | sha-?\d+ | oauth-?[12](?:\.0)? | utf-?\d+ | base-?\d+ | bcrypt | argon2\w* | http/?[123] | v?\d+(?:\.\d+)*[a-z]? | p\d\d
+    | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s | i18n | l10n | e2e | ipv[46] | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
+    | aes-?\d+\w* | tls-?\d[\d.]* | \d+-\w+ | \w+-\d+ | fido2 | pbkdf2 | web3 | log4j
+    """
+)
+_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_SYMBOLS: Final = frozenset("!#$%&*@^~+?=§€£|;")
+_CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
+_LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812
+
+
+def is_placeholder(value: str) -> bool:
+    """Tell whether `value` only stands for a secret: `${TOKEN}`, `<password>`, `os.environ[...]`, `***`."""
+    return not value or _PLACEHOLDER.fullmatch(value) is not None
+
+
+def entropy(text: str) -> float:
+    """Return Shannon entropy in bits per character."""
+    total = len(text)
+    return -sum(count / total * math.log2(count / total) for count in Counter(text).values()) if total else 0.0
+
+
+def passes_luhn(digits: str) -> bool:
+    """Tell whether `digits` (13 to 19) carry a valid check digit and begin like a payment card (3 to 6)."""
+    if not _LUHN_MIN <= len(digits) <= _LUHN_MAX or digits[0] not in "3456" or len(set(digits)) == 1:
+        return False
+    doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
+    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0  # noqa: PLR2004 - Luhn's own nine
+
+
+def is_known_harmless(token: str) -> bool:
+    """Tell whether `token` has the shape of a UUID, date, version, path, address or technical term."""
+    return (
+        _UUID.fullmatch(token) is not None
+        or _DATE.fullmatch(token) is not None
+        or _VERSION.fullmatch(token) is not None
+        or _TECH_WORD.fullmatch(token) is not None
+        or "://" in token
+        or token.startswith(("/", "./", "../", "~", "--", "#", "@"))
+        or token.count("/") > 1
+        or re.search(r"\.[a-z]{2,5}(?::\d+)?$", token) is not None
+    )
+
+
+def looks_random(token: str) -> bool:
+    """Tell whether `token` (12 characters or more) reads like generated: letters and digits mixed, few words in it."""
+    if len(token) < MIN_RANDOM_CHARS or is_known_harmless(token) or is_placeholder(token):
+        return False
+    if _HEX.fullmatch(token):
+        return len(token) >= MIN_RANDOM_CHARS and any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
+    switches = sum(a.isdigit() != b.isdigit() for a, b in zip(token, token[1:], strict=False))
+    mixed = any(c.islower() for c in token) and any(c.isupper() for c in token)
+    worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
+    return switches >= 2 and (worded < 0.6 or (mixed and worded < 0.75)) and entropy(token) > 2.5  # noqa: PLR2004
+
+
+def looks_random_alone(token: str) -> bool:
+    """Tell whether `token` is a secret even with nothing around it: 32 or more characters of all three classes."""
+    if len(token) < _MIN_STANDALONE_CHARS or is_known_harmless(token) or _HEX.fullmatch(token):
+        return False
+    digits = sum(c.isdigit() for c in token)
+    if digits < 3 or not any(c.islower() for c in token) or not any(c.isupper() for c in token):  # noqa: PLR2004
+        return False
+    worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
+    return worded < 0.5 and entropy(token) >= _MIN_STANDALONE_ENTROPY  # noqa: PLR2004 - half of it words: an identifier
+
+
+def looks_like_password(token: str) -> bool:
+    """Tell whether `token` reads like a password a person chose: letters with digits or symbols inside, six or more."""
+    if len(token) < 6 or is_placeholder(token) or is_known_harmless(token):  # noqa: PLR2004
+        return False
+    if any(c in _CODE_SYMBOLS for c in token):
+        return False
+    letters = any(c.isalpha() for c in token)
+    digits = any(c.isdigit() for c in token)
+    symbols = any(c in _SYMBOLS for c in token.rstrip("!?.;:"))
+    inner_capital = any(a.islower() and b.isupper() for a, b in zip(token, token[1:], strict=False))
+    dotted = token.count(".") + token.count("-") + token.count("_") >= 1
+    if letters and digits:
+        return True
+    if digits and symbols:
+        return True
+    return (letters and symbols) or (letters and inner_capital and dotted)
