@@ -57,8 +57,11 @@ class ServiceSettings(_Settings):
     embedder: Literal["local", "openai", "none"] = Field(
         default="local", description="What turns text into vectors; `local` and `none` never use a network."
     )
-    embedding_model: str = Field(default="all-MiniLM-L6-v2", min_length=1, description="Model of the embedder.")
-    embedding_dimensions: Positive = Field(default=384, description="Length of its vectors.")
+    embedding_model: str | None = Field(
+        default=None, min_length=1, description="Model of the embedder, or a folder with an ONNX model; empty: its own."
+    )
+    embedding_dimensions: Positive | None = Field(default=None, description="Length of its vectors; empty: its own.")
+    embedding_base_url: str | None = Field(default=None, description="Another address that speaks OpenAI's API.")
     qdrant_url: SecretStr | None = Field(default=None, description="Server for `backend: server`.")
     migration_threshold: Positive = Field(default=5000, description="From so many memories on, another backend pays.")
     auto_migrate: bool = Field(default=False, description="Move to it without asking.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host import DECLARED_EVENTS, MemorySession
+from agent_memory.host import MemorySession
 from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.base import make_base
 from amplifier_module_context_memory_scratchpad.context import ScratchpadContext
@@ -35,7 +35,6 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         context.note_compaction()
 
     undo = [coordinator.hooks.register(event, on_compaction, name=MODULE_ID) for event in _COMPACTIONS]
-    coordinator.register_contributor("observability.events", MODULE_ID, lambda: list(DECLARED_EVENTS))
     leave = session.farewell()
 
     async def cleanup() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host import DECLARED_EVENTS, MemorySession, is_memory_assistant
+from agent_memory.host import MemorySession, is_memory_assistant
 from agent_memory.settings import TOOL_NAMES, ToolSettings
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
 
@@ -32,5 +32,4 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         if tool_class.name in names:
             tool = tool_class(session)
             await coordinator.mount("tools", tool, name=tool.name)
-    coordinator.register_contributor("observability.events", MODULE_ID, lambda: list(DECLARED_EVENTS))
     return session.farewell()

@@ -195,6 +195,7 @@ class MemorySession:
                 await self._close_service()
                 self._opened = SERVICES.acquire(self.root_id, identity.agent_id, self.settings)
                 self._coordinator.register_capability(SERVICE_CAPABILITY, self._opened[1])
+                self._opened[1].warm_up()
         return self._opened[1]
 
     async def service(self) -> MemoryService | None:
@@ -263,6 +264,8 @@ class MemorySession:
             _SESSIONS[self.session_id] = self
         elif (inherited := activation(self._coordinator)) is not None:
             write_activation(self._coordinator, inherited)  # for grandchildren in other processes
+        # Once for the three modules: a logger that follows the declarations would write an event once for each.
+        self._coordinator.register_contributor("observability.events", "agent-memory", lambda: list(EVENTS))
         register = self._coordinator.hooks.register
         self._undo = [
             register("prompt:submit", self._on_prompt, priority=_EARLY, name="agent-memory-turn"),
@@ -283,6 +286,3 @@ _ROOTS: Final[dict[str, str]] = {}
 """Session id to root session id, of the sessions alive in this process."""
 _SESSIONS: Final[dict[str, MemorySession]] = {}
 """Root sessions alive in this process, by id: where children find the agent that was activated."""
-
-DECLARED_EVENTS: Final = tuple(EVENTS)
-"""Names to declare on the channel `observability.events`."""

@@ -15,7 +15,7 @@ from agent_memory.journal.format import Change, Entry, encode_entry
 from agent_memory.journal.replay import Records, apply_change
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 Key = tuple[str, str]
 
@@ -24,16 +24,22 @@ Line = tuple[int, bytes]
 """A position in the old file, which is what orders the new one, and a line."""
 
 
-def compact_entries(entries: Sequence[Entry], kinds: Collection[str], cutoff: str) -> list[bytes]:
+def compact_entries(
+    entries: Sequence[Entry], kinds: Collection[str], cutoff: str, keep: Callable[[Change], str | None] | None = None
+) -> list[bytes]:
     """Return the lines of the compacted journal, in the order of the old one.
 
     Args:
         entries: All entries of the journal, in file order.
         kinds: Record kinds that may be folded.
         cutoff: ISO 8601 UTC; entries from then on keep their versions.
+        keep: Judges a `put`: a reason instead of None means that its owner cannot read such a record. Folding stops
+            before a record that a later patch broke, since its last good version is in the past.
     """
     numbered = list(enumerate(entries))
     boundary = _boundary(entries, kinds, cutoff)
+    if keep is not None:
+        boundary = _before_broken(entries[:boundary], kinds, keep)
     lines = _fold_old(numbered[:boundary], kinds) + _fold_touches(numbered[boundary:], kinds)
     return [line for _, line in sorted(lines, key=lambda pair: pair[0])]
 
@@ -48,7 +54,20 @@ def _boundary(entries: Sequence[Entry], kinds: Collection[str], cutoff: str) -> 
         if entry.at >= cutoff:
             return position
         foldable = [change.kind in kinds for change in entry.changes]
-        if any(foldable) and (entry.opaque or not all(foldable)):
+        if (any(foldable) and (entry.opaque or not all(foldable))) or not entry.beyond.isdisjoint(kinds):
+            return position
+    return len(entries)
+
+
+def _before_broken(entries: Sequence[Entry], kinds: Collection[str], keep: Callable[[Change], str | None]) -> int:
+    records: dict[str, Records] = {}
+    for entry in entries:
+        for change in entry.changes:
+            apply_change(records.setdefault(change.kind, {}), change, entry.at)
+    puts = (Change("put", kind, key, data) for kind in kinds for key, data in records.get(kind, {}).items())
+    broken = {(put.kind, put.id) for put in puts if keep(put)}
+    for position, entry in enumerate(entries):
+        if any((change.kind, change.id) in broken for change in entry.changes):
             return position
     return len(entries)
 
@@ -57,22 +76,22 @@ def _fold_old(numbered: Sequence[tuple[int, Entry]], kinds: Collection[str]) -> 
     records: dict[str, Records] = {}
     last: dict[Key, tuple[int, Entry]] = {}
     kept: list[Line] = []
+    folded: dict[int, tuple[Entry, list[Change]]] = {}
     for position, entry in numbered:
         if not any(change.kind in kinds for change in entry.changes):
             kept.append((position, entry.raw))
             continue
-        marks = tuple(change for change in entry.changes if change.op == "mark")
+        marks = [change for change in entry.changes if change.op == "mark"]
         if marks:
-            kept.append((position, encode_entry(entry.seq, entry.at, marks)))
+            folded[position] = (entry, marks)
         for change in entry.changes:
             if apply_change(records.setdefault(change.kind, {}), change, entry.at):
                 last[change.kind, change.id] = (position, entry)
-    puts: dict[int, tuple[Entry, list[Change]]] = {}
     for kind, live in records.items():
         for record_id, data in live.items():
             position, entry = last[kind, record_id]
-            puts.setdefault(position, (entry, []))[1].append(Change("put", kind, record_id, data))
-    return kept + [(at, encode_entry(entry.seq, entry.at, tuple(changes))) for at, (entry, changes) in puts.items()]
+            folded.setdefault(position, (entry, []))[1].append(Change("put", kind, record_id, data))
+    return kept + [(at, encode_entry(entry.seq, entry.at, tuple(changes))) for at, (entry, changes) in folded.items()]
 
 
 def _fold_touches(numbered: Sequence[tuple[int, Entry]], kinds: Collection[str]) -> list[Line]:
@@ -91,7 +110,8 @@ def _fold_touches(numbered: Sequence[tuple[int, Entry]], kinds: Collection[str])
                 before = runs[key][2] if key in runs else 0
                 runs[key] = (position, entry, before + int(change.data.get("count", 1)))
             continue
-        for key in {(change.kind, change.id) for change in entry.changes} & runs.keys():
+        beyond = {key for key in runs if key[0] in entry.beyond} if entry.beyond else set()
+        for key in beyond | ({(change.kind, change.id) for change in entry.changes} & runs.keys()):
             close(key)
         kept.append((position, entry.raw))
     for key in list(runs):

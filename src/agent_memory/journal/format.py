@@ -23,8 +23,9 @@ _ENTRY_FIELDS: Final = frozenset({"seq", "at", "op", "kind", "id", "data"})
 _MAX_ENCODED_KEY: Final = 1000
 # Legal in JSON strings, but line breaks, byte order marks or unprintable to a YAML reader (yaml.reader.NON_PRINTABLE).
 _YAML_UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-# A number with an exponent and no point is a string in YAML 1.1; strings are matched first so that they stay.
-_POINTLESS_EXPONENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)(e[+-]?\d+)')
+# A number with an exponent and no point is a string in YAML 1.1; strings and numbers with a point are matched first so
+# that they stay.
+_POINTLESS_EXPONENT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+\.\d+(?:e[+-]?\d+)?|(-?\d+)(e[+-]?\d+)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class Entry:
     """One line of the journal: atomic, numbered, with one or more changes.
 
     `changes` is empty for an operation this version does not know; `raw` keeps such a line alive.
-    `opaque` says that part of the line is beyond this version, so compaction must leave it as it is.
+    `opaque` says that part of the line is beyond this version, so compaction must leave it as it is, and `beyond` names
+    the kinds of records that its unknown operations concern: no change of these may be moved past the line.
     """
 
     seq: int
@@ -55,6 +57,7 @@ class Entry:
     changes: tuple[Change, ...]
     raw: bytes
     opaque: bool = False
+    beyond: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +97,8 @@ def encode_line(value: dict[str, Any]) -> bytes:
         ValidationError: It holds NaN, infinity, lone surrogates, an overlong key, or is no JSON at all.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _escaped(value)
         _check_keys(value)
-        text = _YAML_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
         text = _POINTLESS_EXPONENT.sub(_with_point, text)
         return PREFIX + text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
@@ -151,9 +153,10 @@ def decode_entry(line: bytes) -> Entry:
     else:
         items = [{key: item for key, item in value.items() if key not in {"seq", "at"}}]
         extra = set()
-    changes = tuple(_change(item) for item in items if item.get("op") in KNOWN_OPS)
-    opaque = bool(extra) or len(changes) != len(items) or any(item.keys() - _ENTRY_FIELDS for item in items)
-    return Entry(seq, at, changes, line, opaque)
+    changes = tuple(_change(item) for item in items if _is_known(item))
+    beyond = frozenset(str(item.get("kind")) for item in items if not _is_known(item))
+    opaque = bool(extra) or bool(beyond) or any(item.keys() - _ENTRY_FIELDS for item in items)
+    return Entry(seq, at, changes, line, opaque, beyond)
 
 
 def decode_header(line: bytes) -> Header:
@@ -169,6 +172,11 @@ def decode_header(line: bytes) -> Header:
     if not isinstance(min_reader, int) or not isinstance(last_seq, int):
         raise MalformedLineError("the header's numbers are not numbers")
     return Header(generation, min_reader, last_seq)
+
+
+def _is_known(item: dict[str, Any]) -> bool:
+    op = item.get("op")
+    return isinstance(op, str) and op in KNOWN_OPS
 
 
 def _change(item: dict[str, Any]) -> Change:
@@ -188,6 +196,11 @@ def _is_moment(text: str) -> bool:
         return False
 
 
+def _escaped(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _YAML_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def _with_point(match: re.Match[str]) -> str:
     return f"{match[1]}.0{match[2]}" if match[1] else match[0]
 
@@ -200,7 +213,7 @@ def _check_keys(root: object) -> None:
             for key in value:
                 if not isinstance(key, str):
                     raise TypeError(f"the key {key!r} is not a string")
-                if len(key) > _MAX_ENCODED_KEY // 6 and len(json.dumps(key)) > _MAX_ENCODED_KEY:
+                if len(key) > _MAX_ENCODED_KEY // 6 and len(_escaped(key)) > _MAX_ENCODED_KEY:
                     raise ValueError(f"a key takes more than {_MAX_ENCODED_KEY} characters")
             pending.extend(value.values())
         elif isinstance(value, list | tuple):

@@ -22,7 +22,15 @@ from agent_memory.journal.files import (
     translated,
     write_all,
 )
-from agent_memory.journal.format import Change, Entry, Header, MalformedLineError, decode_entry, encode_entry
+from agent_memory.journal.format import (
+    Change,
+    Entry,
+    Header,
+    MalformedLineError,
+    decode_entry,
+    decode_header,
+    encode_entry,
+)
 from agent_memory.journal.lock import WAIT_SECONDS, folder_lock
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.rejected import rejected_path, set_aside
@@ -57,6 +65,7 @@ class Journal:
         self._wait = wait
         self._reader = JournalReader(path)
         self._checked_tail = False
+        self._undelivered = Update()
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -79,11 +88,11 @@ class Journal:
         Raises:
             StorageError: The file is there but cannot be read.
         """
-        update = self._reader.poll()
+        self._take(self._reader.poll())
         if not self._checked_tail:
             self._checked_tail = True
-            self._recover_tail(update)
-        return update
+            self._recover_tail()
+        return self._deliver()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[JournalWriter]:
@@ -98,15 +107,15 @@ class Journal:
         with folder_lock(self.path.parent, self._wait), translated(self.path, "write"):
             descriptor = open_private(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
-                update = self._reader.poll_open(descriptor)
+                self._take(self._reader.poll_open(descriptor))
                 if self._reader.too_new:
                     raise ReadOnlyError(
                         f"{self.path.name} was written by a newer version of agent-memory; it is only read here.",
                         code="newer_format",
                         recovery="Upgrade amplifier-bundle-agent-memory.",
                     )
-                self._mend_tail(descriptor, update)
-                yield JournalWriter(self._reader, descriptor, self._clock, update)
+                self._mend_tail(descriptor)
+                yield JournalWriter(self._reader, descriptor, self._clock, self._deliver())
             finally:
                 os.close(descriptor)
 
@@ -125,6 +134,7 @@ class Journal:
             StorageError: The new file could not be written; the old one is in place.
         """
         with self.locked() as writer, translated(self.path, "compact"):
+            self._undelivered = writer.update  # the owner gets it from the poll below, or from a later one on failure
             self._sweep_temporaries()
             whole = JournalReader(self.path)
             entries = whole.poll().entries
@@ -142,22 +152,29 @@ class Journal:
                 set_aside(rejected_path(self.path), bad, to_text(self._clock()))
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
             cutoff = to_text(self._clock() - grace)
-            lines = compact_entries(entries, self.kinds, cutoff)
+            lines = compact_entries(entries, self.kinds, cutoff, keep)
             replace_file(self.path, header.encode() + b"".join(lines), durable=True)
         return self.poll()
 
-    def _recover_tail(self, update: Update) -> None:
+    def _take(self, update: Update) -> None:
+        """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""
+        self._undelivered = self._undelivered.then(update)
+
+    def _deliver(self) -> Update:
+        update, self._undelivered = self._undelivered, Update()
+        return update
+
+    def _recover_tail(self) -> None:
         """Let a whole last line that lacks only its newline be seen before the next writer comes by."""
         try:
             if not self.path.exists() or self.path.stat().st_size <= self._reader.offset:
                 return
             with self.locked() as writer:
-                update.reset = update.reset or writer.update.reset
-                update.entries.extend(writer.update.entries)
+                self._take(writer.update)
         except StorageError:
             return  # a writer is at it, or nobody can write: what is whole has been read already
 
-    def _mend_tail(self, descriptor: int, update: Update) -> None:
+    def _mend_tail(self, descriptor: int) -> None:
         """Make the file end with a newline: finish a whole last line, set a torn one aside."""
         size = os.fstat(descriptor).st_size
         offset = self._reader.offset
@@ -165,7 +182,7 @@ class Journal:
             return
         tail = os.pread(descriptor, size - offset, offset)
         try:
-            decode_entry(tail)
+            (decode_entry if offset else decode_header)(tail)
         except MalformedLineError as error:
             set_aside(rejected_path(self.path), [Problem(0, f"torn: {error}", tail)], to_text(self._clock()))
             os.ftruncate(descriptor, offset)
@@ -173,7 +190,7 @@ class Journal:
             return
         write_all(descriptor, b"\n")
         sync_file(descriptor)
-        update.entries.extend(self._reader.poll_open(descriptor).entries)
+        self._take(self._reader.poll_open(descriptor))
 
     def _sweep_temporaries(self) -> None:
         for leftover in self.path.parent.glob(f".{self.path.name}.*.tmp"):
@@ -232,4 +249,5 @@ class JournalWriter:
 def _refusal(entry: Entry, keep: Callable[[Change], str | None]) -> str | None:
     if entry.opaque:
         return None
-    return next((reason for change in entry.changes if change.op == "put" and (reason := keep(change))), None)
+    reasons = [keep(change) if change.op == "put" else None for change in entry.changes]
+    return reasons[0] if all(reasons) else None  # one good change in a batch keeps the line where it is

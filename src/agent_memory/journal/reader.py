@@ -43,6 +43,10 @@ class Update:
     entries: list[Entry] = field(default_factory=list)
     reset: bool = False
 
+    def then(self, later: Update) -> Update:
+        """Return this update and a later one as one."""
+        return later if later.reset else Update([*self.entries, *later.entries], self.reset)
+
 
 class JournalReader:
     """A position in one journal file.

@@ -27,8 +27,8 @@ def apply_change(records: Records, change: Change, at: str) -> bool:
     if change.op == "delete":
         del records[change.id]
     elif change.op == "patch":
-        merged = {**record, **change.data}
-        records[change.id] = {key: value for key, value in merged.items() if value is not None}
+        kept = {key: value for key, value in record.items() if key not in change.data}
+        records[change.id] = kept | {key: value for key, value in change.data.items() if value is not None}
     elif change.op == "touch":
         before = record.get("access_count")
         count = (before if isinstance(before, int) else 0) + int(change.data.get("count", 1))

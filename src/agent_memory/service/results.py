@@ -74,7 +74,7 @@ class Status:
     agent_id: str
     backend: str
     counts: dict[str, Any]
-    embedder: str
+    embedder: dict[str, Any]
     health: dict[str, Any]
     last_write: str | None
     suggestions: list[str]

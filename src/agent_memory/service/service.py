@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,25 +17,29 @@ from agent_memory.models import Clock, Memory, MemorySearchResult, Scratchpad, S
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.caller import NOBODY, Caller
+from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.drafts import clean, draft
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.pad import PadKeeper
-from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
+from agent_memory.service.restoring import Restored, restore_all
+from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.status import describe_status
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from agent_memory.models import Observation, SearchFilters
     from agent_memory.service.audit import AuditLog
+    from agent_memory.service.results import CaptureOutcome
     from agent_memory.storage import MemoryStorage
 
 log = structlog.get_logger(__name__)
 
-# Captured sentences that share this much of their words say the same; below, "use tabs" and "use spaces" would meet.
-_NEAR_DUPLICATE: Final = 0.85
 _MAX_QUERY_CHARS: Final = 10_000
+# Loading the local model takes half a second, once in a process. A search that waits for it finds by meaning from the
+# first memory on; beyond this patience words answer, and `mode` says so.
+_MODEL_PATIENCE: Final = 2.0
 
 
 class MemoryService:
@@ -76,6 +79,7 @@ class MemoryService:
             clock=clock,
         )
         self._pad = PadKeeper(self._manager, self)
+        self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self.pad_epoch = 0
         self._last_pad: Scratchpad | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -94,10 +98,8 @@ class MemoryService:
             StorageError: Nothing was stored.
         """
         cleaned, kinds = await asyncio.to_thread(clean, values, self._redactor)
-        now = self._clock()
-        memory = draft(
-            {"timestamp": now, "created_by_session": caller.session_id, **cleaned, "agent_id": self.agent_id}
-        )
+        stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
+        memory = draft({**stamp, **cleaned, "agent_id": self.agent_id})
         stored, duplicate = await self._keep(memory)
         in_pad = stored.id in await self._load_pad()
         if duplicate:
@@ -181,19 +183,17 @@ class MemoryService:
             return
         self._pad.schedule()
 
+    async def restore(self, memories: Sequence[Memory], each: Callable[[Restored], None], caller: Caller) -> None:
+        """Bring exported memories back as they were; see `restore_all`."""
+        await restore_all(self, self._pad, self._redactor, memories, each, caller)
+
     async def capture(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> CaptureOutcome:
         """Keep what a hook saw, unless it is known, was forgotten, or cannot be kept.
 
         Raises:
             StorageError: What was stored before the failure is safe.
         """
-        outcome = CaptureOutcome()
-        for observation in observations:
-            reason = await self._capture_one(observation, outcome, caller)
-            if reason:
-                outcome.skipped[reason] = outcome.skipped.get(reason, 0) + 1
-        for reason, count in outcome.skipped.items():
-            await self.report("memory:capture_skipped", caller, reason=reason, count=count)
+        outcome = await self._captures.keep(observations, caller)
         if outcome.stored:
             self._pad.schedule()
         return outcome
@@ -223,6 +223,7 @@ class MemoryService:
         started, degraded = time.perf_counter(), None
         limit = limit or self.settings.default_search_limit
         try:
+            await self.storage.prepare(_MODEL_PATIENCE)
             results = await self.storage.search(
                 query, limit, filters, include_superseded=include_superseded, explain=explain
             )
@@ -273,6 +274,13 @@ class MemoryService:
             self._run(asyncio.to_thread(self._audit.append, event, data))
         await caller.emit(event, data)
 
+    def warm_up(self) -> None:
+        """Begin, behind the scenes, what makes the first search fast: read the journal, load the model."""
+        self._run(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        await self.storage.prepare(0)
+
     async def settle(self) -> None:
         """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
         while self._background:
@@ -291,44 +299,6 @@ class MemoryService:
         if known_as == memory.id:
             return memory, False
         return await self.get(known_as), True
-
-    async def _capture_one(self, observation: Observation, outcome: CaptureOutcome, caller: Caller) -> str | None:
-        """Store one observation or return why not."""
-        try:
-            seen = observation.model_dump(exclude={"rule", "session_id"}, exclude_none=True)
-            cleaned, kinds = await asyncio.to_thread(clean, seen, self._redactor)
-            session = observation.session_id or caller.session_id
-            stamp = {"agent_id": self.agent_id, "timestamp": self._clock(), "created_by_session": session}
-            memory = draft({**cleaned, **stamp})
-        except ValidationError as error:
-            return error.code
-        if await self.storage.was_forgotten(memory.content):
-            return "forgotten"
-        if await self._says_the_same(memory.content):
-            return "duplicate"
-        stored, duplicate = await self._keep(memory)
-        if duplicate:
-            return "duplicate"
-        outcome.stored.append(stored.id)
-        await self.report(
-            "memory:captured",
-            caller,
-            memory_id=stored.id,
-            category=stored.category,
-            confidence=observation.confidence,
-            source=stored.source.kind,
-            rule=observation.rule,
-            redacted=list(kinds),
-        )
-        return None
-
-    async def _says_the_same(self, content: str) -> bool:
-        words = _words(content)
-        nearest = await self.storage.search(content, 1)
-        if not words or not nearest:
-            return False
-        other = _words(nearest[0].memory.content)
-        return len(words & other) >= _NEAR_DUPLICATE * len(words | other)
 
     async def _load_pad(self) -> Scratchpad:
         self._last_pad = await self._manager.load()
@@ -389,7 +359,3 @@ class MemoryService:
             await work
         except AgentMemoryError as error:
             log.warning("background_work_failed", code=error.code, error=error.message)
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.models import to_text
@@ -25,7 +25,9 @@ async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, se
         health = await storage.health()
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
-        return Status(storage.agent_id, storage.backend, {}, settings.embedder, unreadable, None, [error.recovery])
+        return Status(
+            storage.agent_id, storage.backend, {}, _embedder(storage, settings), unreadable, None, [error.recovery]
+        )
     counts = {
         "memories": len(memories),
         "superseded": len(superseded),
@@ -39,11 +41,15 @@ async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, se
         storage.agent_id,
         storage.backend,
         counts,
-        settings.embedder,
+        _embedder(storage, settings),
         health,
         to_text(last) if last else None,
         _suggestions(memories, health, settings),
     )
+
+
+def _embedder(storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:
+    return {"kind": settings.embedder, **storage.embedding()}
 
 
 def _suggestions(memories: list[Memory], health: dict[str, object], settings: ServiceSettings) -> list[str]:

@@ -131,6 +131,21 @@ class MemoryStorage(ABC):
     async def was_forgotten(self, content: str) -> bool:
         """Tell whether this text was stored once, was forgotten, and the journal still remembers that."""
 
+    async def prepare(self, patience: float | None = None) -> bool:  # noqa: ARG002 - for those that embed
+        """Get ready to search, by meaning too where there is an embedder; tell whether searches are hybrid now.
+
+        Args:
+            patience: Seconds to wait at most; None waits until every memory has its vector.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        return False
+
+    def embedding(self) -> dict[str, Any]:
+        """Return how search by meaning stands: `status` off, loading, ready or failing, and why."""
+        return {"status": "off", "reason": "this backend has no embedder"}
+
     @abstractmethod
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""

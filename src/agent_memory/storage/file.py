@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
@@ -11,6 +12,7 @@ from agent_memory.retrieval import RankingSettings, SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.folder import folder_of
+from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.store import JournalStore
 from agent_memory.storage.worker import Worker
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Memory, SearchFilters, SearchResults
+
+_WARM_AT_ONCE: Final = 200
+"""Memories read in one go in the background: about 10 ms, which is what another call may have to wait."""
 
 
 class FileStorage(MemoryStorage):
@@ -51,7 +56,8 @@ class FileStorage(MemoryStorage):
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         self.agent_id = self.folder.agent_id
-        self._store = JournalStore(self.folder, SearchIndex(_ranking(settings)), clock)
+        self._meaning = Meaning(settings, self.folder.vectors)
+        self._store = JournalStore(self.folder, SearchIndex(_ranking(settings), self._meaning.index), clock)
         self._worker = Worker(f"agent-memory-{self.agent_id}")
 
     @override
@@ -70,7 +76,9 @@ class FileStorage(MemoryStorage):
 
     @override
     async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        return await self._worker.run(self._store.store, memory, unique=unique)
+        memory_id = await self._worker.run(self._store.store, memory, unique=unique)
+        self._worker.submit(self._store.warm, _WARM_AT_ONCE)  # behind the answer: words now, the vector after that
+        return memory_id
 
     @override
     async def get(self, memory_id: str) -> Memory | None:
@@ -86,7 +94,9 @@ class FileStorage(MemoryStorage):
 
     @override
     async def delete(self, memory_id: str) -> Memory:
-        return await self._worker.run(self._store.delete, memory_id)
+        memory = await self._worker.run(self._store.delete, memory_id)
+        self._worker.submit(self._meaning.prune)  # a vector tells something of its text
+        return memory
 
     @override
     async def older_versions(self, memory_id: str) -> list[str]:
@@ -114,16 +124,28 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(lambda: self._store.refresh().was_forgotten(content))
 
     @override
+    async def prepare(self, patience: float | None = None) -> bool:
+        while not await self._worker.run(self._store.warm, _WARM_AT_ONCE):
+            pass  # in portions, so that other calls get in between
+        return await self._meaning.ready(patience)
+
+    @override
+    def embedding(self) -> dict[str, Any]:
+        return self._meaning.describe()
+
+    @override
     async def health(self) -> dict[str, Any]:
         return await self._worker.run(self._store.health)
 
     @override
     async def compact(self) -> None:
         await self._worker.run(self._store.compact)
+        await self._worker.run(self._meaning.prune)
 
     @override
     async def close(self) -> None:
         self._worker.close()
+        await asyncio.to_thread(self._meaning.close)
 
 
 def _ranking(settings: ServiceSettings) -> RankingSettings:

@@ -107,6 +107,11 @@ class JournalStore:
         valid.reverse()  # among equal times the last stored comes first; sorting is stable
         return sorted(valid, key=lambda memory: memory.timestamp, reverse=True)[:limit]
 
+    def warm(self, at_most: int) -> bool:
+        """Read the words of up to `at_most` memories, so that the first search need not; tell whether all are read."""
+        self.refresh()
+        return self._index.warm(at_most)
+
     def health(self) -> dict[str, Any]:
         """See `MemoryStorage.health`."""
         projection = self.refresh()

@@ -7,10 +7,15 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import structlog
+
+from agent_memory.errors import AgentMemoryError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+log = structlog.get_logger(__name__)
 
 
 class Worker:
@@ -29,6 +34,10 @@ class Worker:
         future = self._pool().submit(function, *args, **kwargs)
         return await asyncio.wrap_future(future)
 
+    def submit(self, function: Callable[..., object], *args: Any) -> None:
+        """Have `function` run after what is queued, with nobody waiting; an error of ours is logged."""
+        self._pool().submit(_logged, function, *args)
+
     def close(self) -> None:
         """Wait for what is under way and end the thread; a later call starts a new one."""
         executor, self._executor = self._executor, None
@@ -40,3 +49,10 @@ class Worker:
             self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
             self._pid = os.getpid()
         return self._executor
+
+
+def _logged(function: Callable[..., object], *args: Any) -> None:
+    try:
+        function(*args)
+    except AgentMemoryError as error:
+        log.warning("background_work_failed", code=error.code, error=error.message)

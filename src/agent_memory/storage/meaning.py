@@ -1,0 +1,82 @@
+"""What search by meaning needs beside the journal: embedder, vector cache, worker. Chosen by settings, loaded late."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache
+from agent_memory.retrieval import DenseIndex
+
+if TYPE_CHECKING:
+    from agent_memory.embeddings import Embedder
+    from agent_memory.settings import ServiceSettings
+
+_LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
+_WORTH_WAITING: Final = 64
+"""Texts that a search with a short patience still waits for: about half a second of local embedding."""
+
+
+class Meaning:
+    """Vectors for one agent's memories, or the reason why there are none.
+
+    Attributes:
+        index: Where the search index asks for cosines; None searches by words alone.
+    """
+
+    def __init__(self, settings: ServiceSettings, cache: Path) -> None:
+        embedder = _embedder(settings)
+        self._absent = None if embedder else _reason(settings)
+        self._worker = EmbeddingWorker(embedder, VectorCache(cache)) if embedder else None
+        self.index = DenseIndex(self._worker) if self._worker else None
+
+    async def ready(self, patience: float | None) -> bool:
+        """Wait until searches go by meaning too; tell whether they do.
+
+        Args:
+            patience: Seconds at most; None waits for all that is to be embedded. With a patience, a long queue is not
+                waited for at all: words answer meanwhile.
+        """
+        if self._worker is None or self.index is None:
+            return False
+        if patience is not None and (self.index.is_empty or self._worker.status.pending > _WORTH_WAITING):
+            self._worker.start()
+            return False
+        return await asyncio.to_thread(self._worker.drain, patience)
+
+    def describe(self) -> dict[str, Any]:
+        """Return how embedding stands, for people."""
+        if self._worker is None:
+            return {"status": "off", "reason": self._absent}
+        status = self._worker.status
+        report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
+        return {**report, "status": "failing", "problem": status.problem} if status.problem else report
+
+    def prune(self) -> None:
+        """Drop cached vectors of texts that no memory has any more."""
+        if self._worker is not None and self.index is not None:
+            self._worker.prune(self.index.hashes())
+
+    def close(self) -> None:
+        """Stop embedding; what is left to embed is found missing by the next process."""
+        if self._worker is not None:
+            self._worker.close()
+
+
+def _embedder(settings: ServiceSettings) -> Embedder | None:
+    if settings.embedder == "openai" and find_spec("openai") is not None:
+        model = settings.embedding_model or "text-embedding-3-small"
+        return OpenAIEmbedder(model, dimensions=settings.embedding_dimensions, base_url=settings.embedding_base_url)
+    if settings.embedder == "local" and all(find_spec(part) is not None for part in _LOCAL_PARTS):
+        folder = Path(settings.embedding_model).expanduser() if settings.embedding_model else None
+        return LocalEmbedder(folder)
+    return None
+
+
+def _reason(settings: ServiceSettings) -> str:
+    if settings.embedder == "none":
+        return "embedder is set to none"
+    extra = f"amplifier-bundle-agent-memory[{settings.embedder}]"
+    return f"the embedder {settings.embedder!r} is not installed: pip install '{extra}'"
