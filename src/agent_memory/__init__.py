@@ -1,1 +1,43 @@
-"""Long-term memory for agents."""
+"""Long-term memory for agents: files are the truth, search works offline, nothing phones home.
+
+    from agent_memory import FileStorage, Memory
+
+    storage = FileStorage("bob")
+    await storage.store(Memory(agent_id="bob", content="Use PostgreSQL for the ledger", category="decision"))
+    results = await storage.search("which database did we pick")
+
+The layers, from the top: `host` (Amplifier), `service` (the one write path), `storage`, `retrieval`, `journal` and
+`embeddings`, `models`. Importing this opens no file, starts no thread and loads no model.
+"""
+
+from agent_memory.embeddings import EmbeddingGenerator
+from agent_memory.errors import AgentMemoryError
+from agent_memory.models import (
+    Memory,
+    MemorySearchResult,
+    Observation,
+    Scratchpad,
+    SearchFilters,
+    SearchResults,
+)
+from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.service import MemoryService
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage, MemoryStorage, detect_storage
+
+__all__ = [
+    "AgentMemoryError",
+    "EmbeddingGenerator",
+    "FileStorage",
+    "Memory",
+    "MemorySearchResult",
+    "MemoryService",
+    "MemoryStorage",
+    "Observation",
+    "Scratchpad",
+    "ScratchpadManager",
+    "SearchFilters",
+    "SearchResults",
+    "ServiceSettings",
+    "detect_storage",
+]

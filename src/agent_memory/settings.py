@@ -37,7 +37,7 @@ _DEFAULT_ROOT: Final = "~/.amplifier/memory"
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class ServiceSettings(_Settings):

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
-
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.host.identity import (
     Configured,
@@ -21,6 +19,7 @@ from agent_memory.host.identity import (
 )
 from agent_memory.host.registry import SERVICES, Key
 from agent_memory.host.turn import Turn, text_of
+from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.service.events import payload
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from agent_memory.settings import ServiceSettings
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 CAPABILITY: Final = "agent_memory.session"
 SERVICE_CAPABILITY: Final = "agent_memory.service"
@@ -143,6 +142,7 @@ class MemorySession:
             ValidationError: The name cannot name an agent.
             StorageError: The agent's folder cannot be used.
         """
+        self._check_settings()
         if self.is_child:
             raise IdentityError(
                 "A sub-session has the memory of the session that started it.",
@@ -182,8 +182,7 @@ class MemorySession:
             ConfigurationError: The settings are wrong, or no agent is active; the recovery says how to switch it on.
             AgentMemoryError: The memory cannot be opened.
         """
-        if self.problem is not None:
-            raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
+        self._check_settings()
         identity = self.identity()
         if identity.agent_id is None or not identity.enabled:
             raise IdentityError(
@@ -197,6 +196,10 @@ class MemorySession:
                 self._coordinator.register_capability(SERVICE_CAPABILITY, self._opened[1])
                 self._opened[1].warm_up()
         return self._opened[1]
+
+    def _check_settings(self) -> None:
+        if self.problem is not None:
+            raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
 
     async def service(self) -> MemoryService | None:
         """Return the service, or None if memory is off or cannot be opened (which is reported once)."""
@@ -222,7 +225,7 @@ class MemorySession:
         try:
             await self._coordinator.hooks.emit(event, data)
         except Exception as error:  # noqa: BLE001 - whatever a host raises, memory must not fail because of it
-            log.warning("event_not_emitted", event=event, error=type(error).__name__)
+            log.warning("event_not_emitted", name=event, error=type(error).__name__)
 
     def farewell(self) -> Callable[[], Awaitable[None]]:
         """Return a module's cleanup: gives its share back, once, however often it is called."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from filelock import FileLock, Timeout
-
 from agent_memory.errors import BusyError
 from agent_memory.journal.files import PRIVATE_FILE, translated
 
@@ -30,6 +28,8 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
         BusyError: Someone else held it for `wait` seconds.
         StorageError: The lock file cannot be opened.
     """
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a writer needs
+
     path = folder / LOCK_NAME
     lock = FileLock(path, timeout=wait, poll_interval=_POLL_SECONDS, mode=PRIVATE_FILE, thread_local=False)
     with translated(path, "lock"):

@@ -39,7 +39,7 @@ Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 class _Value(BaseModel):
     """Immutable, closed to unknown fields: a mistyped name is an error, not a silent loss."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Source(_Value):

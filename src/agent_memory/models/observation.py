@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Observation(BaseModel):
     """A candidate: the sentence, its category, how sure the rule is (0..1), and where it was seen."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     content: str = Field(min_length=1, max_length=MAX_CONTENT_CHARS)
     category: Category

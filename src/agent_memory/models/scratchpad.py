@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Scratchpad(BaseModel):
     """Memories in order of importance: pinned first, then the most recent."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     agent_id: str
     entries: list[Memory] = Field(default_factory=list)

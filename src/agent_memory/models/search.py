@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agent_memory.models.memory import Category, Memory, normalise_tags
-from agent_memory.models.times import parse_bound
+from agent_memory.models.times import UtcDatetime, parse_bound
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 MatchType = Literal["scratchpad", "keyword", "vector", "hybrid"]
 SearchMode = Literal["keyword", "hybrid"]
@@ -18,10 +20,10 @@ SearchMode = Literal["keyword", "hybrid"]
 class DateRange(BaseModel):
     """Both bounds inclusive and optional, in ISO 8601; a bare date means that whole local day."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    start: datetime | None = None
-    end: datetime | None = None
+    start: UtcDatetime | None = None
+    end: UtcDatetime | None = None
 
     @field_validator("start", mode="before")
     @classmethod
@@ -47,7 +49,7 @@ class DateRange(BaseModel):
 class SearchFilters(BaseModel):
     """Conditions that every result meets; all given ones must hold. `tags` asks for every tag listed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     category: Category | None = None
     tags: list[str] = Field(default_factory=list)
@@ -69,7 +71,7 @@ class SearchFilters(BaseModel):
 class MemorySearchResult(BaseModel):
     """One hit: the memory, its rank score in 0..1, how it was matched, and the raw parts of the score."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     memory: Memory
     relevance_score: float = Field(ge=0, le=1, allow_inf_nan=False)

@@ -18,11 +18,15 @@ def check_text(text: str, what: str = "content") -> str:
     Raises:
         ValueError: A lone surrogate (not Unicode text) or a NUL character, named with its position.
     """
-    for position, character in enumerate(text):
-        if character == "\0":
-            raise ValueError(f"{what} has a NUL character at position {position}")
-        if "\ud800" <= character <= "\udfff":
-            raise ValueError(f"{what} has half a surrogate pair at position {position}; it is not Unicode text")
+    position = text.find("\0")
+    if position >= 0:
+        raise ValueError(f"{what} has a NUL character at position {position}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{what} has half a surrogate pair at position {error.start}; it is not Unicode text"
+        ) from None
     return text
 
 

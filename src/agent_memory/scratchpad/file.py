@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 from agent_memory.errors import ValidationError
 from agent_memory.models import is_memory_id, to_text
 
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Memory
 
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _FOOTER: Final = re.compile(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r\n]*\Z", re.MULTILINE)
 _EDITABLE: Final = ("content", "category", "tags", "pinned")
 _HEADER: Final = """\
@@ -80,8 +76,11 @@ def read_edits(text: str) -> PadEdits:
 
 
 def _parse(text: str) -> list[dict[str, Any]]:
+    import yaml  # noqa: PLC0415 - 10 ms that most sessions need not spend at their start
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        items = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe ones
+        items = yaml.load(text, loader)  # noqa: S506 - both loaders are safe ones
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValidationError(f"scratchpad.yaml is no YAML any more: {reason}.") from None
@@ -105,7 +104,10 @@ def _item(entry: Memory) -> dict[str, Any]:
 
 
 def _dump(items: list[dict[str, Any]]) -> str:
-    return str(yaml.dump(items, Dumper=_DUMPER, allow_unicode=True, sort_keys=False, width=100))
+    import yaml  # noqa: PLC0415 - as above
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(items, Dumper=dumper, allow_unicode=True, sort_keys=False, width=100))
 
 
 def _short_hash(item: dict[str, Any]) -> str:

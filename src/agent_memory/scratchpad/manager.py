@@ -60,9 +60,7 @@ class ScratchpadManager:
         Raises:
             StorageError: The memories cannot be read.
         """
-        superseded = await self.storage.superseded()
-        now = self._clock()
-        valid = [m async for m in self.storage.iter_all() if m.id not in superseded and not m.is_expired(now)]
+        valid = await self.storage.valid()
         chosen = select(valid, max_entries=self.max_size, promotion_threshold=self.promotion_threshold)
         return Scratchpad(agent_id=self.agent_id, entries=chosen)
 

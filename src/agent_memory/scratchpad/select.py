@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,23 +20,25 @@ def select(memories: Iterable[Memory], *, max_entries: int, promotion_threshold:
         max_entries: How many at most, pinned ones included.
         promotion_threshold: From this many accesses on, an access counts as a promotion.
     """
-    candidates = [(recency(memory, promotion_threshold), memory) for memory in memories]
-    shown = [
-        (moment, memory) for moment, memory in candidates if memory.trust != "low" and not _evicted(memory, moment)
-    ]
-    shown.reverse()  # among equal moments the last stored comes first; sorting is stable
-    shown.sort(key=lambda pair: (pair[1].pinned, pair[0]), reverse=True)
-    return [memory for _, memory in shown[:max_entries]]
+    candidates = []
+    for order, memory in enumerate(memories):
+        if memory.trust == "low":
+            continue
+        moment = recency(memory, promotion_threshold)
+        if not _evicted(memory, moment):
+            candidates.append((memory.pinned, moment, order, memory))
+    # Among equal moments the last stored comes first; `order` is unique, so memories are never compared.
+    return [memory for _, _, _, memory in heapq.nlargest(max_entries, candidates)]
 
 
 def recency(memory: Memory, promotion_threshold: int) -> datetime:
     """Return the moment that gives a memory its place: stored, promoted, or accessed once it is accessed often."""
-    moments = [memory.timestamp]
-    if memory.promoted_at:
-        moments.append(memory.promoted_at)
-    if memory.last_accessed and memory.access_count >= promotion_threshold:
-        moments.append(memory.last_accessed)
-    return max(moments)
+    moment = memory.timestamp
+    if memory.promoted_at is not None and memory.promoted_at > moment:
+        moment = memory.promoted_at
+    if memory.access_count >= promotion_threshold and memory.last_accessed and memory.last_accessed > moment:
+        moment = memory.last_accessed
+    return moment
 
 
 def _evicted(memory: Memory, moment: datetime) -> bool:

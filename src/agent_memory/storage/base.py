@@ -124,6 +124,10 @@ class MemoryStorage(ABC):
         """Yield every memory in the order of storing, as of the moment of the first step."""
 
     @abstractmethod
+    async def valid(self) -> list[Memory]:
+        """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
+
+    @abstractmethod
     async def superseded(self) -> dict[str, str]:
         """Return which memories are replaced: id to the id of the memory that replaces it."""
 

@@ -78,6 +78,7 @@ class FileStorage(MemoryStorage):
     async def store(self, memory: Memory, *, unique: bool = False) -> str:
         memory_id = await self._worker.run(self._store.store, memory, unique=unique)
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)  # behind the answer: words now, the vector after that
+        self._worker.submit(self._store.compact_if_worthwhile)
         return memory_id
 
     @override
@@ -105,6 +106,7 @@ class FileStorage(MemoryStorage):
     @override
     async def touch(self, memory_ids: Collection[str]) -> None:
         await self._worker.run(self._store.touch, memory_ids)
+        self._worker.submit(self._store.compact_if_worthwhile)
 
     @override
     async def count(self) -> int:
@@ -114,6 +116,10 @@ class FileStorage(MemoryStorage):
     async def iter_all(self) -> AsyncIterator[Memory]:
         for memory in await self._worker.run(lambda: list(self._store.refresh().memories.values())):
             yield memory
+
+    @override
+    async def valid(self) -> list[Memory]:
+        return await self._worker.run(lambda: self._store.refresh().valid(self._store.clock()))
 
     @override
     async def superseded(self) -> dict[str, str]:

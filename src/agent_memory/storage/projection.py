@@ -5,6 +5,7 @@ Pure state: entries in, answers out. Reads no file.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 import pydantic
@@ -13,7 +14,7 @@ from agent_memory.journal import Records, apply_change
 from agent_memory.models import Memory, content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
     from datetime import datetime
 
     from agent_memory.journal import Change, Entry
@@ -39,11 +40,11 @@ class Projection:
         self.invalid: dict[str, str] = {}
         self._records: Records = {}
         self._replacements: dict[str, list[str]] = {}
-        self._hashes: dict[str, str] | None = None
+        self._by_text: dict[str, dict[str, None]] | None = None
         self._forgotten: list[str] = []
         self._forgotten_hashes: tuple[int, frozenset[str]] = (0, frozenset())
 
-    def apply(self, entries: Iterable[Entry]) -> dict[str, Memory | None]:
+    def apply(self, entries: Collection[Entry]) -> dict[str, Memory | None]:
         """Replay `entries`; return each memory that changed, None for one that is gone.
 
         A change that would break the data model leaves the memory as it was and is noted in `invalid`.
@@ -55,7 +56,10 @@ class Projection:
                     self._note_forgotten(change)
                     if apply_change(self._records, change, entry.at):
                         changed[change.id] = None
-        return {memory_id: self._rebuild(memory_id) for memory_id in changed}
+        rebuilt = {memory_id: self._rebuild(memory_id) for memory_id in changed}
+        if broken := rebuilt.keys() & self.invalid.keys():
+            rebuilt |= self._last_good(broken, entries)
+        return rebuilt
 
     def replaced_by(self, memory_id: str, now: datetime) -> str | None:
         """Return the newest valid memory that supersedes this one, or None."""
@@ -83,20 +87,19 @@ class Projection:
 
     def valid(self, now: datetime) -> list[Memory]:
         """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
+        replaced = self.superseded(now)
         return [
             memory
-            for memory in self.memories.values()
-            if not memory.is_expired(now) and self.replaced_by(memory.id, now) is None
+            for memory_id, memory in self.memories.items()
+            if memory_id not in replaced and (memory.expires_at is None or memory.expires_at > now)
         ]
 
     def same_text(self, content: str, now: datetime) -> Memory | None:
         """Return the valid memory that says the same (ignoring case and white space), if there is one."""
-        if self._hashes is None:
-            self._hashes = {content_hash(memory.content): memory.id for memory in self.memories.values()}
-        memory = self.memories.get(self._hashes.get(content_hash(content), ""))
-        if memory is None or memory.is_expired(now) or self.replaced_by(memory.id, now) is not None:
-            return None
-        return memory if content_hash(memory.content) == content_hash(content) else None
+        for memory in self._with_text(content):
+            if not memory.is_expired(now) and self.replaced_by(memory.id, now) is None:
+                return memory
+        return None
 
     def was_forgotten(self, content: str) -> bool:
         """Tell whether a memory with this text was deleted and nothing with it is known now."""
@@ -104,7 +107,18 @@ class Projection:
         if counted != len(self._forgotten):
             hashes |= {content_hash(text) for text in self._forgotten[counted:]}
             self._forgotten_hashes = (len(self._forgotten), hashes)
-        return content_hash(content) in hashes
+        return content_hash(content) in hashes and not self._with_text(content)
+
+    def _with_text(self, content: str) -> list[Memory]:
+        """Return all memories that say this now, expired and replaced ones too, in the order of storing."""
+        if self._by_text is None:
+            self._by_text = {}
+            for memory in self.memories.values():
+                self._by_text.setdefault(content_hash(memory.content), {})[memory.id] = None
+        wanted = content_hash(content)
+        # An id stays listed when its memory is changed or deleted, so each one is looked at again.
+        listed = (self.memories.get(memory_id) for memory_id in self._by_text.get(wanted, ()))
+        return [memory for memory in listed if memory is not None and content_hash(memory.content) == wanted]
 
     def _note_forgotten(self, change: Change) -> None:
         record = self._records.get(change.id)
@@ -121,13 +135,33 @@ class Projection:
             memory = Memory.from_record(self._agent_id, memory_id, record)
         except pydantic.ValidationError as error:
             self.invalid[memory_id] = describe(error)
-            return self.memories.get(memory_id)
+            return None
         self.invalid.pop(memory_id, None)
+        return self._know(memory)
+
+    def _last_good(self, broken: Collection[str], entries: Collection[Entry]) -> dict[str, Memory | None]:
+        """Return each broken memory as it was before the change that broke it, None where it never was whole.
+
+        No program of ours writes such a change, so replaying twice is no loss.
+        """
+        good: dict[str, Memory | None] = {memory_id: self.memories.get(memory_id) for memory_id in broken}
+        records: Records = {memory_id: memory.to_record() for memory_id, memory in good.items() if memory}
+        for entry in entries:
+            for change in entry.changes:
+                if change.kind != KIND or change.id not in good or not apply_change(records, change, entry.at):
+                    continue
+                with contextlib.suppress(pydantic.ValidationError):
+                    record = records.get(change.id)
+                    good[change.id] = Memory.from_record(self._agent_id, change.id, record) if record else None
+        return {memory_id: self._know(memory) if memory else None for memory_id, memory in good.items()}
+
+    def _know(self, memory: Memory) -> Memory:
+        memory_id = memory.id
         self.memories[memory_id] = memory
         if memory.supersedes and memory_id not in self._replacements.setdefault(memory.supersedes, []):
             self._replacements[memory.supersedes].append(memory_id)
-        if self._hashes is not None:
-            self._hashes[content_hash(memory.content)] = memory_id
+        if self._by_text is not None:
+            self._by_text.setdefault(content_hash(memory.content), {})[memory_id] = None
         return memory
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.journal import Change, Journal, Update
+from agent_memory.journal import GRACE, Change, Journal, Update
 from agent_memory.journal.files import replace_file
 from agent_memory.models import (
     Clock,
@@ -21,6 +21,7 @@ from agent_memory.models import (
     SearchFilters,
     SearchResults,
     record_of,
+    to_text,
     utc_now,
 )
 from agent_memory.storage.projection import KIND, Projection, describe
@@ -28,7 +29,7 @@ from agent_memory.storage.projection import KIND, Projection, describe
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from agent_memory.journal import Entry, JournalWriter
+    from agent_memory.journal import JournalWriter
     from agent_memory.retrieval import SearchIndex
     from agent_memory.storage.folder import AgentFolder
 
@@ -53,7 +54,7 @@ class JournalStore:
         self._journal = Journal(folder.journal, {KIND}, clock=clock)
         self._projection = Projection(folder.agent_id)
         self._index = index
-        self._lines_to_fold = 0
+        self._touches = self._aged = 0
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -162,7 +163,13 @@ class JournalStore:
             target = after.supersedes
             if target != before.supersedes and target and target not in self._projection.memories:
                 raise UnknownIdError(f"There is no memory {target} to supersede; nothing was changed.")
-            self._append(writer, [Change("patch", KIND, memory_id, _difference(before, after))])
+            if target and memory_id in {target, *self._projection.older_versions(target)}:
+                raise ValidationError(f"{memory_id} cannot replace itself; nothing was changed.")
+            if memory_id in self._projection.invalid:  # a patch upon a record that is wrong would be without effect
+                change = Change("put", KIND, memory_id, after.to_record())
+            else:
+                change = Change("patch", KIND, memory_id, _difference(before, after))
+            self._append(writer, [change])
         return self._projection.memories[memory_id]
 
     def delete(self, memory_id: str) -> Memory:
@@ -183,12 +190,22 @@ class JournalStore:
             known = [i for i in dict.fromkeys(memory_ids) if i in self._projection.memories]
             if known:
                 self._append(writer, [Change("touch", KIND, memory_id) for memory_id in known])
-        if self._lines_to_fold > max(_COMPACT_AT, len(self._projection.memories)):
-            self.compact()
 
     def compact(self) -> None:
         """See `MemoryStorage.compact`."""
         self._absorb(self._journal.compact(keep=self._refuse))
+
+    def compact_if_worthwhile(self) -> None:
+        """Compact once enough lines could go: accesses that add up, and what is older than the grace time and replaced.
+
+        After a compaction there are at most as many of them as memories, so this never runs twice for nothing.
+
+        Raises:
+            StorageError: The files are as they were.
+        """
+        live = len(self._projection.memories)
+        if self._touches + max(0, self._aged - live) > max(_COMPACT_AT, live):
+            self.compact()
 
     def _refuse(self, change: Change) -> str | None:
         try:
@@ -211,10 +228,15 @@ class JournalStore:
         if update.reset:
             self._projection.clear()
             self._index.clear()
-            self._lines_to_fold = 0
+            self._touches = self._aged = 0
         if not update.entries:
             return
-        self._lines_to_fold += sum(_can_be_folded(entry) for entry in update.entries)
+        cutoff = to_text(self.clock() - GRACE)
+        for entry in update.entries:
+            if entry.changes and all(change.op == "touch" for change in entry.changes):
+                self._touches += 1
+            elif entry.at < cutoff:
+                self._aged += 1
         for memory_id, memory in self._projection.apply(update.entries).items():
             if memory is None:
                 self._index.remove(memory_id)
@@ -233,11 +255,6 @@ class JournalStore:
             note = {"schema": SCHEMA, "backend": "file", "journal": self.folder.journal.name}
             with contextlib.suppress(OSError):
                 replace_file(self.folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
-
-
-def _can_be_folded(entry: Entry) -> bool:
-    """Tell, roughly, whether compaction could drop this line: runs of touches become one."""
-    return bool(entry.changes) and all(change.op == "touch" for change in entry.changes)
 
 
 def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters:

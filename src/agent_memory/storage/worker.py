@@ -7,15 +7,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import structlog
-
 from agent_memory.errors import AgentMemoryError
+from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class Worker:

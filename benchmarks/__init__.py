@@ -1,0 +1,1 @@
+"""Measurements. Each prints a table; `--json` for machines."""
