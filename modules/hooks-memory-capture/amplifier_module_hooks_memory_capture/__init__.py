@@ -1,4 +1,4 @@
-"""hooks-memory-capture: notices what is worth remembering in a conversation. A thin adapter over `agent_memory.capture`."""
+"""hooks-memory-capture: notices what is worth remembering in a conversation. A thin adapter over the library."""
 
 from __future__ import annotations
 

@@ -6,14 +6,14 @@ Fails open and never silently: whatever goes wrong is counted, logged and told b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
-
 from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
 from agent_memory.errors import AgentMemoryError
+from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
     from agent_memory.settings import CaptureSettings
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 DRAIN_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 0.05
+"""Between hearing and extracting: the event that brought the words finishes first, since extraction needs the GIL."""
 _QUEUE_SIZE: Final = 1000
 """Messages waiting; more means the worker is stuck, and the conversation must not grow the heap because of that."""
 
@@ -64,12 +66,15 @@ class Recorder:
         self._skipped_in_turn: Counter[str] = Counter()
         self._queue: asyncio.Queue[Heard | TurnEnded] = asyncio.Queue(_QUEUE_SIZE)
         self._worker: asyncio.Task[None] | None = None
+        self._turn_open = False
+        self._hurry = asyncio.Event()
         self._closed = False
 
     async def take(self, item: Heard | TurnEnded) -> None:
         """Queue `item` (or, with `async_capture: false`, deal with it now)."""
         if self._closed:
             return
+        self._turn_open = isinstance(item, Heard)
         if not self._settings.async_capture:
             await self._deal_with(item)
             return
@@ -85,18 +90,21 @@ class Recorder:
         """Wait until all that was taken is dealt with, at most `seconds`; what is left then is dropped and told."""
         if self._worker is None:
             return
+        self._hurry.set()
         try:
             await asyncio.wait_for(self._queue.join(), seconds)
         except TimeoutError:
             left = self._queue.qsize()
             log.warning("capture_not_drained", waiting=left)
             await self._tell({"drain_timeout": max(1, left)})
+        finally:
+            self._hurry.clear()
 
     async def close(self) -> None:
         """Drain and stop. May be called more than once."""
         if self._closed:
             return
-        if self._buffer or not self._queue.empty():
+        if self._turn_open:
             await self.take(TurnEnded(tuple(self._session.turn.stored)))
         self._closed = True
         await self.drain()
@@ -114,9 +122,15 @@ class Recorder:
         while True:
             item = await self._queue.get()
             try:
+                if not self._hurry.is_set():
+                    await self._pause()
                 await self._deal_with(item)
             finally:
                 self._queue.task_done()
+
+    async def _pause(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), _PAUSE_SECONDS)
 
     async def _deal_with(self, item: Heard | TurnEnded) -> None:
         try:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.rules import Rule
+from agent_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,12 +23,18 @@ class TimeLimitedPattern:
     """Looks like a compiled pattern; after running out of time once it never matches again.
 
     Uses the `regex` package, whose `search` takes a timeout; the standard library's cannot be interrupted.
+
+    Raises:
+        ConfigurationError: The package refuses the pattern.
     """
 
     def __init__(self, pattern: str) -> None:
-        import regex  # noqa: PLC0415 - 30 ms that only users with patterns of their own pay
+        regex: Any = importlib.import_module("regex")  # 30 ms that only users with patterns of their own pay
 
-        self._compiled: Any = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
+        try:
+            self._compiled: Any = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
+        except regex.error as error:
+            raise ConfigurationError(f"hooks-memory-capture: a capture pattern cannot be used: {error}.") from None
         self.pattern = pattern
         self.disabled = False
 

@@ -6,6 +6,7 @@ plain sentences around it that make it understandable → secrets out → observ
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from agent_memory.capture.foreign import separate, strip_injected, teammate_stat
 from agent_memory.capture.judging import Verdict, judge
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
-from agent_memory.models import Observation, Source
+from agent_memory.models import Observation, Source, as_utc
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
@@ -34,25 +35,24 @@ _MAX_COMPANIONS: Final = 2
 _MAX_LIST_ITEMS: Final = 6
 _STRONG: Final = 0.75
 _ASKING_PENALTY: Final = 0.25
+_HEADLINE_CHARS: Final = 80
+"""A finding this short announces the paragraph that explains it."""
+
 _FINDINGS: Final = frozenset(("bugfix", "discovery"))
 """What happened and why are told in one breath."""
 
 _MIN_WORDS: Final = 4
 _MIN_WIDE_CHARS: Final = 6
 _TRUST: Final[dict[str, Trust]] = {"user": "high", "assistant": "medium", "tool": "low"}
+_COLONS: Final = (":", "\uff1a")
 _FEW_WORDS: Final = 2
-_EMPTY_WORDS: Final = frozenset(
-    """the an and or but so to of in on at by for from with is are was were be been am do does did have has had not no it its
-    that this these those they them he she we you our your my me us one ones there here what when where who how why if then
-    just only also now ok okay please keep track look go let lets get back want need put take make remember worth mind note
-    know always never whenever later too again already would could should can will may more less very thing things stuff
-    something dont don ll ve re im today still yet good idea way about any some all ever time touch""".split()
-)
-"""Words that carry no fact by themselves; a sentence of nothing else is not kept."""
-
 _ANAPHOR: Final = re.compile(
-    r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*(?:(?:don't|do not|never|always|i want to|we should|keep|put|look at|use) )*(?:it|them|that|this|those|these|they|its|it's|that's)\b"
+    r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*"
+    r"(?:(?:don't|do not|never|always|i want to|we should|keep|put|look at|use) )*"
+    r"(?:it|them|that|this|those|these|they|its|it's|that's)\b"
 )
+"""A sentence about what was said before it."""
+
 _MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]+\]")
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WORD: Final = re.compile(r"[^\W_]{2,}")
@@ -79,7 +79,7 @@ class _Draft:
     def announces(self) -> bool:
         """Whether it begins with a sentence that ends in a colon and so belongs to the list that follows."""
         first = self.sentences[0]
-        return first.text.rstrip("*_ ").endswith((":", "：")) and not first.block
+        return first.text.rstrip("*_ ").endswith(_COLONS) and not first.block
 
     @property
     def length(self) -> int:
@@ -125,8 +125,8 @@ class Extractor:
             session_id: Of the session it was said in.
         """
         skipped: Counter[str] = Counter()
-        kind, _, detail = source.partition(":")
-        own = strip_injected(text[:MAX_MESSAGE_CHARS])
+        kind, _, tool = source.partition(":")
+        own = strip_injected(_sane(text[:MAX_MESSAGE_CHARS]))
         if kind == "tool":
             own = teammate_statements(own)
         if not own.strip():
@@ -135,24 +135,14 @@ class Extractor:
         _apply_scopes(verdicts)
         _weaken(verdicts)
         echoes = [_fold(content) for content in returned if content.strip()]
+        seen = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
         for draft in self._group(verdicts, skipped):
             content, reason = self._finish(draft, echoes)
             if reason:
                 skipped[reason] += 1
                 continue
-            observations.append(
-                Observation(
-                    content=content,
-                    category=draft.verdict.category,
-                    confidence=draft.confidence,
-                    source=Source(kind=_source_kind(kind), detail=detail[:200]),
-                    trust=_TRUST.get(kind, "low"),
-                    rule=draft.verdict.rule.name if draft.verdict.rule else "",
-                    session_id=session_id,
-                    observed_at=now,
-                )
-            )
+            observations.append(_observe(draft, content, kind, tool).model_copy(update=seen))
         return Extraction(observations, skipped)
 
     def _judge_all(self, text: str, speaker: str) -> list[Verdict]:
@@ -172,7 +162,9 @@ class Extractor:
         drafts: list[_Draft] = []
         current: _Draft | None = None
         loose: Verdict | None = None
-        for verdict in verdicts:
+        for before, verdict in zip([None, *verdicts], verdicts, strict=False):
+            if loose is None and before is not None and before.veto is None and _leans(verdict):
+                loose = before
             if verdict.veto is not None:
                 if verdict.rule is not None:
                     skipped[verdict.veto.name] += 1
@@ -218,6 +210,22 @@ class Extractor:
         return (content, "") if _says_something(bare, _MIN_WORDS - 1) else ("", "too_short")
 
 
+def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
+    return Observation(
+        content=content,
+        category=draft.verdict.category,
+        confidence=draft.confidence,
+        source=Source(kind=_source_kind(kind), detail=tool[:200]),
+        trust=_TRUST.get(kind, "low"),
+        rule=draft.verdict.rule.name if draft.verdict.rule else "",
+    )
+
+
+def _sane(text: str) -> str:
+    """Return `text` without NUL and halves of surrogate pairs, which no memory can hold."""
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")
+
+
 def _source_kind(kind: str) -> SourceKind:
     return "user" if kind == "user" else "assistant" if kind == "assistant" else "tool"
 
@@ -243,8 +251,15 @@ def _weaken(verdicts: list[Verdict]) -> None:
     """Trust weak rules less in a message that asks for something: there a fact is mostly the reason for asking."""
     if any(verdict.asks for verdict in verdicts):
         for verdict in verdicts:
-            if verdict.rule is not None and verdict.rule.group == "weak":
+            if _is_weak(verdict):
                 verdict.confidence = max(0.0, verdict.confidence - _ASKING_PENALTY)
+    for before, verdict in itertools.pairwise(verdicts):
+        if _is_weak(verdict) and before.doubtful and not before.is_hit and _same_paragraph(before, verdict):
+            verdict.confidence = max(0.0, verdict.confidence - _ASKING_PENALTY)
+
+
+def _is_weak(verdict: Verdict) -> bool:
+    return verdict.rule is not None and verdict.rule.group == "weak"
 
 
 def _same_paragraph(one: Verdict, other: Verdict) -> bool:
@@ -269,36 +284,53 @@ def _belongs(draft: _Draft, verdict: Verdict) -> bool:
 def _stands(verdict: Verdict, context: Verdict | None) -> bool:
     """Tell whether a hit says something, by itself or with the sentence before it."""
     sentence = verdict.sentence
-    if sentence.block or sentence.text.endswith((":", "：")) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
+    if sentence.block or sentence.text.endswith(_COLONS) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
         return True
     if _telling_words(sentence.text):
-        return not (_ANAPHOR.match(sentence.masked) and len(_telling_words(sentence.text)) <= _FEW_WORDS) or context is not None
+        return (
+            not (_ANAPHOR.match(sentence.masked) and len(_telling_words(sentence.text)) <= _FEW_WORDS)
+            or context is not None
+        )
     return context is not None and _same_paragraph(context, verdict)
 
 
 def _leans(verdict: Verdict) -> bool:
     """Tell whether a sentence says little without the one before it: "keep track of that"."""
-    return len(_telling_words(verdict.sentence.masked)) <= _FEW_WORDS or _ANAPHOR.match(verdict.sentence.masked) is not None
+    return (
+        len(_telling_words(verdict.sentence.masked)) <= _FEW_WORDS
+        or _ANAPHOR.match(verdict.sentence.masked) is not None
+    )
 
 
 def _telling_words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.casefold()) if word not in _EMPTY_WORDS]
+    return [word for word in _WORD.findall(text.casefold()) if word not in load_rules("en").empty_words]
 
 
 def _merge(draft: _Draft, verdict: Verdict) -> None:
     draft.sentences.append(verdict.sentence)
     draft.companions += verdict.sentence.item
-    if verdict.category == "bugfix" and draft.verdict.category == "discovery":
-        draft.verdict.category = "bugfix"
+    rule = draft.verdict.rule
+    vague = rule is not None and (
+        rule.group == "weak" or (rule.category == "auto" and draft.verdict.category == "note")
+    )
+    if (verdict.category == "bugfix" and draft.verdict.category == "discovery") or (vague and not _is_weak(verdict)):
+        draft.verdict.category = verdict.category
     draft.confidence = max(draft.confidence, verdict.confidence)
 
 
 def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
     if draft.announces and (verdict.sentence.item or draft.companions == 0):
         fits = draft.length + len(verdict.sentence.text) <= _MAX_CAPTURE_CHARS
-        return fits and draft.companions < _MAX_LIST_ITEMS and verdict.sentence.paragraph - draft.sentences[-1].paragraph <= 1
+        return (
+            fits
+            and draft.companions < _MAX_LIST_ITEMS
+            and verdict.sentence.paragraph - draft.sentences[-1].paragraph <= 1
+        )
+    near = draft.sentences[-1].paragraph == verdict.sentence.paragraph
+    if draft.verdict.category in _FINDINGS and draft.length < _HEADLINE_CHARS:
+        near = verdict.sentence.paragraph - draft.sentences[-1].paragraph <= 2  # noqa: PLR2004 - past a code block
     return (
-        draft.sentences[-1].paragraph == verdict.sentence.paragraph
+        near
         and not verdict.doubtful
         and not verdict.sentence.heading
         and draft.companions < _MAX_COMPANIONS
@@ -307,7 +339,7 @@ def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
 
 
 def _compose(sentences: Iterable[Sentence]) -> str:
-    parts = []
+    parts: list[str] = []
     for sentence in sentences:
         parts.append(f"\n- {sentence.text.strip()}" if sentence.item and parts else sentence.text.strip())
         if sentence.block:

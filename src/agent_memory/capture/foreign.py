@@ -5,46 +5,22 @@ Also decides which part of a tool's output a teammate wrote. Knows no category.
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import Final
+from typing import Final, NamedTuple
+
+from agent_memory.capture.rules import read_patterns
 
 INJECTED_PREFIX: Final = "[agent-memory:"
 _MAX_BLOCK_LINES: Final = 12
 _MAX_BLOCK_CHARS: Final = 800
 
 _FENCE: Final = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})")
-_COMMENT: Final = re.compile(r"<!--.{0,4000}?(?:-->|\Z)", re.DOTALL)
-_TAGGED: Final = re.compile(
-    r"<(script|style|system-reminder|system|memory|context|blockquote|pre|code|document|quote)\b[^>]{0,200}>.{0,20000}?</\1>",
-    re.DOTALL | re.IGNORECASE,
+_OPEN_TAG: Final = re.compile(
+    r"<(script|style|system-reminder|system|memory|context|blockquote|pre|code|document|quote)\b[^<>]{0,200}>|<!--",
+    re.IGNORECASE,
 )
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
-# A line that a machine wrote. One alternative per kind of machine.
-_MACHINE_LINE: Final = re.compile(
-    r"""(?xi)
-    \s*(?:
-      \[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d                       # time stamp
-    | \[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s
-    | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+\d+\s\d\d:\d\d
-    | \[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|CRITICAL|NOTICE)\]?[\s:\]]
-    | (?:npm|yarn|pip|cargo|pnpm|error|warning|fatal|panic|E\d{4}|make(?:\[\d+\])?)\s?(?:WARN|ERR!|notice|:)\s
-    | File\s"[^"]+",\sline\s\d+ | Traceback\s\( | at\s[\w.$<>/]+\s?\( | Caused\sby: | goroutine\s\d+ | \w+(?:\.\w+)*(?:Error|Exception|Warning):
-    | \$\s+\S | %\s\w+ | >>>\s | In\s\[\d+\]: | Out\[\d+\]: | PS\s[A-Z]:\\
-    | [\w./-]+\.\w{1,6}:\d+(?::\d+)?[:\s]                   # path:line:
-    | (?:[+-]{3}\s|@@\s|diff\s--git|index\s[0-9a-f]{7})     # diff
-    | [+-]\s{2,}\S
-    | [0-9a-f]{7,40}\s.{3,}                                 # git log
-    | \#\d+\s(?:\[|\d|sha256:|DONE|CACHED)                  # docker
-    | \|.*\|\s*$                                            # table
-    | [\[{(]?"?[\w-]+"?\s*[:=]\s*["\[{\d].{0,200}[,;{\]}]\s*$   # JSON and the like
-    | [{}\[\]();,]+\s*$
-    | (?:import|from|def|class|func|fn|const|let|var|public|private|static|return|package|use|struct|enum|interface|export|SELECT|INSERT|UPDATE|CREATE)\s[\w.*{("'<\s]{1,80}[;{(=:]\s*$
-    | (?://|/\*|\*\s|\#!|--\s|<\?|<!)                       # comments
-    | [\w-]+\s*=\s*\S+\s*$
-    | \[[\w./-]+\]\s
-    )
-    """
-)
 _QUOTE_LINE: Final = re.compile(r"^\s{0,3}(?:>|&gt;|\|\s)")
 
 
@@ -53,22 +29,47 @@ def separate(text: str) -> tuple[str, dict[str, str]]:
 
     A short block stays reachable: a sentence that introduces it with a colon may keep it.
     """
-    text = _TAGGED.sub("\n", _COMMENT.sub("\n", text)) if "<" in text else text
+    text = _without_elements(text) if "<" in text else text
     lines, blocks = _without_fences(_without_injected(text.splitlines()))
     kept = [line for line in lines if not _QUOTE_LINE.match(line)]
     own = [_TAG.sub(" ", line) if "<" in line else line for line in kept if not _is_machine_line(line)]
     return "\n".join(own), blocks
 
 
+def _without_elements(text: str) -> str:
+    """Drop comments and elements that hold someone else's words; linear also for tags that never close."""
+    folded = text.lower()
+    parts: list[str] = []
+    unclosed: set[str] = set()
+    position = 0
+    for match in _OPEN_TAG.finditer(text):
+        closing = f"</{match[1].lower()}>" if match[1] else "-->"
+        if match.start() < position or closing in unclosed:
+            continue
+        end = folded.find(closing, match.end())
+        if end < 0:
+            unclosed.add(closing)
+            if match[1]:
+                continue
+            end = len(text)  # a comment that never closes hides the rest
+        parts += [text[position : match.start()], "\n"]
+        position = end + len(closing)
+    return "".join([*parts, text[position:]])
+
+
 def _is_machine_line(line: str) -> bool:
     return bool(line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "*"))) or (
-        _MACHINE_LINE.match(line) is not None
+        _signs().machine_line.match(line) is not None
     )
 
 
 def strip_injected(text: str) -> str:
     """Return `text` without any block that this project injected into a conversation."""
-    return "\n".join(_without_injected(text.splitlines())) if INJECTED_PREFIX in text else text
+    if INJECTED_PREFIX not in text:
+        return text
+    lines = text.splitlines()
+    kept = _without_injected(lines)
+    return text if len(kept) == len(lines) else "\n".join(kept)
 
 
 def _without_injected(lines: list[str]) -> list[str]:
@@ -123,26 +124,38 @@ def _short(block: str) -> str:
     return block if small else ""
 
 
-_BOT: Final = re.compile(
-    r"(?i)\b(?:github-actions|dependabot|renovate|codecov|sonarcloud|\w+\[bot\]|\w+-bot|ci-bot|bot)\b"
-)
-_SPEAKER: Final = re.compile(
-    r"""(?xi)^\s*(?:
-      author:\s*@?(?P<a>[\w.-]+(?:\s[\w.-]+){0,3}) | @?(?P<b>[\w.-]+)\s(?:\([\w\s]+\)\s)?(?:commented|wrote|replied|reviewed|left\sa\scomment|requested\schanges|approved)\b
-    | (?:written|handover|hand-off|posted|reported|prepared|geschrieben|escrito|écrit)\s(?:by|from|von|por|par):?\s+(?P<c>[^\n]{2,60}) | from:\s(?P<d>[^\n]{2,60})
-    )"""
-)
-_INTERNAL: Final = re.compile(
-    r"(?i)\.(?:internal|corp|intranet|lan|local)\b|\b(?:hand-?off|hand-?over|übergabe|our team|platform team|team wiki|internal wiki|post-?mortem|incident|retrospective|runbook|ADR|meeting notes|wiki)\b"
-)
-_OUTSIDE: Final = re.compile(
-    r"(?i)\b(?:node_modules|vendor/|site-packages|third_party|engineering blog|cookie|was this page helpful|subscribe|newsletter|stack ?overflow|wikipedia|copyright|all rights reserved|sponsor|tests?/(?:data|fixtures)|fixtures?/|\{\{|you are an? )"
-)
 _SEPARATOR: Final = re.compile(r"^\s*(?:-{2,}|={3,}|\*{3,}|_{3,})\s*$")
-_FIELD: Final = re.compile(
-    r"^\s*(?:title|state|labels?|status|assignees?|reviewers?|milestone|number|url|date|projects?|author|association|edited|severity|services?)\s*:",
-    re.IGNORECASE,
+_COMMENTED: Final = re.compile(
+    r"(?im)^\s*(?:@?[\w.-]+ (?:\([\w ]+\) )?(?:commented|wrote|replied|reviewed)|author:\s*\S+ ?(?:\([\w ]+\))?\s*$)"
 )
+
+
+class _Signs(NamedTuple):
+    """Compiled from `patterns/foreign.yaml`, which says what each is for."""
+
+    machine_line: re.Pattern[str]
+    speaker: re.Pattern[str]
+    bot: re.Pattern[str]
+    internal: re.Pattern[str]
+    outside: re.Pattern[str]
+    field: re.Pattern[str]
+
+
+@functools.cache
+def _signs() -> _Signs:
+    data = read_patterns("foreign")
+
+    def any_of(name: str, frame: str) -> re.Pattern[str]:
+        return re.compile(frame % "|".join(data[name]), re.IGNORECASE)
+
+    return _Signs(
+        machine_line=any_of("machine_line", r"\s*(?:%s)"),
+        speaker=any_of("speaker", r"\s*(?:%s)"),
+        bot=any_of("bot", r"\b(?:%s)\b"),
+        internal=any_of("internal", r"(?:%s)"),
+        outside=any_of("outside", r"(?<!\w)(?:%s)"),
+        field=any_of("field", r"\s*(?:%s)\s*:"),
+    )
 
 
 def teammate_statements(text: str) -> str:
@@ -150,16 +163,17 @@ def teammate_statements(text: str) -> str:
 
     Everything else a tool returns (files, pages, logs, listings) is nobody's statement to this agent: "".
     """
-    if _OUTSIDE.search(text[:20_000]):
+    signs = _signs()
+    if signs.outside.search(text[:20_000]):
         return ""
     spoken: list[str] = []
     speaking = False
     seen_speaker = False
     for line in text.splitlines():
-        if match := _SPEAKER.match(line):
-            speaking = not _BOT.search(line)
+        if match := signs.speaker.match(line):
+            speaking = not signs.bot.search(line)
             seen_speaker = seen_speaker or bool(match.lastgroup and speaking)
-        elif _FIELD.match(line) or line.startswith("$ "):
+        elif signs.field.match(line) or line.startswith("$ "):
             continue
         elif _SEPARATOR.match(line):
             spoken.append("")
@@ -167,8 +181,4 @@ def teammate_statements(text: str) -> str:
             spoken.append(line)
     if not seen_speaker:
         return ""
-    commented = re.search(
-        r"(?im)^\s*(?:@?[\w.-]+ (?:\([\w ]+\) )?(?:commented|wrote|replied|reviewed)|author:\s*\S+ ?(?:\([\w ]+\))?\s*$)",
-        text,
-    )
-    return "\n".join(spoken) if commented or _INTERNAL.search(text) else ""
+    return "\n".join(spoken) if _COMMENTED.search(text) or signs.internal.search(text) else ""

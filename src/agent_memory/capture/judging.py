@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _AGREEING_RULE_BONUS: Final = 0.04
 _MAX_BONUS: Final = 0.08
-_ASSISTANT_PENALTY: Final = 0.12
+_ASSISTANT_PENALTY: Final = 0.2
 """A model calls much a cause or a lesson; without a word of proof nearby such a sentence stays below the threshold."""
 
 _CAUTIOUS: Final = frozenset(("bugfix", "discovery", "insight"))

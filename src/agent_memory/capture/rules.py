@@ -3,10 +3,13 @@
 A file has these keys:
 
 - `function_words`: words by which the language is recognised.
+- `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
 - `vetoes`: what forbids a capture. `scope`: sentence; paragraph (and the rest of it); before (this sentence and all
   before it); message. `spares`: groups of rules that pass nevertheless.
-- `penalties`: what makes a capture less likely; `weight` is taken from the confidence, unless the rule's group is spared.
+- in all of these, `patterns`: regular expressions of which one must be found; case is ignored.
+- `penalties`: what makes a capture less likely; `weight` is taken from the confidence, unless the rule's group is
+  spared.
 - `boosts`: what makes one of the categories in `of` more likely.
 - `rules`: what is captured. `confidence` 0..1; `category` (`auto`: that of the best other rule, else note); `sources`:
   user, assistant, teammate; `group`: explicit, standing, task, question or none.
@@ -18,9 +21,12 @@ import functools
 import re
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "ja", "zh")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
@@ -65,6 +71,7 @@ class RuleSet:
 
     language: str
     function_words: frozenset[str]
+    empty_words: frozenset[str]
     vetoes: tuple[Veto, ...]
     shifts: tuple[Shift, ...]
     rules: tuple[Rule, ...]
@@ -73,60 +80,61 @@ class RuleSet:
 @functools.cache
 def load_rules(language: str) -> RuleSet:
     """Return the rules of `language`, read and compiled once."""
-    raw = _read(language)
-    define = raw.get("define", {})
-    for name, pattern in define.items():
-        define[name] = _PLACEHOLDER.sub(lambda match: define.get(match[1], match[0]), pattern)
-
-    def compiled(entry: dict[str, Any]) -> re.Pattern[str]:
-        return re.compile(
-            _PLACEHOLDER.sub(lambda match: define.get(match[1], match[0]), entry["pattern"]), re.IGNORECASE
-        )
-
-    def shift(entry: dict[str, Any], sign: int) -> Shift:
-        return Shift(
-            entry["name"],
-            compiled(entry),
-            sign * entry["weight"],
-            frozenset(entry.get("spares", ())),
-            frozenset(entry.get("of", ())),
-        )
-
+    raw = read_patterns(language)
+    define: dict[str, str] = {}
+    for name, pattern in raw.get("define", {}).items():
+        define[name] = _expanded(pattern, define)
     return RuleSet(
         language=language,
         function_words=frozenset(raw.get("function_words", ())),
+        empty_words=frozenset(raw.get("empty_words", ())),
         vetoes=tuple(
-            Veto(entry["name"], compiled(entry), entry["scope"], frozenset(entry.get("spares", ())))
+            Veto(entry["name"], _compiled(entry, define), entry["scope"], frozenset(entry.get("spares", ())))
             for entry in raw.get("vetoes", ())
         ),
         shifts=(
-            *(shift(entry, -1) for entry in raw.get("penalties", ())),
-            *(shift(entry, 1) for entry in raw.get("boosts", ())),
+            *(_shift(entry, define, -1) for entry in raw.get("penalties", ())),
+            *(_shift(entry, define, 1) for entry in raw.get("boosts", ())),
         ),
-        rules=tuple(
-            Rule(
-                f"{language}/{entry['name']}",
-                compiled(entry),
-                entry["category"],
-                entry["confidence"],
-                frozenset(entry["sources"]),
-                entry.get("group", ""),
-            )
-            for entry in raw["rules"]
-        ),
+        rules=tuple(_rule(entry, define, language) for entry in raw["rules"]),
     )
 
 
-def _read(language: str) -> dict[str, Any]:
-    text = (resources.files("agent_memory.capture") / "patterns" / f"{language}.yaml").read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loaded: dict[str, Any] = yaml.load(text, Loader=loader)  # noqa: S506 - a safe loader either way
+def _expanded(pattern: str, define: Mapping[str, str]) -> str:
+    """Replace `{name}`; braces that name nothing (quantifiers) stay."""
+    return _PLACEHOLDER.sub(lambda match: define.get(match[1], match[0]), pattern)
+
+
+def _compiled(entry: Mapping[str, Any], define: Mapping[str, str]) -> re.Pattern[str]:
+    return re.compile(_expanded("|".join(entry["patterns"]), define), re.IGNORECASE)
+
+
+def _shift(entry: Mapping[str, Any], define: Mapping[str, str], sign: int) -> Shift:
+    spares, categories = frozenset(entry.get("spares", ())), frozenset(entry.get("of", ()))
+    return Shift(entry["name"], _compiled(entry, define), sign * entry["weight"], spares, categories)
+
+
+def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) -> Rule:
+    return Rule(
+        name=f"{language}/{entry['name']}",
+        pattern=_compiled(entry, define),
+        category=entry["category"],
+        confidence=entry["confidence"],
+        sources=frozenset(entry["sources"]),
+        group=entry.get("group", ""),
+    )
+
+
+def read_patterns(name: str) -> dict[str, Any]:
+    """Return the content of `patterns/<name>.yaml`."""
+    text = (resources.files("agent_memory.capture") / "patterns" / f"{name}.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
     return loaded
 
 
 _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 _HAN: Final = re.compile(r"[\u4e00-\u9fff]")
-_WORD: Final = re.compile(r"[a-zà-öø-ÿœ'’]+")
+_WORD: Final = re.compile(r"[a-z\u00e0-\u00f6\u00f8-\u00ff\u0153'\u2019]+")
 
 
 def guess_languages(text: str) -> tuple[str, ...]:
@@ -135,7 +143,7 @@ def guess_languages(text: str) -> tuple[str, ...]:
         return ("ja", "en")
     if _HAN.search(text):
         return ("zh", "en")
-    words = set(_WORD.findall(text[:4000].lower().replace("’", "'")))
+    words = set(_WORD.findall(text[:4000].lower().replace("\u2019", "'")))
     hits = {language: len(words & load_rules(language).function_words) for language in LANGUAGES[:5]}
     best = max(hits.values())
     return tuple(language for language in LANGUAGES[:5] if language == "en" or (hits[language] == best and best > 0))

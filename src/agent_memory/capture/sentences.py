@@ -9,7 +9,7 @@ from typing import Final
 MAX_SENTENCE_CHARS: Final = 1000
 """Longer runs are no sentences; they are cut, so that no pattern meets more."""
 
-_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+•–▪]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
+_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+\u2022\u2013\u25aa]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+")
 _ABBREVIATION: Final = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|dr|mr|mrs|ms|prof|st|z\.\s?b|d\.\s?h|bzw|ca|evtl|ggf|usw|u\.\s?a|p\.\s?ex|ej|aprox|sr|sra|v)"
@@ -17,9 +17,16 @@ _ABBREVIATION: Final = re.compile(
     re.IGNORECASE,
 )
 _BOUNDARY: Final = re.compile(
-    r"(?<=[.!?…])[\"'”’»)\]*_]{0,3}\s+(?=\S)|(?<=[。！？!?])[」』”）)]?(?=[^\s\"'”’»)\]。！？!?.\w])|(?<=[。！？])(?=\S)"
+    r"(?<=[.!?\u2026])[\"'\u201d\u2019\u00bb)\]*_]{0,3}\s+(?=\S)|(?<=[\u3002\uff01\uff1f!?])[\u300d\u300f\u201d\uff09)]?(?=[^\s\"'\u201d\u2019\u00bb)\]\u3002\uff01\uff1f!?.\w])|(?<=[\u3002\uff01\uff1f])(?=\S)"
 )
-_OPEN_QUOTES: Final = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", '"': '"'}
+_OPEN_QUOTES: Final = {
+    "\u201c": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u00ab": "\u00bb",
+    "\u300c": "\u300d",
+    "\u300e": "\u300f",
+    '"': '"',
+}
 _MIN_QUOTED_WORDS: Final = 3
 # An apostrophe opens a quotation only after a space and closes it only before one; shorter ones are names of things.
 _SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
@@ -68,7 +75,7 @@ def split_sentences(text: str, blocks: dict[str, str] | None = None) -> list[Sen
 
 def mask_quotes(text: str) -> str:
     """Return `text` with each quoted passage of three words or more replaced by spaces, its length unchanged."""
-    masked = list(text.replace("’", "'").replace("‘", "'"))
+    masked = list(text.replace("\u2019", "'").replace("\u2018", "'"))
     position = 0
     while position < len(text):
         closing = _OPEN_QUOTES.get(text[position])
@@ -93,7 +100,7 @@ def _logical_lines(text: str) -> list[str]:
         wrapped = (
             lines
             and len(lines[-1]) > 60  # noqa: PLR2004 - a narrower line was ended on purpose
-            and lines[-1].rstrip()[-1:] not in ".!?:;。！？"
+            and lines[-1].rstrip()[-1:] not in ".!?:;\u3002\uff01\uff1f"
             and line[:1].islower()
         )
         if wrapped:
@@ -109,11 +116,15 @@ def _split_line(line: str) -> list[tuple[str, str]]:
     cuts = [0]
     for boundary in _BOUNDARY.finditer(masked):
         candidate = masked[cuts[-1] : boundary.end()].strip()
-        if not _ABBREVIATION.search(candidate[-12:]) and not _in_parenthesis(candidate):
+        aside = ")" in boundary[0] and masked[boundary.end() :][:1].islower()
+        if not aside and not _ABBREVIATION.search(candidate[-12:]) and not _in_parenthesis(candidate):
             cuts.append(boundary.end())
     cuts += [clause.end() for clause in _CLAUSE.finditer(masked)]
     cuts.sort()
-    pieces = [slice(start, min(end, start + MAX_SENTENCE_CHARS)) for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
+    pieces = [
+        slice(start, min(end, start + MAX_SENTENCE_CHARS))
+        for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)
+    ]
     return [(line[piece].strip(), _aligned(line[piece], masked[piece])) for piece in pieces if line[piece].strip()]
 
 
@@ -129,6 +140,6 @@ def _in_parenthesis(text: str) -> bool:
 
 def _attach(sentences: list[Sentence], block: str) -> None:
     """Give a block to the sentence before it, when that ends in a colon."""
-    if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "：")):
+    if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):
         last = sentences[-1]
         sentences[-1] = replace(last, block=block)

@@ -49,7 +49,8 @@ def find_known_tokens(text: str) -> Iterator[Finding]:
             value = secret.strip()
             if len(value) < 12 or not any(c.isdigit() for c in value):  # noqa: PLR2004 - a word, not a token
                 continue
+            named = "slack-webhook" if "hooks.slack" in value else kind
             start = text.find(value)
             while start >= 0:
-                yield Finding(start, start + len(value), kind)
+                yield Finding(start, start + len(value), named)
                 start = text.find(value, start + len(value))

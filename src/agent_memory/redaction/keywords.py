@@ -1,14 +1,16 @@
 """Secrets known by the words around them: `DB_PASS=…`, "Passwort ist …", パスワードは…, "backup code: …".
 
 Assignments are believed readily, prose only when the value looks chosen or generated, so that "the password is stored
-hashed" stays as it is. No provider formats here.
+hashed" stays as it is. The words stand in `patterns/keywords.yaml`; no provider formats here.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import (
     is_known_harmless,
@@ -20,100 +22,123 @@ from agent_memory.redaction.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Words that name a password in the languages we were asked about and their neighbours.
-_PASSWORD: Final = (
-    r"passwords?|passwd|passwort|passwörter|kennwort|kennwörter|losungswort|passphrase|passcode|pass[ -]?word|wachtwoord|wifi[ -]?key"
-    r"|mots?\ de\ passe|contraseñas?|contrasena|contrasenya|palabra\ clave|senhas?|palavra-passe|parola\ d'ordine"
-    r"|lösenord|adgangskode|salasana|hasł[oa]|heslo|şifre|пароль|пароля|κωδικός"
+_VALUE: Final = (
+    r"""(?: "(?P<dq>[^"\n]{1,200})" | '(?P<sq>[^'\n]{1,200})' | `(?P<bq>[^`\n]{1,200})`"""
+    r""" | [\u00ab\u201c\u201e\u300c](?P<gq>[^\u00bb\u201c\u201d\u300d\n]{1,200})"""
+    r""" | (?P<bare>[^\s"'`\u00ab\u201c\u201e\u300c\uff0c\u3001\u3002]{1,300}+) )"""
 )
-_PASSWORD_SHORT: Final = r"(?<![A-Za-z])(?:pwd|pw|pass|mdp|pin|pin\ code|puk|clave|parola|psw|pswd|passw)(?![A-Za-z])"
-_TOKEN: Final = (
-    r"(?:api|access|secret|private|signing|encryption|encrypt|master|shared|service|license|licence|account|storage|auth|session|deploy|app|client)"
-    r"[ _-]?(?:keys?|tokens?|secrets?|credentials?|cookie)|tokens?|secrets?|credentials?|creds|apikey|schlüssel|jetons?|clé\ (?:api|secrète|d'accès|privée)"
-    r"|chave\ (?:de\ )?(?:api|acesso|secreta)|clave\ (?:de\ )?(?:api|acceso|secreta)|ключ|токен|bearer"
+_QUOTED_GROUPS: Final = ("dq", "sq", "bq", "gq")
+_ADVERB: Final = (
+    r"(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|set[ ]to)"
 )
-_TOKEN_SHORT: Final = r"(?<![A-Za-z])(?:[a-z0-9]{1,12}_)?(?:key|auth|sig|signature|salt|pepper|nonce|seed)(?![A-Za-z])"
-_CODE: Final = (
-    r"(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access|door|gate|alarm|sms|sicherheits|wiederherstellungs|bestätigungs)"
-    r"[ -]?(?:2fa[ -])?(?:codes?|pin|passcode|schlüssel)|(?<![a-z])(?:otp|totp|cvv|cvc|pin|puk|tan)(?![a-z])|türcode|code\ (?:de\ )?(?:secours|récupération|vérification)|código\ de\ (?:verificaci[oó]n|recuperaci[oó]n|respaldo|backup)"
-)
-_SUFFIX: Final = r"(?:_?(?:prod|production|staging|stage|dev|live|test|old|new|main|value|default|primary|secondary|base64|b64|id|\d{1,3}))?"
 
-_ASSIGN: Final = re.compile(
-    rf"""(?xi)
-    (?: (?P<password>(?:{_PASSWORD})|{_PASSWORD_SHORT}) | (?P<token>(?:{_TOKEN})|{_TOKEN_SHORT}) | (?P<code>{_CODE}) )
-    {_SUFFIX} (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]]{{0,3}} [ \t]{{0,3}} (?: :=|=>|->|==?|[:：＝→] ) [ \t]{{0,8}} [*_]{{0,2}}
-    (?: "(?P<dq>[^"\n]{{1,200}})" | '(?P<sq>[^'\n]{{1,200}})' | `(?P<bq>[^`\n]{{1,200}})` | (?P<bare>[^\s"'`,，。、]{{1,300}}+) )
-    """
-)
-_COPULA: Final = r"(?:is|was|are|be|ist|lautet|war|wäre|sind|est|était|sera|es|era|é|são|será|is\ now|to|auf|à|zu|hei(?:ß|ss)t|=|→|->|называется)"
-_PROSE: Final = re.compile(
-    rf"""(?xi)
-    (?<![\w])(?: (?P<password>(?:{_PASSWORD})|{_PASSWORD_SHORT}) | (?P<token>(?:{_TOKEN})|{_TOKEN_SHORT}) | (?P<code>{_CODE}) )
-    (?P<gap> \b [^\n=?;]{{0,60}}? [\s,] {_COPULA} \s{{1,3}} (?:(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|set\ to)\s)? :?\s{{0,2}} )
-    (?: "(?P<dq>[^"\n]{{3,200}})" | '(?P<sq>[^'\n]{{3,200}})' | `(?P<bq>[^`\n]{{3,200}})` | [«“„「](?P<gq>[^»”“」\n]{{3,200}}) | (?P<bare>[^\s"'`«“„「]{{4,300}}+) )
-    """
-)
-_NEAR: Final = re.compile(
-    rf"""(?xi)
-    (?<![\w])(?: (?P<password>(?:{_PASSWORD})|{_PASSWORD_SHORT}) | (?P<token>(?:{_TOKEN})) | (?P<code>{_CODE}) )
-    (?P<gap> [^\n\w]{{1,4}} (?:[^\n]{{0,40}}?[\s("'`:,«]{{1,3}})?? )
-    (?P<bare>[^\s"'`(),;«»]{{6,300}}+)
-    """
-)
+
+class _Patterns(NamedTuple):
+    """Compiled from `patterns/keywords.yaml`."""
+
+    assigned: re.Pattern[str]
+    told: re.Pattern[str]
+    near: re.Pattern[str]
+    code: re.Pattern[str]
+    predicates: frozenset[str]
+    predicate_ending: re.Pattern[str]
+
+
+@functools.cache
+def _patterns() -> _Patterns:
+    data = read_patterns("keywords")
+
+    def alternatives(name: str) -> str:
+        return "|".join(word.replace(" ", r"\ ") for word in data[name])
+
+    short = rf"(?<![A-Za-z])(?:{alternatives('password_short')})(?![A-Za-z])"
+    token_short = rf"(?<![A-Za-z])(?:{alternatives('token_short')})(?![A-Za-z])"
+    password = rf"(?P<password>{alternatives('password')}|{short})"
+    token = rf"(?P<token>{alternatives('token')}|{token_short})"
+    named_token = rf"(?P<token>{alternatives('token')})"
+    code = rf"(?P<code>{alternatives('code')})"
+    return _Patterns(
+        assigned=re.compile(
+            rf"""(?xi) (?: {password} | {token} | {code} ) (?:_?(?:{alternatives("suffix")}))?
+            (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]]{{0,3}} [ \t]{{0,3}} (?: :=|=>|->|==?|[:\uff1a\uff1d\u2192] )
+            [*_]{{0,2}} [ \t]{{0,8}} [*_]{{0,2}} {_VALUE}"""
+        ),
+        told=re.compile(
+            rf"""(?xi) (?<![\w])(?: {password} | {token} | {code} )
+            (?: \b [^\n=?;]{{0,60}}? [\s,] (?:{alternatives("copula")}) \s{{1,3}} (?:{_ADVERB}\s)? :?\s{{0,2}} )
+            {_VALUE}"""
+        ),
+        near=re.compile(
+            rf"""(?xi) (?<![\w])(?: {password} | {named_token} | {code} )
+            (?P<gap> [^\n\w]{{1,4}} (?:[^\n]{{0,40}}?[\s("'`:,\u00ab]{{1,3}})?? )
+            (?P<bare>[^\s"'`(),;\u00ab\u00bb]{{6,300}}+)"""
+        ),
+        code=re.compile(rf"(?i)(?<![\w])(?:{alternatives('code')})(?![A-Za-z])"),
+        predicates=frozenset(data["predicates"]),
+        predicate_ending=re.compile(rf"(?i).*(?:{'|'.join(data['predicate_endings'])})"),
+    )
+
+
 _CJK: Final = re.compile(
-    r"(?:パスワード|暗証番号|パスフレーズ|トークン|秘密鍵|APIキー|アクセスキー|シークレット|密码|密碼|口令|令牌|密钥|密鑰|秘钥|비밀번호|암호|토큰)"
-    r"[^\n。！？]{0,14}?(?:は|是|为|為|が|:|：|=|은|는)\s{0,3}[「『“\"'`]?(?P<bare>[!-~]{4,200}+)"
+    # password, PIN, passphrase, token, secret key, API key, access key in Japanese, Chinese (both scripts), Korean
+    r"(?:\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u30d1\u30b9\u30d5\u30ec\u30fc\u30ba"
+    r"|\u30c8\u30fc\u30af\u30f3"
+    r"|\u79d8\u5bc6\u9375|API\u30ad\u30fc|\u30a2\u30af\u30bb\u30b9\u30ad\u30fc"
+    r"|\u30b7\u30fc\u30af\u30ec\u30c3\u30c8|\u5bc6\u7801|\u5bc6\u78bc"
+    r"|\u53e3\u4ee4|\u4ee4\u724c|\u5bc6\u94a5|\u5bc6\u9470|\u79d8\u94a5|\ube44\ubc00\ubc88\ud638|\uc554\ud638|\ud1a0\ud070)"
+    # ... then "is" in one of them, and printable ASCII
+    r"[^\n\u3002\uff01\uff1f]{0,14}?(?:\u306f|\u662f|\u4e3a|\u70ba|\u304c|:|\uff1a|=|\uc740|\ub294)"
+    r"\s{0,3}[\u300c\u300e\u201c\"'`]?"
+    r"(?P<bare>[!-~]{4,200}+)"
 )
 _PAIR: Final = re.compile(
-    r"(?i)\b(?:log-?in|user(?:name)?|account|konto|benutzer|creds|credentials?|zugangsdaten|zugang|identifiants?|credenciales|acceso|acesso|root|admin)\b"
-    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|][ \t]{1,2})|[/|:])[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
+    r"(?i)\b(?:log-?in|user(?:name)?|account|konto|benutzer|creds|credentials?|zugangsdaten|zugang"
+    r"|identifiants?|credenciales|acceso|acesso|root|admin)\b"
+    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|][ \t]{1,2})|[/|:])"
+    r"[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
 )
 _PHRASE: Final = re.compile(
-    r"(?i)\b(?:seed|recovery|mnemonic|secret|backup|wallet)[ -]?(?:phrase|words|seed)\b[^\n:]{0,40}?(?::|\bis\b|=)\s{0,3}[\"'`]?(?P<bare>[a-z]{3,10}(?:[ ,]{1,2}[a-z]{3,10}){7,26})"
+    r"(?i)\b(?:seed|recovery|mnemonic|secret|backup|wallet)[ -]?(?:phrase|words|seed)\b[^\n:]{0,40}?"
+    r"(?::|\bis\b|=)\s{0,3}[\"'`]?(?P<bare>[a-z]{3,10}(?:[ ,]{1,2}[a-z]{3,10}){7,26})"
 )
 _CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,8}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
-_DIGITS: Final = re.compile(r"[\s:#,(\"'`是はist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w.%])")
-_CODE_WORD: Final = re.compile(rf"(?i)(?<![\w])(?:{_CODE})(?![A-Za-z])")
-
-# What is said about passwords, not what they are.
-_PREDICATES: Final = frozenset(
-    """not a an the in on at by for from with too very only also just now still never always being been required optional
-    wrong incorrect correct invalid valid empty missing secret safe unsafe weak strong long short fine good bad ok okay right
-    different same case-sensitive sensitive plaintext plain text public private broken gone old new known unknown there here
-    nicht falsch richtig leer lang kurz geheim gut alt neu ein eine der die das im in zu noch schon bei
-    pas incorrect vide long un une le la dans trop obligatoire requis no incorrecta correcta vacía una el en muy obligatoria
-    não errada vazia uma o a em muito obrigatória what that this yours mine theirs something anything nothing null none default
-    read write readonly admin unset set kept part one up out off over under about per via due because
-    leave keep change reset stay become make use be do get see allow let have enter type choose pick send""".split()
+_DIGITS: Final = re.compile(
+    r"[\s:#,(\"'`\u662f\u306fist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w.%])"
 )
-_PREDICATE_ENDING: Final = re.compile(
-    r"(?i).*(?:ed|ing|able|ible|less|ive|ory|ent|ant|ly|ous|iert|lich|bar|isch|ado|ada|ido|ida|é|ée|ées)"
-)
-_TRAILING: Final = ".,;:)]}>\"'`、。，；：）」』”»*_"
+_TRAILING: Final = ".,;:)]}>\"'`\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
 
 
 def find_keyword_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that a word before it gives away."""
-    for match in _ASSIGN.finditer(text):
+    patterns = _patterns()
+    for match in patterns.assigned.finditer(text):
         yield from _judged(text, match, assigned=True)
-    for match in _PROSE.finditer(text):
+    for match in patterns.told.finditer(text):
         yield from _judged(text, match, assigned=False)
-    for match in _NEAR.finditer(text):
+    for match in patterns.near.finditer(text):
         yield from _near(match)
-    for match in _CJK.finditer(text):
-        value = match["bare"].rstrip(_TRAILING)
-        if not is_placeholder(value) and not value.isalpha():
-            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+    yield from _asian(text)
     for match in _PAIR.finditer(text):
         value = match["bare"].rstrip(_TRAILING)
         if looks_like_password(value) if match["slash"] else _is_surely_password(value):
             yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
     for match in _PHRASE.finditer(text):
         yield Finding(*match.span("bare"), "seed-phrase")
-    for word in _CODE_WORD.finditer(text):
-        if match := _DIGITS.match(text, word.end()):
-            yield Finding(*match.span("bare"), "code")
+    for word in patterns.code.finditer(text):
+        if number := _DIGITS.match(text, word.end()):
+            yield Finding(*number.span("bare"), "code")
+
+
+def _asian(text: str) -> Iterator[Finding]:
+    for match in _CJK.finditer(text):
+        value = match["bare"].rstrip(_TRAILING)
+        if not is_placeholder(value) and not value.isalpha():
+            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+
+
+def _is_predicate(word: str) -> bool:
+    patterns = _patterns()
+    return word.lower() in patterns.predicates or patterns.predicate_ending.fullmatch(word) is not None
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -123,9 +148,7 @@ def _kind(match: re.Match[str]) -> str:
 def _judged(text: str, match: re.Match[str], *, assigned: bool) -> Iterator[Finding]:
     """Decide on `keyword = value` (`assigned`) or `keyword … is value`."""
     kind = _kind(match)
-    for group in ("dq", "sq", "bq", "gq", "bare"):
-        if group in match.re.groupindex and match[group]:
-            break
+    group = next((name for name in _QUOTED_GROUPS if match[name]), "bare")
     quoted = group != "bare"
     value = match[group] if quoted else match[group].rstrip(_TRAILING)
     if len(value) < 3 or is_placeholder(value):  # noqa: PLR2004 - nothing to protect in one or two letters
@@ -152,19 +175,34 @@ def _is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> bo
     if value.startswith(("/", "~/", "./")) and value.count("/") > 1:
         return False  # PWD=/home/ci/project, password_file: ./secrets/db
     # "password: at least eight characters" goes on in prose; "password: hunter" ends there.
-    prose = value.isalpha() and (
-        value.lower() in _PREDICATES
-        or _PREDICATE_ENDING.fullmatch(value) is not None
-        or re.match(r"[ \t]+[a-zà-ÿ]{2,}", rest) is not None
-    )
+    prose = value.isalpha() and (_is_predicate(value) or re.match(r"[ \t]+[a-z\u00e0-\u00ff]{2,}", rest) is not None)
     reference = "." in value and re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(.*)?", value) and value.islower()
-    return not prose and not (reference and re.match(r"\s*$|[),;]", rest) and value.split(".")[0] in _OBJECTS)
+    return not prose and not (reference and re.match(r"\s*$|[),;]", rest) and value.partition(".")[0] in _OBJECTS)
 
 
 # Words that mean much besides: "la clave es simplificar", "the pin is removed".
 _AMBIGUOUS: Final = frozenset(("clave", "pass", "pin", "parola"))
 _OBJECTS: Final = frozenset(
-    "self this req request user config settings env os args form data body params options ctx props state".split()
+    (
+        "self",
+        "this",
+        "req",
+        "request",
+        "user",
+        "config",
+        "settings",
+        "env",
+        "os",
+        "args",
+        "form",
+        "data",
+        "body",
+        "params",
+        "options",
+        "ctx",
+        "props",
+        "state",
+    )
 )
 
 
@@ -177,7 +215,7 @@ def _is_told_secret(kind: str, value: str, rest: str, *, quoted: bool) -> bool:
         return True
     if quoted:
         return " " not in value or len(value.split()) >= 4  # noqa: PLR2004 - 'correct horse battery staple'
-    if not value.isalpha() or value.lower() in _PREDICATES or _PREDICATE_ENDING.fullmatch(value):
+    if not value.isalpha() or _is_predicate(value):
         return False
     return len(value) >= 5 and re.match(r"\s*(?:$|[.,;!)\n]|and\b|und\b|et\b|y\b)", rest) is not None  # noqa: PLR2004
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.detectors import find_known_tokens
-from agent_memory.redaction.keywords import find_keyword_secrets
 from agent_memory.redaction.protocol import MARKER_PREFIX, Finding, Redaction
-from agent_memory.redaction.providers import find_provider_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _MAX_PASSES: Final = 8
@@ -46,7 +44,17 @@ class SecretRedactor:
 def _find(text: str) -> list[Finding]:
     if len(text) < _MIN_CHARS:
         return []
-    return [*find_provider_secrets(text), *find_known_tokens(text), *find_keyword_secrets(text)]
+    return [finding for detect in _detectors() for finding in detect(text)]
+
+
+@functools.cache
+def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
+    """Load the patterns at the first text: 30 ms, and detect-secrets on top, that no import should cost."""
+    from agent_memory.redaction.detectors import find_known_tokens  # noqa: PLC0415 - see above
+    from agent_memory.redaction.keywords import find_keyword_secrets  # noqa: PLC0415
+    from agent_memory.redaction.providers import find_provider_secrets  # noqa: PLC0415
+
+    return find_provider_secrets, find_known_tokens, find_keyword_secrets
 
 
 def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:

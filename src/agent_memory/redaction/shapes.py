@@ -1,7 +1,8 @@
-"""What a secret looks like, letter by letter: randomness, card numbers, placeholders. Knows no context and no provider."""
+"""What a secret looks like, letter by letter: randomness, card numbers, placeholders. Knows no context, no provider."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -14,18 +15,22 @@ _MIN_STANDALONE_ENTROPY: Final = 4.2  # bits per character; English and identifi
 # A value that stands for a secret instead of being one.
 _PLACEHOLDER: Final = re.compile(
     r"""(?xi)
-    [*x•.\-_#?]+ | <[^>]*>? | \$\{?[\w.:-]*\}?\)? | \$\(.* | \{\{.* | \{[\w.]*\}? | %\w+%? | \[redacted.* | @\w*
+    [*x\u2022.\-_#?]+ | <[^>]*> | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
+    | \{\{.* | \{[\w.]*\} | %\w+% | \[redacted.*
     | (?:your|my|the|some|a|an)[-_ ]?\w*[-_ ](?:here|password|token|secret|key)\w* | change[-_]?me | replace[-_]?me
-    | none | null | nil | undefined | true | false | str(?:ing)? | int | bool | bytes | any | text | varchar.*
-    | optional.* | required | hidden | empty | masked | redacted | omitted | unset
-    | (?:process\.)?env(?:iron)?(?:\b|_).* | os\.(?:getenv|environ).* | secrets?\.\w.* | vault[:.].* | op://.* | self\.\w+ | this\.\w+
-    | [A-Za-z_][\w.]*\(.*
+    | none | null | nil | undefined | true | false | str(?:ing)? | int | bool | bytes | any | text | varchar(?:\(\d+\))?
+    | optional(?:\[\w+\])? | required | hidden | empty | masked | redacted | omitted | unset
+    | (?:process\.)?env(?:iron)?[.\[(].* | os\.(?:getenv|environ).* | (?-i:secrets\.[A-Z_]+) | vault:.* | op://.*
+    | self\.\w+ | this\.\w+ | [A-Za-z_][\w.]*\((?:[^)]*\).*)?
     """
 )
 _TECH_WORD: Final = re.compile(
     r"""(?xi)
-    md5 | sha-?\d+ | oauth-?[12](?:\.0)? | utf-?\d+ | base-?\d+ | bcrypt | argon2\w* | http/?[123] | v?\d+(?:\.\d+)*[a-z]? | p\d\d
-    | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s | i18n | l10n | e2e | ipv[46] | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
+    md5 | sha-?\d+ | oauth-?[12](?:\.0)? | utf-?\d+ | base-?\d+
+    | bcrypt | argon2\w* | http/?[123] | v?\d+(?:\.\d+)*[a-z]?
+    | p\d\d | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s
+    | i18n | l10n | e2e | ipv[46]
+    | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
     | aes-?\d+\w* | tls-?\d[\d.]* | \d+-\w+ | \w+-\d+ | fido2 | pbkdf2 | web3 | log4j
     """
 )
@@ -34,7 +39,7 @@ _HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
-_SYMBOLS: Final = frozenset("!#$%&*@^~+?=§€£|;")
+_SYMBOLS: Final = frozenset("!#$%&*@^~+?=\u00a7\u20ac\u00a3|;")
 _CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
 _LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812
 
@@ -78,7 +83,7 @@ def looks_random(token: str) -> bool:
         return False
     if _HEX.fullmatch(token):
         return len(token) >= MIN_RANDOM_CHARS and any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
-    switches = sum(a.isdigit() != b.isdigit() for a, b in zip(token, token[1:], strict=False))
+    switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
     mixed = any(c.islower() for c in token) and any(c.isupper() for c in token)
     worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
     return switches >= 2 and (worded < 0.6 or (mixed and worded < 0.75)) and entropy(token) > 2.5  # noqa: PLR2004
@@ -104,7 +109,7 @@ def looks_like_password(token: str) -> bool:
     letters = any(c.isalpha() for c in token)
     digits = any(c.isdigit() for c in token)
     symbols = any(c in _SYMBOLS for c in token.rstrip("!?.;:"))
-    inner_capital = any(a.islower() and b.isupper() for a, b in zip(token, token[1:], strict=False))
+    inner_capital = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
     dotted = token.count(".") + token.count("-") + token.count("_") >= 1
     if letters and digits:
         return True

@@ -9,9 +9,10 @@ if TYPE_CHECKING:
     from agent_memory.redaction.protocol import Redactor
 
 _SECRET_KEY: Final = re.compile(
-    r"(?i)(?:^|[_\-. ])(?:password|passwd|passwort|kennwort|passphrase|passcode|pwd|pw|contraseña|senha|mot_de_passe|mdp|token|secret|credential|"
-    r"(?:api|access|secret|private|signing|encryption|auth|license|account|storage|master)[_\-. ]?key|apikey|auth(?:orization)?|cookie|"
-    r"bearer|pin|otp|cvv|cvc|client_?secret|connection_?string|dsn|パスワード|密码)s?(?:[_\-. ]?(?:value|\d+))?$"
+    r"(?i)(?:^|[_\-. ])(?:password|passwd|passwort|kennwort|passphrase|passcode|pwd|pw|contrase\u00f1a|senha"
+    r"|mot_de_passe|mdp|token|secret|credential|(?:api|access|secret|private|signing|encryption|auth|license|account|storage|master)"
+    r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|pin|otp|cvv|cvc|client_?secret|connection_?string|dsn"
+    r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801)s?(?:[_\-. ]?(?:value|\d+))?$"
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MAX_DEPTH: Final = 64

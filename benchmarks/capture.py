@@ -1,0 +1,200 @@
+"""How well the capture hook tells what is worth a memory: precision, recall, category accuracy, leaked secrets.
+
+    python -m benchmarks.capture --data FILE [--json] [--errors]
+
+FILE holds one JSON object a line (plain or .gz): `id`, `source` (user, assistant, tool:NAME), `text`, `capture` (a
+list of `{category, must_contain}`; empty: keep nothing), `secret` (a string that must never be stored, or null).
+
+Each line is judged alone, in a session of its own with an empty memory: a coordinator of amplifier-core with
+hooks-memory-capture mounted, the agent set by configuration, the storage in a temporary folder. A user's line arrives
+as `prompt:submit`, an assistant's as the last message at `orchestrator:complete`, a tool's as `tool:post`.
+
+- precision: captured memories that match a labelled capture of their line (every string of `must_contain` stands in the
+  memory's content, in lower case) / all captured memories.
+- recall: labelled captures matched by a memory / all labelled captures.
+- f1: harmonic mean of the two.
+- category_accuracy: matching memories whose category is that of a capture they match / matching memories.
+- secrets_leaked: lines whose secret stands, byte for byte, in any file below the storage root or in any event emitted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gzip
+import json
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amplifier_core.testing import MockContextManager, MockCoordinator
+
+from agent_memory.storage import FileStorage
+from amplifier_module_hooks_memory_capture import mount
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_AGENT = "bench"
+_EVENTS = (
+    "memory:stored",
+    "memory:captured",
+    "memory:capture_skipped",
+    "memory:promoted",
+    "memory:degraded",
+    "memory:activated",
+)
+
+
+@dataclass
+class Heard:
+    """What one line led to: `(content, category)` of each memory, and whether its secret was found anywhere."""
+
+    memories: list[tuple[str, str]]
+    leaked: bool
+
+
+@dataclass
+class Tally:
+    """Counts over lines; see the module's docstring."""
+
+    lines: int = 0
+    captured: int = 0
+    matching: int = 0
+    labelled: int = 0
+    found: int = 0
+    categories: int = 0
+    leaked: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def add(self, line: dict[str, Any], heard: Heard) -> None:
+        """Count one line."""
+        wanted = line["capture"]
+        met: set[int] = set()
+        self.lines += 1
+        self.leaked += heard.leaked
+        for content, category in heard.memories:
+            hits = [i for i, want in enumerate(wanted) if all(part in content.lower() for part in want["must_contain"])]
+            met.update(hits)
+            self.matching += bool(hits)
+            self.categories += any(wanted[i]["category"] == category for i in hits)
+            if not hits:
+                self.errors.append(f"{line['id']} not wanted: [{category}] {content[:200]}")
+        self.errors += [f"{line['id']} missed: {want}" for i, want in enumerate(wanted) if i not in met]
+        self.captured += len(heard.memories)
+        self.labelled += len(wanted)
+        self.found += len(met)
+
+    def figures(self) -> dict[str, float | int]:
+        """Return the metrics; a share of nothing counts as 1."""
+        precision = self.matching / self.captured if self.captured else 1.0
+        recall = self.found / self.labelled if self.labelled else 1.0
+        return {
+            "lines": self.lines,
+            "captured": self.captured,
+            "labelled": self.labelled,
+            "precision": round(precision, 4),
+            "recall": round(recall, 4),
+            "f1": round(2 * precision * recall / (precision + recall), 4) if precision + recall else 0.0,
+            "category_accuracy": round(self.categories / self.matching, 4) if self.matching else 1.0,
+            "secrets_leaked": self.leaked,
+        }
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the labelled messages of a file, plain or gzipped."""
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for line in raw.decode().splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+async def hear(line: dict[str, Any], root: Path) -> Heard:
+    """Send one message through the mounted hook and return what was kept."""
+    coordinator = MockCoordinator()
+    emitted: list[str] = []
+
+    async def listen(event: str, data: dict[str, Any]) -> None:
+        emitted.append(json.dumps([event, data], ensure_ascii=False, default=str))
+
+    for event in _EVENTS:
+        coordinator.hooks.register(event, listen, priority=999, name="benchmark")
+    context = MockContextManager()
+    await coordinator.mount("context", context)
+    cleanup = await mount(coordinator, {"agent_id": _AGENT, "storage_root": str(root), "embedder": "none"})
+    try:
+        await _say(coordinator, context, line)
+        await coordinator.hooks.emit("session:end", {})
+    finally:
+        await cleanup()
+    memories = await _stored(root)
+    secret: str = line.get("secret") or ""
+    leaked = bool(secret) and (any(secret in text for text in emitted) or _stands_below(root, secret))
+    return Heard(memories, leaked)
+
+
+async def _say(coordinator: Any, context: Any, line: dict[str, Any]) -> None:
+    source, text = line["source"], line["text"]
+    if source == "user":
+        await coordinator.hooks.emit("prompt:submit", {"prompt": text})
+    elif source == "assistant":
+        await context.add_message({"role": "assistant", "content": [{"type": "text", "text": text}]})
+    else:
+        name = source.partition(":")[2]
+        result = {"success": True, "output": text, "error": None}
+        await coordinator.hooks.emit("tool:post", {"tool_name": name, "tool_input": {}, "result": result})
+    await coordinator.hooks.emit(
+        "orchestrator:complete", {"orchestrator": "bench", "turn_count": 1, "status": "success"}
+    )
+
+
+async def _stored(root: Path) -> list[tuple[str, str]]:
+    if not (root / _AGENT).exists():
+        return []
+    storage = FileStorage(_AGENT, root)
+    try:
+        return [(memory.content, memory.category) async for memory in storage.iter_all()]
+    finally:
+        await storage.close()
+
+
+def _stands_below(root: Path, secret: str) -> bool:
+    forms = {secret.encode(), json.dumps(secret)[1:-1].encode()}
+    return any(form in path.read_bytes() for path in root.rglob("*") if path.is_file() for form in forms)
+
+
+async def run(lines: list[dict[str, Any]]) -> dict[str, Tally]:
+    """Judge all lines; return a tally for each kind of source and one for `all`."""
+    tallies = {name: Tally() for name in ("all", "user", "assistant", "tool")}
+    for line in lines:
+        with tempfile.TemporaryDirectory(prefix="capture-bench-") as folder:
+            heard = await hear(line, Path(folder))
+        for name in ("all", line["source"].partition(":")[0]):
+            tallies[name].add(line, heard)
+    return tallies
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="labelled messages, JSON lines, plain or .gz")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--errors", action="store_true", help="list every miss and every unwanted capture")
+    options = parser.parse_args()
+    tallies = asyncio.run(run(list(read_lines(options.data))))
+    figures = tallies["all"].figures()
+    by_source = {name: tally.figures() for name, tally in tallies.items() if name != "all" and tally.lines}
+    if options.json:
+        print(json.dumps({**figures, "by_source": by_source}, indent=2))
+        return
+    columns = list(figures)
+    print(f"{'':10}" + "".join(f"{column:>19}" for column in columns))
+    for name, row in {"all": figures, **by_source}.items():
+        print(f"{name:10}" + "".join(f"{row[column]:>19}" for column in columns))
+    if options.errors:
+        print(*tallies["all"].errors, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What every test gets: a home of its own, a clock that stands still, and hypothesis without deadlines or files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from tests.support import FrozenClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytest.register_assert_rewrite("tests.contract.memory_storage")
+
+hypothesis.settings.register_profile(
+    "agent-memory",
+    deadline=None,
+    database=None,
+    max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "50")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("agent-memory")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make an empty folder the home: nothing a test writes by default may land in the real one."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return the path of a storage root that does not exist yet."""
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    """Return a clock that moves only when told to."""
+    return FrozenClock()
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    """Give new files every permission that their creator does not take away itself."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture(autouse=True)
+def no_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search by words alone, as if the local model were not installed; `@pytest.mark.model` brings the real one."""
+    if request.node.get_closest_marker("model") is None:
+        monkeypatch.setattr("agent_memory.storage.meaning._LOCAL_PARTS", ("a_package_that_is_not_installed",))

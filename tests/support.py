@@ -1,0 +1,63 @@
+"""Helpers that tests import: a frozen clock, memories and sessions made in one line. No fixture, no assertion."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
+
+from agent_memory.models import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amplifier_core import ModuleCoordinator
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class FrozenClock:
+    """A clock for injection: tells the same moment until `advance` is called."""
+
+    def __init__(self, now: datetime = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> datetime:
+        """Move by a `timedelta`, also backwards, and return the new present."""
+        self.now += timedelta(**by)
+        return self.now
+
+
+def memory_of(content: str, *, agent_id: str = "bob", **fields: Any) -> Memory:
+    """Return a memory of bob's, stored at noon unless told otherwise."""
+    return Memory(agent_id=agent_id, content=content, **{"timestamp": NOON, **fields})
+
+
+def lines_of(journal: Path) -> list[bytes]:
+    """Return the entries of a journal file, raw, without its header."""
+    return journal.read_bytes().splitlines(keepends=True)[1:]
+
+
+def coordinator_of(
+    session_id: str = "root-1",
+    *,
+    parent_id: str | None = None,
+    config: dict[str, Any] | None = None,
+    is_resumed: bool = False,
+) -> ModuleCoordinator:
+    """Return a real coordinator of the host's kernel, for a session with this id and this mount plan."""
+    from amplifier_core import ModuleCoordinator  # noqa: PLC0415 - most tests need no host
+
+    session = SimpleNamespace(
+        session_id=session_id, parent_id=parent_id, config={} if config is None else config, is_resumed=is_resumed
+    )
+    return ModuleCoordinator(session, AsyncMock(), AsyncMock())
+
+
+def plan(**capabilities: Any) -> dict[str, Any]:
+    """Return a mount plan whose `session.capabilities` are these."""
+    return {"session": {"orchestrator": "loop-x", "context": "context-x", "capabilities": capabilities}}

@@ -1,0 +1,263 @@
+"""Extractor: what is worth a memory, what is not, and what the memory then says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.capture import Extractor
+from agent_memory.errors import ConfigurationError
+from agent_memory.settings import CapturePattern, CaptureSettings
+
+if TYPE_CHECKING:
+    from agent_memory.models import Observation
+
+EXTRACTOR = Extractor(CaptureSettings())
+
+
+def captured(text: str, source: str = "user") -> list[Observation]:
+    """Return what the default extractor finds."""
+    return EXTRACTOR.extract(text, source)
+
+
+WANTED = [
+    ("preference", "From now on, answer in bullet points."),
+    ("preference", "I prefer small pull requests."),
+    ("preference", "please never force push, ask me first"),
+    ("preference", "I'm colour blind, so no red and green in charts"),
+    ("preference", "call me Robin"),
+    ("decision", "We decided to use Postgres for the ledger."),
+    ("decision", "let's go with sqlite for the cache, redis is overkill"),
+    ("decision", "Decision: the public API stays on REST."),
+    ("pattern", "we always squash before merging"),
+    ("pattern", "Our convention is kebab-case for file names."),
+    ("pattern", "all migrations must be reversible, no exceptions"),
+    ("note", "Remember that the staging cluster lives in Frankfurt."),
+    ("note", "FYI the certificate expires on 3 May"),
+    ("note", "The customer's firewall only lets 443 through."),
+    ("bugfix", "Root cause was a missing index on orders.customer_id, added it and p95 dropped to 80 ms."),
+    ("bugfix", "The crash was caused by a stale lock file; deleting it on start fixed it."),
+    ("discovery", "turns out the scheduler ignores the time zone of the container"),
+    ("discovery", "TIL our load balancer strips the X-Request-Id header"),
+    ("task", "TODO: remove the compatibility shim after the launch"),
+    ("task", "don't forget we have to rotate the signing keys before June"),
+    ("question", "Open question: may we keep hashed addresses after deletion?"),
+    ("insight", "Lesson learned: never deploy schema and code together."),
+    ("preference", "Bitte antworte ab jetzt immer auf Deutsch."),
+    ("decision", "Wir haben uns für Postgres entschieden."),
+    ("bugfix", "Die Ursache war ein falscher Zeichensatz in der Verbindung."),
+    ("preference", "je préfère les réponses courtes"),
+    ("decision", "on a décidé de garder Symfony pour la v2"),
+    ("decision", "hemos decidido usar Redis para las sesiones"),
+    ("pattern", "en este proyecto todas las fechas van en UTC"),
+    ("decision", "decidimos usar o Terraform para tudo"),
+    ("decision", "データベースはPostgreSQLに決めました。"),
+    ("bugfix", "原因はキャッシュの期限切れでした。TTLを延ばして解決しました。"),
+    ("decision", "我们决定用 PostgreSQL 不用 MySQL。"),
+    ("preference", "以后提交信息请用英文写。"),
+]
+
+
+@pytest.mark.parametrize(("category", "text"), WANTED)
+def test_a_lasting_statement_is_captured_with_its_category(category: str, text: str) -> None:
+    [observation] = captured(text)
+
+    assert observation.category == category
+    assert observation.content == text
+    assert observation.confidence >= 0.5
+
+
+UNWANTED = [
+    "run the tests again",
+    "Can you rename this variable to total_count?",
+    "what did we decide about the retries?",
+    "do you remember which file had the parser?",
+    "I don't remember whether I pushed that branch",
+    "start as bob with memory enabled",
+    "what do you remember about me?",
+    "forget that I like tabs",
+    "never mind, forget that",
+    "maybe the root cause is the cache, no idea",
+    "if we decided to go with Kafka, how much would change?",
+    "should we always use UTC?",
+    "we haven't decided yet between Vue and Svelte",
+    "in the UI add a checkbox 'Remember this device' below the password field",
+    'is this sentence ok: "It is important to note that we always use tabs."',
+    "Translate to German: We decided to never deploy on Fridays.",
+    "imagine a company that never deploys on Fridays",
+    "the article says you should always write tests first",
+    "thanks, that was great",
+    "use it just this once and don't remember it: we always meet at 9",
+    "let's go with that one",
+    "```\n# NOTE: always lock before calling\n# we decided to keep this\n```",
+    "> we decided to drop the cache layer",
+    "2025-05-06T08:14:02Z INFO preference loaded, we always remember user=88",
+    'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: never use this',
+    "Kannst du dir das nochmal ansehen?",
+    "weißt du noch, wie wir das gemacht haben?",
+    "tu peux relancer les tests ?",
+    "¿te acuerdas de cómo se llamaba?",
+    "テストを実行してください。",
+    "你还记得上次那个报错吗",
+]
+
+
+@pytest.mark.parametrize("text", UNWANTED)
+def test_what_passes_is_not_captured(text: str) -> None:
+    assert captured(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me check whether that file exists.",
+        "I recommend using Postgres for this.",
+        "Remember to run the migrations before starting the server.",
+        "Note that in Python default arguments are evaluated once.",
+        "I don't have a confirmed root cause yet.",
+        "If you later decide to switch to Postgres, you would only swap the DSN.",
+        "TODO for this turn:\n- [x] read routes.ts\n- [ ] run the tests",
+        "Summary of the article you linked: the authors decided to return to a monolith.",
+    ],
+)
+def test_what_the_assistant_says_in_passing_is_not_captured(text: str) -> None:
+    assert captured(text, "assistant") == []
+
+
+@pytest.mark.parametrize(
+    ("category", "text"),
+    [
+        ("decision", "As we agreed, the SOAP endpoint stays until the last customer has migrated."),
+        (
+            "bugfix",
+            "The root cause was a stale session table. I fixed the entrypoint and verified it on three volumes.",
+        ),
+        ("task", "Follow-up that we left open: the retry loop in uploader.rs still has no upper bound."),
+    ],
+)
+def test_what_the_assistant_settled_with_the_user_is_captured(category: str, text: str) -> None:
+    assert [observation.category for observation in captured(text, "assistant")] == [category]
+
+
+def test_trust_and_source_follow_the_speaker() -> None:
+    comment = "$ gh pr view 7 --comments\nauthor: tess (member)\n--\nDecision: refresh tokens stay server-side.\n"
+    said = [
+        *captured("We decided to use Postgres."),
+        *captured("As we agreed, we use Postgres for the ledger.", "assistant"),
+        *captured(comment, "tool:bash"),
+    ]
+
+    assert [(item.trust, item.source.kind, item.source.detail) for item in said] == [
+        ("high", "user", ""),
+        ("medium", "assistant", ""),
+        ("low", "tool", "bash"),
+    ]
+
+
+def test_two_statements_of_different_kinds_become_two_captures() -> None:
+    text = "The crash was the stale lock file, deleting it fixed it.\n\nTODO: same mistake is in SettingsFragment"
+
+    assert [item.category for item in captured(text)] == ["bugfix", "task"]
+
+
+def test_a_sentence_that_explains_the_captured_one_comes_along() -> None:
+    [observation] = captured("we decided: no GraphQL. REST and OpenAPI for v1.")
+
+    assert observation.content == "we decided: no GraphQL. REST and OpenAPI for v1."
+
+
+def test_an_order_beside_the_fact_is_left_out() -> None:
+    [observation] = captured("We decided to use Postgres. Now run the tests.")
+
+    assert observation.content == "We decided to use Postgres."
+
+
+def test_a_code_block_that_is_introduced_stays_with_its_sentence() -> None:
+    [observation] = captured("from now on this is the header of every new file:\n\n```c\n/* MPL-2.0 */\n```")
+
+    assert "MPL-2.0" in observation.content
+
+
+def test_a_list_stays_with_the_line_that_announces_it() -> None:
+    [observation] = captured("Decisions:\n- alerts go to the night channel\n- mails are switched off")
+
+    assert "night channel" in observation.content
+    assert "switched off" in observation.content
+
+
+def test_secrets_are_taken_out_of_what_is_captured() -> None:
+    secret = "Fr1edrich" + "!Bohne"
+    [observation] = captured(f"Remember: the lab network is LAB-IOT, the password is {secret}, 2.4 GHz only")
+
+    assert secret not in observation.content
+    assert "LAB-IOT" in observation.content
+
+
+def test_a_sentence_that_is_nothing_but_a_secret_is_not_captured() -> None:
+    extraction = EXTRACTOR.examine("remember the password is " + "Sommer2024" + "!x9", "user")
+
+    assert extraction.observations == []
+    assert extraction.skipped == {"only_a_secret": 1}
+
+
+def test_a_retraction_takes_back_what_came_before_but_not_what_follows() -> None:
+    text = "We decided to use MySQL. No wait, scratch that. We decided to use Postgres."
+
+    assert [item.content for item in captured(text)] == ["We decided to use Postgres."]
+
+
+def test_text_that_our_tools_returned_is_not_captured_again() -> None:
+    extraction = EXTRACTOR.examine("We decided to use Postgres.", "user", returned=["we decided to use  postgres"])
+
+    assert extraction.observations == []
+    assert extraction.skipped == {"own_text": 1}
+
+
+def test_relative_dates_stay_in_the_text_and_the_moment_is_noted() -> None:
+    now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    [observation] = EXTRACTOR.examine("We decided yesterday to use Postgres.", "user", now=now).observations
+
+    assert "yesterday" in observation.content
+    assert observation.observed_at == now
+
+
+def test_the_confidence_threshold_is_the_users() -> None:
+    assert Extractor(CaptureSettings(min_confidence=1.0)).extract("We decided to use Postgres.", "user") == []
+
+
+def test_length_limits_are_the_users() -> None:
+    short = Extractor(CaptureSettings(min_content_length=200))
+    long = Extractor(CaptureSettings(max_content_length=12))
+
+    assert short.examine("We decided to use Postgres.", "user").skipped == {"too_short": 1}
+    assert long.examine("We decided to use Postgres.", "user").skipped == {"too_long": 1}
+
+
+def test_a_pattern_of_the_users_own_adds_a_rule() -> None:
+    pattern = CapturePattern(pattern=r"\bzebra\b", category="animal", confidence=0.9)
+    [observation] = Extractor(CaptureSettings(capture_patterns=(pattern,))).extract("look, a zebra over there", "user")
+
+    assert (observation.category, observation.rule) == ("animal", "custom/0")
+
+
+def test_a_pattern_that_runs_away_is_stopped_and_the_rest_still_works() -> None:
+    evil = CapturePattern(pattern=r"(a|aa|aaa)+$", category="note")
+    extractor = Extractor(CaptureSettings(capture_patterns=(evil,)))
+
+    [observation] = extractor.extract("a" * 900 + "!\n\nWe decided to use Postgres.", "user")
+
+    assert observation.category == "decision"
+
+
+def test_a_pattern_that_the_engine_refuses_is_a_configuration_error() -> None:
+    refused = CapturePattern.model_construct(pattern="(", category="note", confidence=0.6)
+
+    with pytest.raises(ConfigurationError, match="capture pattern"):
+        Extractor(CaptureSettings.model_construct(**{**CaptureSettings().model_dump(), "capture_patterns": (refused,)}))
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n", "?" * 500, "a" * 50_000, "(" * 20_000, '"' * 20_001, "- " * 9000])
+def test_degenerate_messages_give_nothing(text: str) -> None:
+    assert captured(text) == []
