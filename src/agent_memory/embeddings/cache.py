@@ -179,7 +179,7 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 def _is_broken(error: sqlite3.DatabaseError) -> bool:
     """Tell a file that is no usable cache from a passing trouble: a lock, a full disk, a read-only folder."""
-    return not isinstance(error, sqlite3.OperationalError) or "no such" in str(error) or "malformed" in str(error)
+    return type(error) is sqlite3.DatabaseError or "no such table" in str(error) or "no such column" in str(error)
 
 
 def _select(database: sqlite3.Connection, identity: str, wanted: set[bytes]) -> list[tuple[bytes, bytes]]:

@@ -26,6 +26,10 @@ _REST_SECONDS: Final = 30.0
 """After three failed batches in a row an embedder is left alone for half a minute; keyword search goes on."""
 
 
+_OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
+"""Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
     """How embedding stands.
@@ -35,6 +39,7 @@ class WorkerStatus:
         pending: Texts waiting for a vector.
         embedded: Texts this process embedded.
         cached: Texts whose vector the cache knew.
+        refused: Texts the model would not embed; they are found by their words alone.
         problem: What went wrong last, for people; None while all is well.
         code: The problem's machine-readable word.
     """
@@ -43,6 +48,7 @@ class WorkerStatus:
     pending: int
     embedded: int
     cached: int
+    refused: int = 0
     problem: str | None = None
     code: str | None = None
 
@@ -69,7 +75,8 @@ class EmbeddingWorker:
         self._closing = False
         self._busy = 0
         self._ready = False
-        self._embedded = self._cached = self._failures = 0
+        self._embedded = self._cached = self._refused = self._failures = 0
+        self._singly = 0  # texts still to be tried one by one
         self._problem: EmbeddingError | None = None
 
     @property
@@ -89,7 +96,7 @@ class EmbeddingWorker:
             problem = self._problem.message if self._problem else self._cache.problem
             code = self._problem.code if self._problem else ("vector_cache" if self._cache.problem else None)
             pending = len(self._queue) + self._busy
-            return WorkerStatus(self._ready, pending, self._embedded, self._cached, problem, code)
+            return WorkerStatus(self._ready, pending, self._embedded, self._cached, self._refused, problem, code)
 
     def start(self) -> None:
         """Begin loading the model, if that has not begun."""
@@ -188,32 +195,41 @@ class EmbeddingWorker:
                 self._succeeded(found)
 
     def _take(self) -> list[tuple[bytes, str]]:
-        batch = [self._queue.popitem(last=False) for _ in range(min(_BATCH, len(self._queue)))]
+        size = 1 if self._singly else _BATCH
+        batch = [self._queue.popitem(last=False) for _ in range(min(size, len(self._queue)))]
+        self._singly = max(0, self._singly - len(batch))
         self._busy = len(batch)
         return batch
 
     def _vectors(self, batch: dict[bytes, str]) -> dict[bytes, Vector]:
         if not self._ready:
             self._embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
+            self._ready = True
         identity: EmbedderIdentity = self._embedder.identity
         known = self._cache.get_many(identity, batch)
         fresh_keys = [key for key in batch if key not in known]
         fresh: dict[bytes, Vector] = {}
         if fresh_keys:
             rows = self._embedder.embed_documents([batch[key] for key in fresh_keys])
-            fresh = {key: rounded(row) for key, row in zip(fresh_keys, rows, strict=True)}
-            self._cache.put_many(identity, fresh)
+            exact = dict(zip(fresh_keys, rows, strict=True))
+            self._cache.put_many(identity, exact)
+            fresh = {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
         self._embedded += len(fresh)
         self._cached += len(known)
         return {**known, **fresh}
 
     def _failed(self, batch: dict[bytes, str], error: EmbeddingError) -> None:
         with self._state:
-            for key, text in batch.items():
-                self._queue.setdefault(key, text)
             self._busy = 0
             self._problem = error
-            self._failures += 1
+            if self._ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
+                self._refused += 1
+            else:
+                for key, text in batch.items():
+                    self._queue.setdefault(key, text)
+                    self._queue.move_to_end(key, last=False)
+                self._singly = len(batch) if error.code in _OF_ONE_TEXT else 0
+                self._failures += error.code not in _OF_ONE_TEXT
             self._state.notify_all()
 
     def _succeeded(self, found: dict[bytes, Vector]) -> None:

@@ -49,20 +49,24 @@ class Conversations:
         self._sessions: dict[str, _Session] = {}
         self._session_of: dict[str, str] = {}
         self._turns: dict[str, Turn | None] = {}
+        self._within: dict[str, frozenset[str]] = {}
         self._speakers: frozenset[str] | None = None
+
+    def add_whole(self, memory_id: str, speakers: frozenset[str]) -> None:
+        """Note a memory that holds a whole talk of these people (folded names); it is no turn of another one."""
+        self._within[memory_id] = speakers
+        self._speakers = None
 
     def add(self, memory_id: str, *, session: str, speaker: str, moment: float, arrival: int) -> None:
         """Note a memory that has the form of a turn.
 
         Args:
             memory_id: Not added before, or removed since.
-            session: The session that made it; an empty one makes no talk.
+            session: The session that made it, or what stands for one.
             speaker: Folded name.
             moment: Seconds; orders the turns.
             arrival: Orders turns of one moment.
         """
-        if not session:
-            return
         known = self._sessions.setdefault(session, _Session())
         known.turns[memory_id] = (moment, arrival, speaker)
         known.speakers[speaker] += 1
@@ -72,6 +76,8 @@ class Conversations:
 
     def remove(self, memory_id: str) -> None:
         """Take a memory out; an unknown id changes nothing."""
+        if self._within.pop(memory_id, None) is not None:
+            self._speakers = None
         name = self._session_of.pop(memory_id, None)
         if name is None:
             return
@@ -97,10 +103,12 @@ class Conversations:
         return self._turns[memory_id]
 
     def speakers(self) -> frozenset[str]:
-        """Return the folded names of everybody who speaks in a talk."""
+        """Return the folded names of everybody who speaks in a talk, of turns or within one memory."""
         if self._speakers is None:
             talks = (session for session in self._sessions.values() if session.is_talk())
-            self._speakers = frozenset(name for session in talks for name in session.speakers)
+            self._speakers = frozenset(name for session in talks for name in session.speakers).union(
+                *self._within.values()
+            )
         return self._speakers
 
     def _place(self, name: str, session: _Session) -> None:

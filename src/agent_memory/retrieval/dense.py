@@ -32,8 +32,11 @@ class Cosines(Protocol):
     def get(self, memory_id: str) -> float | None:
         """Return the cosine of a memory, None while it has no vector."""
 
-    def at_least(self, floor: float) -> list[tuple[str, float]]:
-        """Return memories whose cosine reaches `floor`, best first."""
+    def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
+        """Return memories whose cosine reaches `floor`, best first; at most `count`, or all."""
+
+    def how_many(self, floor: float) -> int:
+        """Return how many memories have a cosine that reaches `floor`."""
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
         """Return the best `count` memories whose cosine does not reach `floor`."""
@@ -59,6 +62,9 @@ class VectorSource(Protocol):
     def clear(self) -> None:
         """Forget all memories."""
 
+    def prune(self) -> int:
+        """Drop what is kept about texts that stand for no memory; return how many."""
+
     def embed_query(self, text: str) -> Vector | None:
         """Return a query's vector, None while or when there is no model."""
 
@@ -79,6 +85,7 @@ class DenseIndex:
         self._users: dict[bytes, set[str]] = {}  # text -> memories
         self._row: dict[bytes, int] = {}
         self._free: list[int] = []
+        self._used = 0  # rows of the matrix that were ever in use
         self._matrix: Matrix | None = None
         self._table: _Table | None = None
 
@@ -105,11 +112,11 @@ class DenseIndex:
             return
         old = self._keys.get(memory_id, ())
         self._keys[memory_id] = tuple(by_hash)
+        missing = {key: text for key, text in by_hash.items() if key not in self._users}
         for key in by_hash:
             self._users.setdefault(key, set()).add(memory_id)
         self._release(memory_id, [key for key in old if key not in by_hash])
         self._table = None
-        missing = {key: text for key, text in by_hash.items() if key not in self._row}
         if missing:
             self._worker.submit(missing)
 
@@ -124,6 +131,7 @@ class DenseIndex:
             self.remove(memory_id)
         self._matrix = None
         self._free.clear()
+        self._used = 0
 
     def embed_query(self, text: str) -> Vector | None:
         """Return a query's vector, None while or when there is no model."""
@@ -139,8 +147,12 @@ class DenseIndex:
         if self._matrix is None or not self._table.ids or self._matrix.shape[1] != len(query):
             return _Cosines(_Table({}, {}), np.empty(0, dtype=np.float32))
         with _one_thread():
-            values: NDArray[np.float32] = self._matrix @ query
+            values: NDArray[np.float32] = self._matrix[: self._used] @ query
         return _Cosines(self._table, self._table.best(values))
+
+    def prune(self) -> int:
+        """Drop every cached vector whose text stands for no memory; return how many went."""
+        return self._worker.prune(self.hashes())
 
     def hashes(self) -> set[bytes]:
         """Return the hashes of all texts that stand for a memory now: what a cache must keep."""
@@ -173,14 +185,14 @@ class DenseIndex:
     def _new_row(self, dimension: int) -> int:
         import numpy as np  # noqa: PLC0415
 
+        if self._free:
+            return self._free.pop()
         if self._matrix is None:
             self._matrix = np.zeros((_FIRST_ROWS, dimension), dtype=np.float32)
-            self._free = list(range(_FIRST_ROWS))
-        if not self._free:
-            rows = len(self._matrix)
+        if self._used == len(self._matrix):
             self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
-            self._free = list(range(rows, 2 * rows))
-        return self._free.pop()
+        self._used += 1
+        return self._used - 1
 
 
 class _Table:
@@ -220,10 +232,17 @@ class _Cosines:
         at = self._table.position.get(memory_id)
         return None if at is None else float(self._values[at])
 
-    def at_least(self, floor: float) -> list[tuple[str, float]]:
+    def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         import numpy as np  # noqa: PLC0415
 
-        return self._sorted(np.flatnonzero(self._values >= floor))
+        chosen = np.flatnonzero(self._values >= floor)
+        if count is not None and count < len(chosen):
+            # A few equals at the cut may fall either way; sorting all would cost more than the rest of a search.
+            chosen = np.sort(chosen[np.argpartition(-self._values[chosen], count - 1)[:count]])
+        return self._sorted(chosen)
+
+    def how_many(self, floor: float) -> int:
+        return int((self._values >= floor).sum())
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
         import numpy as np  # noqa: PLC0415

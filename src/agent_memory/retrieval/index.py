@@ -9,8 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_memory.retrieval import fusion
 from agent_memory.retrieval.conversation import Conversations
-from agent_memory.retrieval.form import embedded_texts, filed_terms, moment_of, speaker_of, tells_time
+from agent_memory.retrieval.form import (
+    embedded_texts,
+    filed_terms,
+    moment_of,
+    session_of,
+    speaker_of,
+    speakers_within,
+    tells_time,
+)
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.ranking import rank, rank_recent
@@ -35,6 +44,7 @@ class Entry:
     arrival: int
     document: int | None = None
     moment: float = 0.0  # seconds; set with `document`
+    length_share: float = 0.0
     tells_time: bool = False
 
 
@@ -106,6 +116,14 @@ class SearchIndex:
             del self._unread[memory_id]
         return not self._unread
 
+    def prune(self) -> int:
+        """Drop vectors kept for texts that no memory has any more; return how many.
+
+        Reads everything first: a memory not read yet must not lose its vector.
+        """
+        self.warm()
+        return self.vectors.prune() if self.vectors is not None else 0
+
     def meaning_of(self, query: str, now: datetime) -> Vector | None:
         """Return the vector a search for `query` would use, None without a model.
 
@@ -152,13 +170,17 @@ class SearchIndex:
         terms = filed_terms(memory)
         entry.document = self.postings.add(terms)
         entry.moment = moment_of(memory).timestamp()
+        entry.length_share = fusion.length_share(len(terms))
         entry.tells_time = tells_time(terms)
         self.owners[entry.document] = memory.id
         speaker = speaker_of(memory.content)
-        if speaker is not None:
+        within = speakers_within(memory.content)
+        if within:
+            self.conversations.add_whole(memory.id, within)
+        elif speaker is not None:
             self.conversations.add(
                 memory.id,
-                session=memory.created_by_session,
+                session=session_of(memory),
                 speaker=speaker,
                 moment=entry.moment,
                 arrival=entry.arrival,

@@ -131,10 +131,6 @@ class Postings:
                 found[document] += gain * frequency / (frequency + heaviness[document])
         return found
 
-    def length(self, document: int) -> int:
-        """Return how many terms a document has."""
-        return self._lengths[document]
-
     def _sweep(self) -> None:
         """Drop the postings of removed documents; their numbers stay taken."""
         for term, documents in list(self._documents.items()):

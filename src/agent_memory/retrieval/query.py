@@ -23,6 +23,10 @@ _ASKS_TIME: Final = re.compile(
     r"^\W*(?:when|since when|how long|(?:in |on |at )?(?:what|which) (?:date|day|week|weekend|month|year|time)s?)\b",
     re.IGNORECASE,
 )
+_MAX_CHARS: Final = 10_000
+"""As much as a memory may hold; a longer query is cut, so that no input can hold up the other callers."""
+
+_MAX_MEANING_CHARS: Final = 2_000  # more than any model of ours reads of a query
 _WORD: Final = re.compile(r"[^\W_]+")
 _SPACES: Final = re.compile(r"\s+")
 
@@ -48,14 +52,18 @@ def read_question(query: str, now: datetime, speakers: AbstractSet[str]) -> Ques
     """Read a query.
 
     Args:
-        query: Any text.
+        query: Any text; only its first 10,000 characters count.
         now: What "yesterday" is counted from.
         speakers: Folded names of those who speak in remembered talks.
     """
+    # Half a surrogate pair is no text: tokenizers and sqlite would raise on it.
+    query = query[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
     weights = {term: float(count) for term, count in Counter(query_terms(query)).items()}
     weights |= dict.fromkeys(named_days(query, now), 1.0)
     named = _named(query, speakers)
-    return Question(weights, named, _ASKS_TIME.match(query) is not None, _without_names(query, named))
+    return Question(
+        weights, named, _ASKS_TIME.match(query) is not None, _without_names(query, named)[:_MAX_MEANING_CHARS]
+    )
 
 
 def _named(query: str, speakers: AbstractSet[str]) -> frozenset[str]:

@@ -34,7 +34,9 @@ class RankingSettings:
     """
 
     freshness_decay_rate: float = 0.1
-    # Measured on the five tuning conversations (half a year of sessions each), see docs of `fusion.freshness`.
+    # frac@10 / MRR on the five tuning conversations, half a year each, where age says nothing about an answer: floor 0
+    # .162 / .118, 0.5 .686 / .455, 0.8 .803 / .614, 0.9 .809 / .626, 0.95 .813 / .630, 1 .814 / .629. 0.9 is the
+    # lowest within the error of no decay at all, and still lets the newer of two like facts win.
     freshness_floor: float = 0.9
     access_boost_rate: float = 0.05
     access_cap: int = 10

@@ -1,0 +1,176 @@
+"""The vector cache: what it keeps, what it forgets, and how it fails."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
+from agent_memory.embeddings.cache import rounded
+
+ONE = EmbedderIdentity("test", "one", 4)
+TWO = EmbedderIdentity("test", "two", 4)
+KEY = text_hash("a fact")
+
+
+def _vector(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return rounded(np.array(numbers, dtype=np.float32))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "embeddings.sqlite3"
+
+
+@pytest.fixture
+def cache(path: Path) -> Iterator[VectorCache]:
+    opened = VectorCache(path)
+    yield opened
+    opened.close()
+
+
+def test_a_kept_vector_comes_back_exactly_as_rounded(cache: VectorCache) -> None:
+    vector = np.array([0.1, 0.2, 0.3, 0.4], dtype=np.float32)
+    assert cache.put_many(ONE, {KEY: vector})
+    assert np.allclose(cache.get_many(ONE, [KEY])[KEY], rounded(vector), atol=1e-7)
+
+
+def test_another_identity_knows_nothing(cache: VectorCache) -> None:
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert cache.get_many(TWO, [KEY]) == {}
+
+
+def test_only_what_was_asked_for_comes_back(cache: VectorCache) -> None:
+    many = {text_hash(str(number)): _vector(1, number, 0, 0) for number in range(1000)}
+    cache.put_many(ONE, many)
+    assert cache.get_many(ONE, [KEY]) == {}
+    assert cache.get_many(ONE, list(many)[:3]).keys() == set(list(many)[:3])
+    assert cache.get_many(ONE, list(many)[:700]).keys() == set(list(many)[:700])
+
+
+def test_it_outlives_the_process_that_wrote_it(cache: VectorCache, path: Path) -> None:
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    cache.close()
+    again = VectorCache(path)
+    assert KEY in again.get_many(ONE, [KEY])
+    again.close()
+
+
+def test_no_text_is_in_the_file(cache: VectorCache, path: Path) -> None:
+    cache.put_many(ONE, {text_hash("the launch code is swordfish"): _vector(1, 0, 0, 0)})
+    cache.close()
+    assert b"swordfish" not in path.read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_only_the_owner_may_read_it(cache: VectorCache, path: Path) -> None:
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_pruning_drops_every_identitys_vector_of_a_dead_text(cache: VectorCache) -> None:
+    other = text_hash("kept")
+    for identity in (ONE, TWO):
+        cache.put_many(identity, {KEY: _vector(1, 0, 0, 0), other: _vector(0, 1, 0, 0)})
+    assert cache.prune({other}) == 2
+    assert cache.get_many(ONE, [KEY, other]).keys() == {other}
+    assert cache.get_many(TWO, [KEY, other]).keys() == {other}
+
+
+def test_a_pruned_vectors_bytes_are_gone_from_the_file(cache: VectorCache, path: Path) -> None:
+    blob = np.asarray(_vector(0.123, 0.456, 0.789, 0.321), dtype="<f2").tobytes()
+    cache.put_many(ONE, {KEY: _vector(0.123, 0.456, 0.789, 0.321)})
+    cache.prune(set())
+    cache.close()
+    assert blob not in path.read_bytes()
+
+
+def test_forgetting_by_hash(cache: VectorCache) -> None:
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    cache.forget([KEY])
+    assert cache.get_many(ONE, [KEY]) == {}
+
+
+def test_an_unreadable_file_is_set_aside_and_begun_anew_with_a_report(path: Path) -> None:
+    path.write_bytes(b"this is no database, whatever its name says" * 50)
+    cache = VectorCache(path)
+    assert cache.get_many(ONE, [KEY]) == {}
+    assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert KEY in cache.get_many(ONE, [KEY])
+    assert "set aside" in (cache.problem or "")
+    assert path.with_name("embeddings.sqlite3.broken").read_bytes().startswith(b"this is no database")
+    cache.close()
+
+
+def test_a_file_of_another_schema_is_set_aside_too(path: Path) -> None:
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    cache = VectorCache(path)
+    assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert "schema 99" in (cache.problem or "")
+    cache.close()
+
+
+def test_a_damaged_row_counts_as_unknown(cache: VectorCache, path: Path) -> None:
+    nan = text_hash("nan")
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0), nan: np.full(4, np.nan, dtype=np.float32)})
+    cache.close()
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("UPDATE vectors SET vector = x'0102' WHERE hash = ?", (KEY,))
+    database.close()
+    assert cache.get_many(ONE, [KEY, nan]) == {}
+
+
+def test_a_folder_that_cannot_be_used_is_reported_and_nothing_raises(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "missing" / "embeddings.sqlite3")
+    assert not cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert cache.get_many(ONE, [KEY]) == {}
+    assert "not in use" in (cache.problem or "")
+
+
+def test_no_space_is_reported_and_nothing_raises(cache: VectorCache, path: Path) -> None:
+    assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert cache._connection is not None
+    pages = cache._connection.execute("PRAGMA page_count").fetchone()[0]
+    cache._connection.execute(f"PRAGMA max_page_count = {pages}")
+    big = {text_hash(str(number)): _vector(1, number, 0, 0) for number in range(5000)}
+    assert not cache.put_many(ONE, big)
+    assert "full" in (cache.problem or "")
+    assert KEY in cache.get_many(ONE, [KEY])
+
+
+def test_without_a_path_it_keeps_nothing() -> None:
+    cache = VectorCache(None)
+    assert not cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert cache.get_many(ONE, [KEY]) == {}
+    assert cache.problem is None
+
+
+_WRITER = """
+import sys
+import numpy as np
+from pathlib import Path
+from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
+cache = VectorCache(Path(sys.argv[1]))
+identity = EmbedderIdentity("test", "one", 4)
+for number in range(60):
+    vector = np.array([1, number, 0, 0], dtype=np.float32)
+    assert cache.put_many(identity, {text_hash(f"{sys.argv[2]}-{number}"): vector}), cache.problem
+"""
+
+
+def test_several_processes_write_and_nothing_is_lost(cache: VectorCache, path: Path) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(_WRITER), str(path)]
+    writers = [subprocess.Popen([*command, str(number)]) for number in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    keys = [text_hash(f"{writer}-{number}") for writer in range(3) for number in range(60)]
+    assert cache.get_many(ONE, keys).keys() == set(keys)

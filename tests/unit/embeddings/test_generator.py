@@ -1,0 +1,55 @@
+"""`EmbeddingGenerator`, the public face."""
+
+import pytest
+
+from agent_memory.embeddings import EmbeddingGenerator
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import EmbeddingError
+
+
+@pytest.fixture
+def generator() -> EmbeddingGenerator:
+    return EmbeddingGenerator("hash", embedder=HashEmbedder(dimension=16))
+
+
+async def test_one_text_gives_one_list_of_floats(generator: EmbeddingGenerator) -> None:
+    vector = await generator.generate("Prefer PostgreSQL")
+    assert len(vector) == generator.dimension == 16
+    assert all(isinstance(number, float) for number in vector)
+
+
+async def test_a_batch_keeps_its_order(generator: EmbeddingGenerator) -> None:
+    texts = [f"text {number}" for number in range(25)]
+    vectors = await generator.generate_batch(texts, batch_size=10)
+    assert vectors == [await generator.generate(text) for text in texts]
+
+
+async def test_an_empty_batch_is_empty(generator: EmbeddingGenerator) -> None:
+    assert await generator.generate_batch([]) == []
+
+
+@pytest.mark.parametrize("text", ["", "  \n"])
+async def test_a_blank_text_is_refused(generator: EmbeddingGenerator, text: str) -> None:
+    with pytest.raises(EmbeddingError, match="text 1 is blank"):
+        await generator.generate_batch(["fine", text])
+
+
+async def test_a_batch_size_below_one_is_refused(generator: EmbeddingGenerator) -> None:
+    with pytest.raises(EmbeddingError, match="batch_size"):
+        await generator.generate_batch(["x"], batch_size=0)
+
+
+def test_local_work_costs_nothing() -> None:
+    assert EmbeddingGenerator().estimate_cost(["x" * 1000]) == 0
+
+
+def test_remote_work_is_estimated_by_list_price() -> None:
+    generator = EmbeddingGenerator("text-embedding-3-small")
+    assert generator.dimension == 1536
+    assert generator.estimate_cost(["x" * 4000] * 1000) == pytest.approx(0.02)
+
+
+def test_an_unknown_model_is_refused_with_the_known_names() -> None:
+    with pytest.raises(EmbeddingError) as caught:
+        EmbeddingGenerator("word2vec")
+    assert "all-MiniLM-L6-v2" in caught.value.recovery

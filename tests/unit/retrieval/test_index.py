@@ -1,0 +1,362 @@
+"""`SearchIndex`: what is found, in which order, and what is said about the rest."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.embeddings import EmbeddingWorker, VectorCache
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import EmbeddingError
+from agent_memory.models import Memory
+from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
+
+NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
+
+
+def make(number: int, content: str, **fields: Any) -> Memory:
+    return Memory.model_validate(
+        {"agent_id": "bob", "id": f"mem-{number:012x}", "content": content, "timestamp": NOW, **fields}
+    )
+
+
+def ids(index: SearchIndex, query: str, limit: int = 10, **options: Any) -> list[int]:
+    hits = index.search(query, limit=limit, now=NOW, **options).hits
+    return [int(hit.memory_id[4:], 16) for hit in hits]
+
+
+@pytest.fixture
+def index() -> SearchIndex:
+    filled = SearchIndex()
+    filled.put(make(1, "Use PostgreSQL for the ledger", category="decision", tags=["storage"]))
+    filled.put(make(2, "Redis holds sessions", timestamp=NOW - timedelta(days=3)))
+    filled.put(make(3, "The ledger is audited each March", timestamp=NOW - timedelta(days=40)))
+    return filled
+
+
+@pytest.fixture
+def embedder() -> HashEmbedder:
+    return HashEmbedder(synonyms={"database": "postgresql", "picked": "use"})
+
+
+@pytest.fixture
+def worker(embedder: HashEmbedder) -> Iterator[EmbeddingWorker]:
+    working = EmbeddingWorker(embedder)
+    yield working
+    working.close()
+
+
+@pytest.fixture
+def hybrid(worker: EmbeddingWorker) -> SearchIndex:
+    filled = SearchIndex(vectors=DenseIndex(worker))
+    filled.put(make(1, "Use PostgreSQL"))
+    filled.put(make(2, "Redis holds sessions"))
+    filled.warm()
+    assert worker.drain(10)
+    return filled
+
+
+class TestKeyword:
+    """Words alone."""
+
+    def test_the_memory_with_the_words_is_found(self, index: SearchIndex) -> None:
+        assert ids(index, "which session store") == [2]
+
+    def test_more_matching_words_rank_higher(self, index: SearchIndex) -> None:
+        assert ids(index, "postgresql ledger") == [1, 3]
+
+    @pytest.mark.parametrize("query", ["decision", "storage"])
+    def test_category_and_tags_are_searched(self, index: SearchIndex, query: str) -> None:
+        assert ids(index, query) == [1]
+
+    def test_a_day_in_the_question_finds_what_was_stored_then(self, index: SearchIndex) -> None:
+        assert ids(index, "what did we say 3 days ago", limit=1) == [2]
+
+    def test_nothing_in_common_finds_nothing(self, index: SearchIndex) -> None:
+        found = index.search("zebra", limit=5, now=NOW)
+        assert (found.hits, found.total_found, found.mode) == ((), 0, "keyword")
+
+    @pytest.mark.parametrize("query", ["", "   ", "?!", "what is it"])
+    def test_a_query_that_says_nothing_answers_with_the_latest(self, index: SearchIndex, query: str) -> None:
+        assert ids(index, query, limit=2) == [1, 2]
+
+    def test_the_limit_cuts_and_total_found_counts_all(self, index: SearchIndex) -> None:
+        found = index.search("ledger", limit=1, now=NOW)
+        assert (len(found.hits), found.total_found) == (1, 2)
+
+    def test_an_empty_index_answers(self) -> None:
+        assert ids(SearchIndex(), "ledger") == []
+        assert ids(SearchIndex(), "") == []
+
+
+class TestFiling:
+    """What the index holds after changes."""
+
+    def test_a_replaced_memory_is_found_by_its_new_words_only(self, index: SearchIndex) -> None:
+        index.search("ledger", limit=5, now=NOW)
+        index.put(make(1, "Use SQLite instead"))
+        assert ids(index, "sqlite") == [1]
+        assert ids(index, "postgresql") == []
+        assert len(index) == 3
+
+    def test_a_removed_memory_is_not_found(self, index: SearchIndex) -> None:
+        index.search("ledger", limit=5, now=NOW)
+        index.remove("mem-000000000001")
+        assert ids(index, "ledger") == [3]
+
+    def test_removing_what_is_not_there_changes_nothing(self, index: SearchIndex) -> None:
+        index.remove("mem-ffffffffffff")
+        assert len(index) == 3
+
+    def test_a_cleared_index_is_empty_and_usable(self, index: SearchIndex) -> None:
+        index.search("ledger", limit=5, now=NOW)
+        index.clear()
+        assert ids(index, "ledger") == []
+        index.put(make(9, "ledger"))
+        assert ids(index, "ledger") == [9]
+
+    def test_a_touch_counts_without_filing_anew(self, index: SearchIndex) -> None:
+        index.search("ledger", limit=5, now=NOW)
+        for count in range(1, 50):
+            index.put(
+                make(1, "Use PostgreSQL for the ledger", category="decision", tags=["storage"], access_count=count)
+            )
+        assert len(index.owners) == 3
+        assert max(index.owners) == 2
+        hit = next(hit for hit in index.search("ledger", limit=5, now=NOW).hits if hit.memory_id.endswith("1"))
+        assert hit.parts["access"] == pytest.approx(1.5)
+
+    def test_warming_in_steps_ends_with_everything_read(self, index: SearchIndex) -> None:
+        assert not index.warm(at_most=2)
+        assert index.warm(at_most=2)
+
+    def test_a_memory_removed_before_it_was_read_leaves_nothing(self) -> None:
+        index = SearchIndex()
+        index.put(make(1, "ledger"))
+        index.remove("mem-000000000001")
+        assert index.warm()
+        assert ids(index, "ledger") == []
+
+
+class TestScores:
+    """Order and bounds."""
+
+    def test_the_newer_of_two_equals_comes_first(self) -> None:
+        index = SearchIndex()
+        index.put(make(1, "use tabs", timestamp=NOW - timedelta(days=300)))
+        index.put(make(2, "use tabs"))
+        assert ids(index, "tabs") == [2, 1]
+
+    def test_the_more_used_of_two_equals_comes_first(self) -> None:
+        index = SearchIndex()
+        index.put(make(1, "use tabs"))
+        index.put(make(2, "use tabs", access_count=5))
+        assert ids(index, "tabs") == [2, 1]
+
+    def test_equal_scores_have_a_stable_order(self) -> None:
+        index = SearchIndex()
+        for number in (5, 3, 4):
+            index.put(make(number, "use tabs"))
+        assert ids(index, "tabs") == [3, 4, 5]
+
+    @given(
+        st.lists(
+            st.tuples(st.text(min_size=1, max_size=40), st.integers(-400, 4000), st.integers(0, 10**6)), max_size=8
+        ),
+        st.text(max_size=40),
+    )
+    def test_scores_lie_between_zero_and_one_and_fall(self, rows: list[tuple[str, int, int]], query: str) -> None:
+        index = SearchIndex()
+        for number, (text, age, count) in enumerate(rows):
+            index.put(
+                make(number, f"x{text}".replace("\0", ""), timestamp=NOW - timedelta(days=age), access_count=count)
+            )
+        found = index.search(query, limit=100, now=NOW)
+        scores = [hit.score for hit in found.hits]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+        assert found.total_found >= len(scores)
+
+
+class TestFilters:
+    """Conditions that hits must meet."""
+
+    def test_only_what_is_allowed_is_found_and_counted(self, index: SearchIndex) -> None:
+        found = index.search("ledger", limit=5, now=NOW, allowed=lambda memory: memory.category == "decision")
+        assert [hit.memory_id[-1] for hit in found.hits] == ["1"]
+        assert found.total_found == 1
+
+    def test_the_latest_are_filtered_too(self, index: SearchIndex) -> None:
+        assert ids(index, "", allowed=lambda memory: memory.category == "note") == [2, 3]
+
+    def test_a_rare_match_of_the_filter_is_found_behind_hundreds_of_better_hits(self) -> None:
+        index = SearchIndex()
+        for number in range(600):
+            index.put(make(number, "ledger ledger"))
+        index.put(make(999, "a long remark that mentions the ledger once", category="insight"))
+        assert ids(index, "ledger", allowed=lambda memory: memory.category == "insight") == [999]
+
+
+class TestExplain:
+    """What was left out, and why."""
+
+    def test_what_was_filtered_or_cut_is_named(self, index: SearchIndex) -> None:
+        index.put(make(4, "ledger colours"))
+        found = index.search(
+            "ledger", limit=1, now=NOW, explain=True, allowed=lambda memory: memory.category != "decision"
+        )
+        reasons = {one.memory_id[-1]: one.reason for one in found.rejected}
+        assert reasons == {"1": "filtered", "3": "beyond_limit"}
+
+    def test_nothing_is_named_unasked(self, index: SearchIndex) -> None:
+        assert index.search("ledger", limit=1, now=NOW).rejected == ()
+
+    def test_what_lies_below_the_floor_is_named_with_its_cosine(self, hybrid: SearchIndex) -> None:
+        found = hybrid.search("database picked", limit=5, now=NOW, explain=True)
+        assert [(one.memory_id[-1], one.reason) for one in found.rejected] == [("2", "below_floor")]
+        assert found.rejected[0].parts["cosine"] < 0.3
+
+
+class TestHybrid:
+    """Words and meaning."""
+
+    def test_meaning_finds_what_words_do_not(self, hybrid: SearchIndex) -> None:
+        found = hybrid.search("database picked", limit=5, now=NOW)
+        assert found.mode == "hybrid"
+        assert [(hit.memory_id[-1], hit.match_type) for hit in found.hits] == [("1", "vector")]
+
+    def test_a_hit_by_both_is_called_hybrid_and_carries_both_raw_parts(self, hybrid: SearchIndex) -> None:
+        hit = hybrid.search("PostgreSQL", limit=1, now=NOW).hits[0]
+        assert hit.match_type == "hybrid"
+        assert hit.parts["bm25"] > 0
+        assert hit.parts["cosine"] > 0.3
+
+    def test_the_users_own_threshold_replaces_the_embedders(self, worker: EmbeddingWorker) -> None:
+        index = SearchIndex(RankingSettings(similarity_threshold=0.99), DenseIndex(worker))
+        index.put(make(1, "Use PostgreSQL for money"))
+        index.warm()
+        assert worker.drain(10)
+        assert ids(index, "database") == []
+        assert ids(index, "postgresql") == [1]
+
+    def test_until_the_model_is_there_words_answer_and_say_so(
+        self, worker: EmbeddingWorker, embedder: HashEmbedder
+    ) -> None:
+        embedder.gate.clear()
+        index = SearchIndex(vectors=DenseIndex(worker))
+        index.put(make(1, "Use PostgreSQL"))
+        assert index.search("postgresql", limit=5, now=NOW).mode == "keyword"
+        embedder.gate.set()
+        assert worker.drain(10)
+        assert index.search("postgresql", limit=5, now=NOW).mode == "hybrid"
+
+    def test_a_query_that_cannot_be_embedded_is_answered_by_words(
+        self, hybrid: SearchIndex, embedder: HashEmbedder, worker: EmbeddingWorker
+    ) -> None:
+        embedder.failure = EmbeddingError("the model broke")
+        found = hybrid.search("redis", limit=5, now=NOW)
+        assert (found.mode, [hit.memory_id[-1] for hit in found.hits]) == ("keyword", ["2"])
+        assert worker.status.problem == "the model broke"
+
+    def test_a_new_memory_without_vector_is_not_held_back(self, hybrid: SearchIndex, embedder: HashEmbedder) -> None:
+        for number in range(10, 40):
+            hybrid.put(make(number, f"filler {number}"))
+        hybrid.warm()
+        assert hybrid.vectors is not None
+        hybrid.vectors.ready  # noqa: B018  collects what is there
+        embedder.gate.clear()
+        hybrid.put(make(50, "sessions are signed"))
+        found = ids(hybrid, "signed sessions")
+        embedder.gate.set()
+        assert found[0] == 50
+
+    def test_total_found_counts_each_hit_once_with_and_without_a_filter(
+        self, hybrid: SearchIndex, worker: EmbeddingWorker
+    ) -> None:
+        for number in range(100, 400):
+            hybrid.put(make(number, f"database of region {number}" if number % 2 else f"PostgreSQL of {number}"))
+        hybrid.warm()
+        assert worker.drain(10)
+        plain = hybrid.search("PostgreSQL", limit=5, now=NOW)
+        filtered = hybrid.search("PostgreSQL", limit=5, now=NOW, allowed=lambda _: True)
+        assert plain.total_found == filtered.total_found == 301
+        assert plain.hits == filtered.hits
+
+    def test_a_vector_given_from_outside_is_used(self, hybrid: SearchIndex, embedder: HashEmbedder) -> None:
+        vector = embedder.embed_query("postgresql")
+        assert ids(hybrid, "unheard-of", vector=vector) == [1]
+
+    def test_meaning_can_be_asked_for_before_the_search(self, hybrid: SearchIndex) -> None:
+        vector = hybrid.meaning_of("database picked", NOW)
+        assert ids(hybrid, "database picked", vector=vector) == [1]
+
+    def test_pruning_keeps_the_vectors_of_memories_not_read_yet(self, tmp_path: Path, embedder: HashEmbedder) -> None:
+        first, second = (EmbeddingWorker(embedder, VectorCache(tmp_path / "v")) for _ in range(2))
+        index, late = SearchIndex(vectors=DenseIndex(first)), SearchIndex(vectors=DenseIndex(second))
+        for number, text in enumerate(["kept", "dropped"]):
+            index.put(make(number, text))
+        index.warm()
+        assert first.drain(10)
+        late.put(make(0, "kept"))
+        assert late.prune() == 1
+        assert second.drain(10)
+        assert embedder.embedded == ["kept", "dropped"]
+        for worker in (first, second):
+            worker.close()
+
+    def test_removed_and_replaced_memories_lose_their_meaning(
+        self, hybrid: SearchIndex, worker: EmbeddingWorker
+    ) -> None:
+        hybrid.remove("mem-000000000002")
+        hybrid.put(make(1, "completely different"))
+        hybrid.warm()
+        assert worker.drain(10)
+        assert ids(hybrid, "database picked") == []
+
+
+class TestTalks:
+    """Turns of a talk."""
+
+    @pytest.fixture
+    def talk(self) -> SearchIndex:
+        index = SearchIndex()
+        lines = [
+            "Ann: Hey, how are you?",
+            "Ben: Fine! I bought a kayak last week.",
+            "Ann: Where did you get it?",
+            "Ben: At the harbour shop near the old lighthouse, they had a sale.",
+            "Ann: Nice.",
+            "Ben: See you!",
+        ]
+        for number, line in enumerate(lines):
+            index.put(make(number, line, created_by_session="s1"))
+        return index
+
+    def test_an_answer_is_found_by_the_words_of_its_question(self, talk: SearchIndex) -> None:
+        assert 3 in ids(talk, "kayak harbour", limit=2)
+        assert "window" in talk.search("kayak harbour", limit=1, now=NOW).hits[0].parts
+
+    def test_who_is_asked_about_decides_between_speakers(self, talk: SearchIndex) -> None:
+        talk.put(make(20, "Ann: I bought a kayak once in spring", created_by_session="s1"))
+        assert ids(talk, "What did Ben say about a kayak?", limit=1) == [1]
+        assert ids(talk, "What did Ann say about a kayak?", limit=1) == [20]
+
+    def test_beside_turns_a_fact_counts_as_a_talk_of_its_own(self, talk: SearchIndex) -> None:
+        talk.put(make(30, "The red kayak paddle hangs in the boathouse"))
+        best = talk.search("where is the red kayak paddle", limit=1, now=NOW).hits[0]
+        assert best.memory_id == "mem-00000000001e"
+        assert (best.parts["length"], best.parts["speaker"], best.parts["session"]) == (1, 0.5, 1)
+
+    def test_labelled_notes_are_not_taken_for_a_talk(self) -> None:
+        index = SearchIndex()
+        for number, line in enumerate(["Note: use uv", "Decision: no ORM", "Note: ruff", "Decision: uv it is"]):
+            index.put(make(number, line, created_by_session="s1"))
+        assert all("window" not in hit.parts for hit in index.search("uv", limit=5, now=NOW).hits)
+
+    def test_a_neighbour_the_filter_forbids_is_not_brought_in(self, talk: SearchIndex) -> None:
+        found = ids(talk, "kayak", allowed=lambda memory: "kayak" in memory.content)
+        assert found == [1]
