@@ -62,7 +62,21 @@ class ServiceSettings(_Settings):
     )
     embedding_dimensions: Positive | None = Field(default=None, description="Length of its vectors; empty: its own.")
     embedding_base_url: str | None = Field(default=None, description="Another address that speaks OpenAI's API.")
-    qdrant_url: SecretStr | None = Field(default=None, description="Server for `backend: server`.")
+    qdrant_url: SecretStr | None = Field(
+        default=None,
+        description="Server for `backend: server`; its key comes from the environment variable QDRANT_API_KEY.",
+    )
+    qdrant_collection: str = Field(
+        default="agent_memory",
+        pattern=r"^[A-Za-z0-9_-]{1,128}$",
+        description="Its collection; one holds many agents.",
+    )
+    qdrant_shards: Positive | None = Field(
+        default=None, description="Shards of a collection that is created; empty: the server's default."
+    )
+    qdrant_replicas: Positive | None = Field(
+        default=None, description="Copies of a collection that is created; empty: the server's default."
+    )
     migration_threshold: Positive = Field(default=5000, description="From so many memories on, another backend pays.")
     auto_migrate: bool = Field(default=False, description="Move to it without asking.")
     migration_batch_size: Positive = Field(default=100, description="Memories moved at a time.")
@@ -209,7 +223,7 @@ def merge_shared(given: Mapping[str, Mapping[str, Any]]) -> ServiceSettings:
     for module, values in given.items():
         for key, value in values.items():
             if key in merged and merged[key] != value:
-                first, second = ("(hidden)", "(another)") if key == "qdrant_url" else (merged[key], value)
+                first, second = ("(hidden)", "(another)") if key.endswith("_url") else (merged[key], value)
                 raise ConfigurationError(
                     f"{origin[key]} has {key}={first!r} and {module} has {key}={second!r}, but both share one memory.",
                     code="conflicting_settings",

@@ -91,7 +91,8 @@ class ScratchpadContext:
                 scratchpad = await service.scratchpad(self._session.caller)
             except AgentMemoryError as error:
                 await self._session.degraded("scratchpad", error)
-                return self._pad
+                # The last one may still be shown, unless it is another agent's or tells what was forgotten.
+                return self._pad if self._made_for is not None and self._made_for[:2] == state[:2] else _NOTHING
             self._pad = render(scratchpad.entries, scratchpad.agent_id, self._settings)
             self._made_for = state
         return self._pad

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import pydantic
 from amplifier_core import ToolResult
 from typing_extensions import override
 
-from agent_memory.errors import AgentMemoryError, ValidationError
+from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.models import to_text
 from agent_memory.storage import describe
 from amplifier_module_tool_memory_semantic import inputs
@@ -234,7 +235,8 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             service = await self.service()
         except AgentMemoryError as error:
             return {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
-        await service.scratchpad(self.session.caller)
+        with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
+            await service.scratchpad(self.session.caller)
         status = await service.status()
         counts = dict(status.counts)
         full = {"by_category": counts.pop("by_category", {}), "by_trust": counts.pop("by_trust", {})}
@@ -268,7 +270,7 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
         name, previous = await self.session.activate(args.agent_id.strip())
         service = await self.service()
         output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": await service.storage.count()}
-        if previous and previous != name:
+        if previous and previous.lower() != name.lower():
             output["previous"] = previous
             output["announce"] = f"Tell the user that memory was switched from {previous} to {name}."
         return output

@@ -153,14 +153,15 @@ class MemorySession:
         current = before.agent_id if before.enabled else None
         name = folder_of(agent_id, self.settings.storage_root).agent_id
         may_choose = current is None and before.enabled
-        if name != current and not may_choose and not named_in(name, self.turn.prompt):
+        is_active = current is not None and name.lower() == current.lower()
+        if not is_active and not may_choose and not named_in(name, self.turn.prompt):
             raise IdentityError(
                 f"{'The memory of ' + current + ' is active' if current else 'Memory is switched off'} "
                 f"and the user has not asked for {name} in this turn.",
                 code="needs_user",
                 recovery=f"Ask the user to say: start as {name} with memory enabled.",
             )
-        if name != current:
+        if not is_active:
             await self._switch_to(name, current)
         return name, current
 

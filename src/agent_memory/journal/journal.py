@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
+_LEFTOVER_SECONDS: Final = 3600.0
 GRACE: Final = timedelta(days=30)
 """How long replaced and deleted versions stay: `why`, undo and restore live on them."""
 
@@ -193,8 +195,12 @@ class Journal:
         self._take(self._reader.poll_open(descriptor))
 
     def _sweep_temporaries(self) -> None:
-        for leftover in self.path.parent.glob(f".{self.path.name}.*.tmp"):
-            leftover.unlink(missing_ok=True)
+        """Remove what killed processes left: of the journal at once, of other files once nobody can be at it."""
+        for leftover in self.path.parent.glob(".*.tmp"):
+            ours = leftover.name.startswith(f".{self.path.name}.")
+            with contextlib.suppress(FileNotFoundError):
+                if ours or time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
+                    leftover.unlink()
 
 
 class JournalWriter:
@@ -243,6 +249,8 @@ class JournalWriter:
         except BaseException:
             # Not acknowledged: take it back, whether the disk was full or somebody pressed Ctrl-C.
             os.ftruncate(self._descriptor, size_before)
+            with contextlib.suppress(OSError):  # the disk that refused may refuse this, too
+                sync_file(self._descriptor)
             raise
 
 

@@ -5,12 +5,12 @@ Owns the position in the file. Never writes, except for setting a rewritten jour
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import StorageError
 from agent_memory.journal.files import open_private, replace_file, translated
 from agent_memory.journal.format import (
     FORMAT,
@@ -158,13 +158,10 @@ class JournalReader:
         content = os.pread(descriptor, size, 0)
         copy = self.path.with_name(f"{self.path.stem}.rewritten-{zlib.crc32(content):08x}{self.path.suffix}")
         self.rewritten += 1
-        try:
+        # What is in place is what the copy would hold: without room for it, reading still goes on.
+        with contextlib.suppress(OSError):
             if not copy.exists():
                 replace_file(copy, content, durable=False)
-        except OSError as error:
-            raise StorageError(
-                f"{self.path.name} was rewritten by another program and no copy could be kept: {error}."
-            ) from error
 
     def _read_lines(self, descriptor: int, size: int) -> list[Entry]:
         tail = os.pread(descriptor, size - self.offset, self.offset)

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Memory
 
-_FOOTER: Final = re.compile(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r\n]*\Z", re.MULTILINE)
+# Dumped entries never begin a line with '#', so the last such line is ours, wherever a person wrote on.
+_FOOTER: Final = re.compile(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r]*$", re.MULTILINE)
+# Line breaks to YAML that its dumper in pure Python does not quote well enough to read them back.
+_ODD_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 _EDITABLE: Final = ("content", "category", "tags", "pinned")
 _HEADER: Final = """\
 # What {agent_id} sees at the start of a session, rendered from memories.yaml.
@@ -56,37 +59,42 @@ def read_edits(text: str) -> PadEdits:
     Raises:
         ValidationError: It is no YAML list of entries any more.
     """
-    footer = _FOOTER.search(text)
-    if footer and _text_hash(text[: footer.start()]) == footer[1]:
+    footer = next(reversed(list(_FOOTER.finditer(text))), None)
+    if footer and _text_hash(text[: footer.start()]) == footer[1] and not text[footer.end() :].strip():
         return PadEdits()
     rendered = dict(pair.split(":") for pair in footer[2].split()) if footer else {}
-    edits = PadEdits(removed=list(rendered))
+    edits, seen = PadEdits(), set()
     for item in _parse(text):
         memory_id = item.get("id")
-        if memory_id is None:
+        if memory_id is None or memory_id in seen:  # an entry copied to be changed is a new one
             edits.added.append(_editable(item))
-        elif not is_memory_id(memory_id):
-            raise ValidationError(f"scratchpad.yaml has an entry with the id {str(memory_id)[:40]!r}.")
-        else:
-            if memory_id in edits.removed:
-                edits.removed.remove(memory_id)
-            if rendered.get(memory_id) != _short_hash(item):
-                edits.changed[memory_id] = _editable(item)
+            continue
+        seen.add(memory_id)
+        if rendered.get(memory_id) != _short_hash(item):
+            # What a person took out of an entry is to go, too.
+            edits.changed[memory_id] = {"tags": [], "pinned": False, **_editable(item)}
+    edits.removed.extend(memory_id for memory_id in rendered if memory_id not in seen)
     return edits
 
 
 def _parse(text: str) -> list[dict[str, Any]]:
     import yaml  # noqa: PLC0415 - 10 ms that most sessions need not spend at their start
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    from agent_memory.yaml_reading import load_yaml  # noqa: PLC0415 - as above
+
     try:
-        items = yaml.load(text, loader)  # noqa: S506 - both loaders are safe ones
+        items = load_yaml(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValidationError(f"scratchpad.yaml is no YAML any more: {reason}.") from None
+        # The error's own words may quote the file, and what is said here goes into an event.
+        mark = getattr(error, "problem_mark", None)
+        where = f"; see line {mark.line + 1}" if mark else ""
+        raise ValidationError(f"scratchpad.yaml is no YAML any more{where}.") from None
     items = items or []
     if not isinstance(items, list) or not all(isinstance(item, dict) and "content" in item for item in items):
         raise ValidationError("scratchpad.yaml is no list of entries with a content any more.")
+    for number, item in enumerate(items, start=1):
+        if item.get("id") is not None and not is_memory_id(item["id"]):
+            raise ValidationError(f"scratchpad.yaml has something that is no id as the id of entry {number}.")
     return items
 
 
@@ -106,12 +114,20 @@ def _item(entry: Memory) -> dict[str, Any]:
 def _dump(items: list[dict[str, Any]]) -> str:
     import yaml  # noqa: PLC0415 - as above
 
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return str(yaml.dump(items, Dumper=dumper, allow_unicode=True, sort_keys=False, width=100))
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        pass
+
+    Dumper.add_representer(str, _represent_text)
+    return str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100))
+
+
+def _represent_text(dumper: Any, text: str) -> Any:
+    style = '"' if _ODD_BREAKS.search(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 def _short_hash(item: dict[str, Any]) -> str:
-    shown = repr([item.get("content"), item.get("category"), list(item.get("tags") or []), bool(item.get("pinned"))])
+    shown = repr([item.get("content"), item.get("category"), item.get("tags") or [], item.get("pinned") or False])
     return hashlib.sha256(shown.encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 

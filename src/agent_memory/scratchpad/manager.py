@@ -112,14 +112,21 @@ class ScratchpadManager:
     async def keep_broken(self) -> str:
         """Move an unreadable scratchpad.yaml aside and return its new name."""
         path = self._folder.scratchpad
-        aside = path.with_name(f"scratchpad.broken-{self._clock():%Y%m%dT%H%M%S}.yaml")
+        stem = f"scratchpad.broken-{self._clock():%Y%m%dT%H%M%S}"
         with translated(path, "set aside"):
-            await asyncio.to_thread(path.rename, aside)
-        return aside.name
+            return await asyncio.to_thread(self._set_aside, path, stem)
 
     async def _left_since(self, before: Scratchpad) -> str | None:
         after = await self.load()
         return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
+
+    @staticmethod
+    def _set_aside(path: Path, stem: str) -> str:
+        aside, number = path.with_name(f"{stem}.yaml"), 1
+        while aside.exists():
+            number += 1
+            aside = path.with_name(f"{stem}-{number}.yaml")
+        return path.rename(aside).name
 
     @staticmethod
     def _write(path: Path, text: str) -> None:

@@ -102,6 +102,63 @@ _SPECS: Final = (
         audited=True,
     ),
     EventSpec(
+        "memory:migration_suggested",
+        "There are so many memories that the vector engine pays; once a session.",
+        {
+            "memory_count": "memories now",
+            "threshold": "from how many on it pays",
+            "auto_migrate": "whether it begins without asking",
+            "estimated_duration_seconds": "how long it would take",
+            "estimated_cost_usd": "what the embedder would charge",
+        },
+    ),
+    EventSpec(
+        "memory:migration_started",
+        "An index is being built; memories are stored and found meanwhile.",
+        {"memory_count": "memories to move", "plan": "backend, and estimated_duration_seconds"},
+        audited=True,
+    ),
+    EventSpec(
+        "memory:migration_progress",
+        "How far it is; at most one a second for each stage.",
+        {
+            "stage": "embed, load, index, check or switch",
+            "memories_processed": "done of this stage",
+            "total": "of how many",
+            "percent_complete": "the same in percent",
+            "elapsed_seconds": "since the beginning",
+        },
+    ),
+    EventSpec(
+        "memory:migration_completed",
+        "The index is whole, checked and in use.",
+        {
+            "memory_count": "memories there were when it was built",
+            "duration_seconds": "how long it took",
+            "cost_usd": "estimate of what the embedder charged",
+            "backend": "the backend now",
+        },
+        audited=True,
+    ),
+    EventSpec(
+        "memory:migration_failed",
+        "It failed; the memories are untouched.",
+        {
+            "code": "error code",
+            "error": "one sentence",
+            "memories_processed": "memories loaded until then",
+            "total": "of how many",
+            "rolled_back": "whether the backend is the one from before",
+        },
+        audited=True,
+    ),
+    EventSpec(
+        "memory:migration_rolled_back",
+        "The backend from before is in use again; nothing stored since is lost.",
+        {"from_backend": "file or vector", "to_backend": "file or vector", "reason": "requested or failed"},
+        audited=True,
+    ),
+    EventSpec(
         "memory:degraded",
         "Something does not work; what still does is in the message.",
         {

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-import structlog
-
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
+from agent_memory.logs import get_logger
 from agent_memory.service.caller import NOBODY, Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from agent_memory.models import Scratchpad
     from agent_memory.scratchpad import PadEdits, ScratchpadManager
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 
 class WritePath(Protocol):
@@ -72,7 +72,12 @@ class PadKeeper:
         while self._again:
             self._again = False
             async with self._turn:
-                await self._absorb(NOBODY)
+                try:
+                    await self._absorb(NOBODY)
+                except StorageError as error:
+                    # The edits are still in the file; who looks at the scratchpad next tries again.
+                    log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
+                    return
                 await self._render()
 
     async def _render(self) -> None:
@@ -100,14 +105,15 @@ class PadKeeper:
         """Apply each edit by itself; when one is refused the file is kept aside, since rendering would overwrite it."""
         spoken = {"source": {"kind": "user", "detail": "scratchpad.yaml"}, "trust": "high"}
         refused: list[AgentMemoryError] = []
-        steps: list[Awaitable[object]] = [
-            *(self._write_path.update(memory_id, change, caller) for memory_id, change in edits.changed.items()),
-            *(self._write_path.store({**spoken, **values}, caller) for values in edits.added),
-            *(self._write_path.evict(memory_id) for memory_id in edits.removed),
+        write = self._write_path
+        steps: list[Callable[[], Awaitable[object]]] = [
+            *(partial(write.update, memory_id, change, caller) for memory_id, change in edits.changed.items()),
+            *(partial(write.store, {**spoken, **values}, caller) for values in edits.added),
+            *(partial(write.evict, memory_id) for memory_id in edits.removed),
         ]
         for step in steps:
             try:
-                await step
+                await step()
             except ValidationError as error:
                 refused.append(error)
         await self._write_path.report(

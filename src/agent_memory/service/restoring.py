@@ -6,7 +6,7 @@ The write path for what was stored once already; reads no file and knows no form
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -34,7 +34,7 @@ class Restored:
         memory_id: Which.
         outcome: `stored`; `present`: it was there; `differs`: it is there with another text, which stays; `refused`.
         redacted: Kinds of secrets that were taken out before it was stored.
-        error: Why it was refused.
+        error: Why it was refused; with `stored`, why a link to it was.
     """
 
     memory_id: str
@@ -72,8 +72,8 @@ async def restore_all(
         for memory in memories:
             restored = await _restore(service.storage, redactor, memory, waiting)
             if restored.outcome == "stored":
-                for holder in waiting.pop(memory.id, ()):
-                    await service.storage.update(holder, {"supersedes": memory.id})
+                error = await _link(service.storage, waiting.pop(memory.id, []), memory.id)
+                restored = replace(restored, error=error)
                 await _report(service, memory, restored, caller)
             each(restored)
         for target, holders in waiting.items():
@@ -106,6 +106,17 @@ def _without_secrets(memory: Memory, redactor: Redactor) -> tuple[Memory, tuple[
     """Return the memory itself if there is no secret in it: an import must not so much as trim a text."""
     cleaned, kinds = clean(memory.model_dump(), redactor)
     return (draft(cleaned) if kinds else memory), kinds
+
+
+async def _link(storage: MemoryStorage, holders: list[str], target: str) -> ValidationError | None:
+    """Let memories supersede one that came after them; return why one of them may not (they go round in a circle)."""
+    refused = None
+    for holder in holders:
+        try:
+            await storage.update(holder, {"supersedes": target})
+        except ValidationError as error:
+            refused = error
+    return refused
 
 
 async def _link_to_forgotten(storage: MemoryStorage, target: str, holders: list[str]) -> None:

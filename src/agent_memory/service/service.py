@@ -10,9 +10,8 @@ import hashlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
-
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
+from agent_memory.logs import get_logger
 from agent_memory.models import Clock, Memory, MemorySearchResult, Scratchpad, SearchResults, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
@@ -20,11 +19,13 @@ from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.drafts import clean, draft
 from agent_memory.service.events import EVENTS, payload
+from agent_memory.service.growing import Growth
 from agent_memory.service.pad import PadKeeper
 from agent_memory.service.restoring import Restored, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.status import describe_status
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from agent_memory.service.results import CaptureOutcome
     from agent_memory.storage import MemoryStorage
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _MAX_QUERY_CHARS: Final = 10_000
 # Loading the local model takes half a second, once in a process. A search that waits for it finds by meaning from the
@@ -53,6 +54,7 @@ class MemoryService:
         clock: Source of the present.
 
     Attributes:
+        growth: Moves the memory to another backend and back.
         pad_epoch: Rises when a scratchpad already shown to a model must not be shown again (something was forgotten).
     """
 
@@ -80,6 +82,7 @@ class MemoryService:
         )
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
+        self.growth = Growth(storage, self.settings, self.report)
         self.pad_epoch = 0
         self._last_pad: Scratchpad | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -117,6 +120,7 @@ class MemoryService:
                 redacted=list(kinds),
             )
         self._pad.schedule()
+        self._run(self.growth.look(caller))
         return Stored(stored, in_pad, self.storage.backend, duplicate, kinds)
 
     async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
@@ -156,7 +160,7 @@ class MemoryService:
 
         Raises:
             UnknownIdError: There is no such memory.
-            ValidationError: It came from an untrusted source, which the scratchpad never shows.
+            ValidationError: It came from an untrusted source or was replaced; the scratchpad shows neither.
             StorageError: Nothing was changed.
         """
         memory = await self.storage.get(memory_id)
@@ -166,9 +170,17 @@ class MemoryService:
                 code="low_trust",
                 recovery="If the user confirms it, store it again in their words.",
             )
+        replacement = (await self.storage.superseded()).get(memory_id)
+        if replacement is not None:
+            raise ValidationError(
+                f"{memory_id} was replaced by {replacement}, so the scratchpad does not show it.",
+                code="superseded",
+                recovery=f"Promote {replacement} instead.",
+            )
         before = await self._manager.load()
         promoted = await self._manager.promote(memory_id)
         after = await self._load_pad()
+        promoted = promoted and memory_id in after  # not if it has expired, or if all places are pinned
         evicted = next((i for i in before.ids() if i not in after), None)
         if promoted:
             await self._report_promotion(memory_id, "manual", after, evicted, caller)
@@ -221,14 +233,14 @@ class MemoryService:
         if len(query) > _MAX_QUERY_CHARS:
             raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
         started, degraded = time.perf_counter(), None
-        limit = limit or self.settings.default_search_limit
+        limit = self.settings.default_search_limit if limit is None else limit
         try:
             await self.storage.prepare(_MODEL_PATIENCE)
             results = await self.storage.search(
                 query, limit, filters, include_superseded=include_superseded, explain=explain
             )
         except StorageError as error:
-            results = self._fall_back(query, limit, error)
+            results = self._fall_back(query, limit, filters_of(filters), error)
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         await self._report_search(query, results, latency, caller)
@@ -236,6 +248,7 @@ class MemoryService:
             await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
         elif results:
             self._run(self._count_access([result.memory for result in results], caller))
+            self._run(self.growth.look(caller))
         return Found(results, latency, degraded)
 
     async def get(self, memory_id: str) -> Memory:
@@ -289,6 +302,7 @@ class MemoryService:
 
     async def close(self) -> None:
         """Finish what is under way and close the storage. May be called more than once."""
+        await self.growth.close()
         await self.settle()
         await self.storage.close()
 
@@ -305,8 +319,14 @@ class MemoryService:
         return self._last_pad
 
     async def _count_access(self, memories: list[Memory], caller: Caller) -> None:
-        threshold = self.settings.promotion_access_threshold
-        reaching = [memory.id for memory in memories if memory.access_count + 1 == threshold and memory.trust != "low"]
+        threshold, shown = self.settings.promotion_access_threshold, self._last_pad
+        reaching = [
+            memory.id
+            for memory in memories
+            if memory.access_count + 1 >= threshold
+            and memory.trust != "low"
+            and (shown is None or memory.id not in shown)  # who is there already, cannot come in
+        ]
         before = await self._manager.load() if reaching else None
         await self.storage.touch([memory.id for memory in memories])
         if before is not None:
@@ -337,10 +357,10 @@ class MemoryService:
             mode=results.mode,
         )
 
-    def _fall_back(self, query: str, limit: int, error: StorageError) -> SearchResults:
+    def _fall_back(self, query: str, limit: int, conditions: SearchFilters, error: StorageError) -> SearchResults:
         if self._last_pad is None:
             raise error
-        hits = self._last_pad.search_keywords(query)
+        hits = [memory for memory in self._last_pad.search_keywords(query) if conditions.admits(memory)]
         shown = [
             MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
             for rank, memory in enumerate(hits[:limit], start=1)

@@ -44,7 +44,7 @@ async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, se
         _embedder(storage, settings),
         health,
         to_text(last) if last else None,
-        _suggestions(memories, health, settings),
+        _suggestions(memories, health, settings, storage.backend),
     )
 
 
@@ -52,10 +52,14 @@ def _embedder(storage: MemoryStorage, settings: ServiceSettings) -> dict[str, An
     return {"kind": settings.embedder, **storage.embedding()}
 
 
-def _suggestions(memories: list[Memory], health: dict[str, object], settings: ServiceSettings) -> list[str]:
+def _suggestions(
+    memories: list[Memory], health: dict[str, object], settings: ServiceSettings, backend: str
+) -> list[str]:
     found = []
     if health.get("status") != "ok":
         found.append("Some lines of the journal are damaged; they are kept, and everything else works.")
-    if len(memories) >= settings.migration_threshold and settings.backend == "auto":
-        found.append(f"More than {settings.migration_threshold} memories: a vector backend would answer faster.")
+    if backend == "file" and len(memories) >= settings.migration_threshold and settings.backend == "auto":
+        found.append(
+            f"More than {settings.migration_threshold} memories: `agent-memory migrate` would make searches faster."
+        )
     return found

@@ -5,5 +5,6 @@ from agent_memory.storage.detect import detect_storage
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import AgentFolder, folder_of
 from agent_memory.storage.projection import describe
+from agent_memory.storage.store import filters_of
 
-__all__ = ["AgentFolder", "FileStorage", "MemoryStorage", "describe", "detect_storage", "folder_of"]
+__all__ = ["AgentFolder", "FileStorage", "MemoryStorage", "describe", "detect_storage", "filters_of", "folder_of"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import ConfigurationError, UnknownIdError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
 
     from agent_memory.models import Memory, SearchFilters, SearchResults
+    from agent_memory.storage.migration import Built, Estimate, Progress
 
 
 class MemoryStorage(ABC):
@@ -150,6 +151,38 @@ class MemoryStorage(ABC):
         """Return how search by meaning stands: `status` off, loading, ready or failing, and why."""
         return {"status": "off", "reason": "this backend has no embedder"}
 
+    @property
+    def can_migrate(self) -> bool:
+        """Whether this agent can be moved to the vector engine and back while it is in use."""
+        return False
+
+    async def estimate(self) -> Estimate:
+        """Return what `migrate` would take.
+
+        Raises:
+            ConfigurationError: This storage cannot be moved.
+            StorageError: The memories cannot be read.
+        """
+        raise _cannot_move()
+
+    async def migrate(self, progress: Progress | None = None) -> Built:  # noqa: ARG002 - for those that can
+        """Move to the vector engine; stores and searches go on meanwhile. See `GrowingStorage.migrate`.
+
+        Raises:
+            ConfigurationError: This storage cannot be moved.
+            MigrationError: It failed; the backend is what it was before.
+        """
+        raise _cannot_move()
+
+    async def rollback(self) -> bool:
+        """Answer from the files alone again; tell whether that was not so already.
+
+        Raises:
+            ConfigurationError: This storage cannot be moved.
+            StorageError: Nothing has changed.
+        """
+        raise _cannot_move()
+
     @abstractmethod
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
@@ -165,3 +198,11 @@ class MemoryStorage(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish what is under way and let go of files and threads. May be called more than once."""
+
+
+def _cannot_move() -> ConfigurationError:
+    return ConfigurationError(
+        "This memory cannot be moved to the vector engine: the engine or an embedder is missing or switched off.",
+        code="cannot_migrate",
+        recovery="pip install 'amplifier-bundle-agent-memory[local,vector]' and set backend to 'auto'.",
+    )

@@ -43,7 +43,7 @@ class FileStorage(MemoryStorage):
         StorageError: The folder leads out of the storage root.
     """
 
-    backend = "file"
+    backend: str = "file"
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class FileStorage(MemoryStorage):
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         self.agent_id = self.folder.agent_id
         self._meaning = Meaning(settings, self.folder.vectors)
-        self._store = JournalStore(self.folder, SearchIndex(_ranking(settings), self._meaning.index), clock)
+        self._store = JournalStore(self.folder, SearchIndex(ranking_of(settings), self._meaning.index), clock)
         self._worker = Worker(f"agent-memory-{self.agent_id}")
 
     @override
@@ -70,8 +70,15 @@ class FileStorage(MemoryStorage):
         include_superseded: bool = False,
         explain: bool = False,
     ) -> SearchResults:
+        vector = await asyncio.to_thread(self._store.meaning_of, query)
         return await self._worker.run(
-            self._store.search, query, limit, filters, include_superseded=include_superseded, explain=explain
+            self._store.search,
+            query,
+            limit,
+            filters,
+            include_superseded=include_superseded,
+            explain=explain,
+            vector=vector,
         )
 
     @override
@@ -96,7 +103,7 @@ class FileStorage(MemoryStorage):
     @override
     async def delete(self, memory_id: str) -> Memory:
         memory = await self._worker.run(self._store.delete, memory_id)
-        self._worker.submit(self._meaning.prune)  # a vector tells something of its text
+        self._worker.submit(self._store.prune_vectors)
         return memory
 
     @override
@@ -146,7 +153,7 @@ class FileStorage(MemoryStorage):
     @override
     async def compact(self) -> None:
         await self._worker.run(self._store.compact)
-        await self._worker.run(self._meaning.prune)
+        await self._worker.run(self._store.prune_vectors)
 
     @override
     async def close(self) -> None:
@@ -154,7 +161,8 @@ class FileStorage(MemoryStorage):
         await asyncio.to_thread(self._meaning.close)
 
 
-def _ranking(settings: ServiceSettings) -> RankingSettings:
+def ranking_of(settings: ServiceSettings) -> RankingSettings:
+    """Return the ranking that `settings` ask for."""
     measured = RankingSettings()
     floor = settings.freshness_floor
     return RankingSettings(

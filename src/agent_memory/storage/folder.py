@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,13 +37,18 @@ class AgentFolder:
 
     @property
     def metadata(self) -> Path:
-        """Schema and backend."""
+        """Schema, backend and, once migrated, the generation of the index."""
         return self.path / "metadata.json"
 
     @property
     def vectors(self) -> Path:
         """Derived: embeddings by content hash."""
         return self.path / "embeddings.sqlite3"
+
+    @property
+    def index(self) -> Path:
+        """Derived: generations of the vector engine's shard."""
+        return self.path / "memories.db"
 
     @property
     def audit(self) -> Path:
@@ -58,7 +64,7 @@ def root_of(storage_root: str | Path) -> Path:
     """
     root = Path(storage_root).expanduser()
     with translated(root, "open"):
-        root = root.resolve()
+        root = _real(root)
         if root.exists() and not root.is_dir():
             raise StorageError(
                 f"The storage root {root.name!r} is not a folder.", recovery="Set storage_root to a folder of its own."
@@ -77,7 +83,7 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
     root = root_of(storage_root)
     path = root / _existing_name(root, agent_id)
     with translated(path, "open"):
-        inside = path.resolve().is_relative_to(root)
+        inside = _real(path).is_relative_to(root)
         usable = not path.exists() or path.is_dir()
     if not inside:
         raise StorageError(
@@ -88,6 +94,11 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
     if not usable:
         raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.")
     return AgentFolder(path)
+
+
+def _real(path: Path) -> Path:
+    """Return `path` with links resolved; unlike `Path.resolve` (before 3.13) no RuntimeError on links in a circle."""
+    return Path(os.path.realpath(path))
 
 
 def _existing_name(root: Path, agent_id: str) -> str:

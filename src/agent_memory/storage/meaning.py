@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache
+from agent_memory.errors import EmbeddingError
 from agent_memory.retrieval import DenseIndex
 
 if TYPE_CHECKING:
-    from agent_memory.embeddings import Embedder
+    from collections.abc import Callable
+
+    from agent_memory.embeddings import Embedder, EmbedderIdentity
     from agent_memory.settings import ServiceSettings
 
 _LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
@@ -22,15 +25,48 @@ _WORTH_WAITING: Final = 64
 class Meaning:
     """Vectors for one agent's memories, or the reason why there are none.
 
+    Args:
+        settings: Which embedder.
+        cache: The file of vectors.
+        make_index: What holds and compares them.
+        embedder: One of the caller's own, instead of that of `settings`.
+
     Attributes:
         index: Where the search index asks for cosines; None searches by words alone.
     """
 
-    def __init__(self, settings: ServiceSettings, cache: Path) -> None:
-        embedder = _embedder(settings)
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        cache: Path,
+        make_index: Callable[[EmbeddingWorker], DenseIndex] = DenseIndex,
+        embedder: Embedder | None = None,
+    ) -> None:
+        embedder = embedder or _embedder(settings)
+        self._embedder = embedder
         self._absent = None if embedder else _reason(settings)
         self._worker = EmbeddingWorker(embedder, VectorCache(cache)) if embedder else None
-        self.index = DenseIndex(self._worker) if self._worker else None
+        self.index = make_index(self._worker) if self._worker else None
+
+    @staticmethod
+    def is_possible(settings: ServiceSettings) -> bool:
+        """Tell whether the embedder of `settings` is there, without loading its model."""
+        return _embedder(settings) is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the model is loaded."""
+        return self._worker is not None and self._worker.ready
+
+    def identity(self) -> EmbedderIdentity:
+        """Return which vectors these are; a model in a folder is loaded to know.
+
+        Raises:
+            EmbeddingError: There is no embedder, or its model cannot be loaded.
+        """
+        if self._embedder is None:
+            raise EmbeddingError(f"There are no vectors: {self._absent}.", code="no_embedder")
+        return self._embedder.identity
 
     async def ready(self, patience: float | None) -> bool:
         """Wait until searches go by meaning too; tell whether they do.
@@ -53,11 +89,6 @@ class Meaning:
         status = self._worker.status
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
         return {**report, "status": "failing", "problem": status.problem} if status.problem else report
-
-    def prune(self) -> None:
-        """Drop cached vectors of texts that no memory has any more."""
-        if self._worker is not None and self.index is not None:
-            self._worker.prune(self.index.hashes())
 
     def close(self) -> None:
         """Stop embedding; what is left to embed is found missing by the next process."""

@@ -40,6 +40,7 @@ class Projection:
         self.invalid: dict[str, str] = {}
         self._records: Records = {}
         self._replacements: dict[str, list[str]] = {}
+        self._expiring: set[str] = set()
         self._by_text: dict[str, dict[str, None]] | None = None
         self._forgotten: list[str] = []
         self._forgotten_hashes: tuple[int, frozenset[str]] = (0, frozenset())
@@ -84,6 +85,11 @@ class Projection:
                 chain.append(older.id)
             memory = older
         return chain
+
+    @property
+    def hides_nothing(self) -> bool:
+        """Whether every memory is valid whatever the time: nothing was ever superseded, nothing expires."""
+        return not self._replacements and not self._expiring
 
     def valid(self, now: datetime) -> list[Memory]:
         """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
@@ -153,11 +159,18 @@ class Projection:
                 with contextlib.suppress(pydantic.ValidationError):
                     record = records.get(change.id)
                     good[change.id] = Memory.from_record(self._agent_id, change.id, record) if record else None
-        return {memory_id: self._know(memory) if memory else None for memory_id, memory in good.items()}
+        for memory_id, memory in good.items():
+            if memory is None:
+                self.memories.pop(memory_id, None)
+            else:
+                self._know(memory)
+        return good
 
     def _know(self, memory: Memory) -> Memory:
         memory_id = memory.id
         self.memories[memory_id] = memory
+        if memory.expires_at is not None:
+            self._expiring.add(memory_id)
         if memory.supersedes and memory_id not in self._replacements.setdefault(memory.supersedes, []):
             self._replacements[memory.supersedes].append(memory_id)
         if self._by_text is not None:

@@ -27,8 +27,10 @@ from agent_memory.models import (
 from agent_memory.storage.projection import KIND, Projection, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
+    from agent_memory.embeddings.protocol import Vector
     from agent_memory.journal import JournalWriter
     from agent_memory.retrieval import SearchIndex
     from agent_memory.storage.folder import AgentFolder
@@ -46,6 +48,9 @@ class JournalStore:
         folder: Where the files lie.
         index: Empty search index that this store will own.
         clock: Source of the present.
+
+    Attributes:
+        changed_at: Memory id to the seq of its last change; accesses do not count. Gone memories stay listed.
     """
 
     def __init__(self, folder: AgentFolder, index: SearchIndex, clock: Clock = utc_now) -> None:
@@ -55,6 +60,7 @@ class JournalStore:
         self._projection = Projection(folder.agent_id)
         self._index = index
         self._touches = self._aged = 0
+        self.changed_at: dict[str, int] = {}
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -75,8 +81,9 @@ class JournalStore:
         *,
         include_superseded: bool,
         explain: bool,
+        vector: Vector | None = None,
     ) -> SearchResults:
-        """See `MemoryStorage.search`."""
+        """See `MemoryStorage.search`; `vector` is what `meaning_of` returned for this query."""
         conditions = filters_of(filters)
         if not 1 <= limit <= 100:  # noqa: PLR2004 - the documented range
             raise ValidationError(f"limit must lie between 1 and 100, got {limit}.")
@@ -89,7 +96,12 @@ class JournalStore:
                 and (include_superseded or projection.replaced_by(memory.id, now) is None)
             )
 
-        ranking = self._index.search(query, limit=limit, now=now, allowed=allowed, explain=explain)
+        # Asking about each of 5,000 candidates takes 1 to 2 ms; most searches have nothing to ask.
+        everything = conditions == SearchFilters() and projection.hides_nothing
+        with self._narrowed(conditions, allowed):
+            ranking = self._index.search(
+                query, limit=limit, now=now, allowed=None if everything else allowed, explain=explain, vector=vector
+            )
         results = [
             MemorySearchResult(
                 memory=projection.memories[hit.memory_id],
@@ -112,6 +124,15 @@ class JournalStore:
         """Read the words of up to `at_most` memories, so that the first search need not; tell whether all are read."""
         self.refresh()
         return self._index.warm(at_most)
+
+    def meaning_of(self, query: str) -> Vector | None:
+        """Return the vector of a query, None without a model. Safe in any thread: a remote embedder takes its time."""
+        return self._index.meaning_of(query, self.clock())
+
+    def prune_vectors(self) -> None:
+        """Drop cached vectors of texts that no memory has any more: a vector tells something of its text."""
+        self.refresh()
+        self._index.prune()
 
     def health(self) -> dict[str, Any]:
         """See `MemoryStorage.health`."""
@@ -207,6 +228,13 @@ class JournalStore:
         if self._touches + max(0, self._aged - live) > max(_COMPACT_AT, live):
             self.compact()
 
+    def _narrowed(
+        self,
+        conditions: SearchFilters,  # noqa: ARG002 - for stores whose index can use them
+        allowed: Callable[[Memory], bool],  # noqa: ARG002
+    ) -> AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
     def _refuse(self, change: Change) -> str | None:
         try:
             if change.kind == KIND:
@@ -229,6 +257,7 @@ class JournalStore:
             self._projection.clear()
             self._index.clear()
             self._touches = self._aged = 0
+            self.changed_at.clear()
         if not update.entries:
             return
         cutoff = to_text(self.clock() - GRACE)
@@ -237,6 +266,7 @@ class JournalStore:
                 self._touches += 1
             elif entry.at < cutoff:
                 self._aged += 1
+            self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
         for memory_id, memory in self._projection.apply(update.entries).items():
             if memory is None:
                 self._index.remove(memory_id)

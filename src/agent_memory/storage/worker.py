@@ -31,7 +31,8 @@ class Worker:
     async def run(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `function` in the thread and return its result; cancelling the wait does not stop the call."""
         future = self._pool().submit(function, *args, **kwargs)
-        return await asyncio.wrap_future(future)
+        # Shielded, or cancelling the wait would take back a call that stands in the queue behind another.
+        return await asyncio.shield(asyncio.wrap_future(future))
 
     def submit(self, function: Callable[..., object], *args: Any) -> None:
         """Have `function` run after what is queued, with nobody waiting; an error of ours is logged."""

@@ -1,0 +1,178 @@
+"""Memories as files: YAML for people, JSON lines for programs. Text to memories and back; opens no file.
+
+Both keep every field. What equals its default is left out, as in the journal. A YAML file is one document a memory, so
+that one that is broken does not cost the others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pydantic
+import yaml
+
+from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
+from agent_memory.errors import ValidationError
+from agent_memory.models import Memory, content_hash
+from agent_memory.storage import describe
+from agent_memory.yaml_reading import BoundedComposer, load_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Format = Literal["yaml", "jsonl"]
+
+_COMPUTED: Final = frozenset({"agent_id", "superseded_by"})
+"""Printed by `--json` beside the fields of a memory; nothing to import."""
+_BOUNDARY: Final = re.compile(rb"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_NOTHING: Final = re.compile(rb"(?:[ \t\r]*(?:[#%][^\n]*)?(?:\n|\Z))*")
+_STR: Final = "tag:yaml.org,2002:str"
+_NULL: Final = "tag:yaml.org,2002:null"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One memory of a file, or why there is none: the line it begins on, and fields this version does not know."""
+
+    line: int
+    memory: Memory | None = None
+    problem: str = ""
+    unknown_fields: tuple[str, ...] = ()
+
+
+class Prose(str):
+    """Text that is shown as a block even if it has one line: long lines are not folded in a block."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text of several lines as a block, the way a person would."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+        """Repeat what occurs twice: anchors are noise to a reader."""
+        return True
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        """Return a literal block for several lines, whatever is shortest for one, quotes where codes are needed."""
+        block = "|" if "\n" in text or isinstance(text, Prose) else None
+        return self.represent_scalar(_STR, str(text), style='"' if has_steering(text) else block)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+_Dumper.add_representer(Prose, _Dumper.represent_text)
+
+
+def to_yaml(values: dict[str, Any]) -> str:
+    """Return `values` as block YAML in their order, emoji and all."""
+    text = str(yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=100))
+    return escape_in_quotes(text)
+
+
+def encode(memory: Memory, form: Format) -> str:
+    """Return one memory as it stands in a file, line end included."""
+    record = {"id": memory.id, **memory.to_record()}
+    return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
+
+
+def decode(content: bytes, form: Format, agent_id: str) -> Iterator[Record]:
+    """Yield what is in a file, in its order, as memories of `agent_id`.
+
+    An entry without an id gets one made of its text, so that importing it twice keeps it once.
+
+    Raises:
+        ValidationError: The file is a journal, which is no export.
+    """
+    items = _json_lines(content) if form == "jsonl" else _yaml_items(content)
+    for line, item in items:
+        yield Record(line, problem=item.problem) if isinstance(item, _Unreadable) else _record(line, item, agent_id)
+
+
+def read_yaml(text: str) -> Any:
+    """Return the one document in `text`.
+
+    Raises:
+        ValidationError: It is no YAML, or there is more than one document.
+    """
+    try:
+        return load_yaml(text)
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ValidationError(f"This is not YAML{line}: {error.problem or error.context}.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ValidationError(f"This is not YAML: {' '.join(str(error).split())[:200]}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    problem: str
+
+
+def _record(line: int, item: Any, agent_id: str) -> Record:
+    if not isinstance(item, dict):
+        return Record(line, problem="not a memory: a mapping of fields is expected")
+    if "journal" in item and "generation" in item:
+        raise ValidationError(
+            "This is a journal, not an export; nothing was imported.",
+            code="not_an_export",
+            recovery="Make a file with `agent-memory export`, or copy the agent's whole folder.",
+        )
+    fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
+    unknown = tuple(key for key in fields if key not in Memory.model_fields)
+    known = {key: value for key, value in fields.items() if key in Memory.model_fields}
+    if "id" not in known and isinstance(known.get("content"), str):
+        known = {"source": {"kind": "import"}, **known, "id": _id_of(known["content"])}
+    try:
+        return Record(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
+    except pydantic.ValidationError as error:
+        return Record(line, problem=describe(error))
+
+
+def _id_of(content: str) -> str:
+    return f"mem-{content_hash(content.encode('utf-8', 'replace').decode())[:12]}"
+
+
+def _json_lines(content: bytes) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except UnicodeDecodeError:
+            yield number, _Unreadable("not UTF-8")
+        except (ValueError, RecursionError) as error:
+            yield number, _Unreadable(f"not JSON: {error}")
+
+
+def _yaml_items(content: bytes) -> Iterator[tuple[int, Any]]:
+    """Split at document markers first, which no text of ours can contain at the start of a line."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    starts = [match.start() for match in _BOUNDARY.finditer(content)]
+    line = 1
+    for begin, end in zip([0, *starts], [*starts, len(content)], strict=True):
+        chunk = content[begin:end]
+        if not _NOTHING.fullmatch(chunk):
+            yield from _yaml_document(chunk, line)
+        line += chunk.count(b"\n")
+
+
+def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any]]:
+    """Yield the memories of one document: itself, or, where somebody wrote a list, its items."""
+    try:
+        composer = BoundedComposer(chunk.decode())
+        node = composer.get_single_node()
+        if node is None or node.tag == _NULL:
+            return
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        for each in nodes:
+            yield first_line + each.start_mark.line, composer.construct_document(each)
+    except UnicodeDecodeError:
+        yield first_line, _Unreadable("not UTF-8")
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        yield first_line + (mark.line if mark else 0), _Unreadable(f"not YAML: {error.problem or error.context}")
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        yield first_line, _Unreadable(f"not YAML: {' '.join(str(error).split())[:200]}")

@@ -1,0 +1,184 @@
+"""Commands that ask: status, search, list, show."""
+
+import contextlib
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.meaning import wait_for_meaning
+from agent_memory.cli.parameters import Category, MemoryId, Tags
+from agent_memory.cli.running import FAILED, NOT_FOUND, Run
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.models import SearchResults
+
+_EXPLAINED: Final = 10
+"""What was left out, shown to a person at most."""
+_STATUS_PATIENCE: Final = 3.0
+"""Seconds: enough to load a model and see that it works."""
+
+
+async def status(run: Run) -> None:
+    """Show how many memories there are, and whether all is well."""
+    from dataclasses import asdict  # noqa: PLC0415 - not before a command runs
+
+    from agent_memory.cli.render import show_status  # noqa: PLC0415
+    from agent_memory.errors import StorageError  # noqa: PLC0415
+    from agent_memory.storage import folder_of  # noqa: PLC0415
+
+    with contextlib.suppress(StorageError):  # part of the state
+        await wait_for_meaning(run, _STATUS_PATIENCE)
+    state = await run.service.status()
+    folder = folder_of(state.agent_id, run.root).path
+    run.screen.document({**asdict(state), "folder": str(folder)})
+    show_status(run.screen, state, folder)
+    if state.health.get("status") == "unreadable":
+        raise typer.Exit(FAILED)
+
+
+async def search(  # noqa: PLR0913 - each is an option
+    run: Run,
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="A question or keywords; '' for the latest.", show_default=False)
+    ],
+    *,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", "-n", min=1, max=100, metavar="N", help="Most results, 1 to 100; 5 if not given."),
+    ] = None,
+    category: Category = None,
+    tag: Tags = None,
+    since: Annotated[str | None, typer.Option(metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Stored on or before.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", metavar="", help="Show raw scores and what was left out, and why.")
+    ] = False,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", metavar="", help="Also find what a newer memory replaced.")
+    ] = False,
+) -> None:
+    """Find memories by meaning and by words, best first."""
+    from agent_memory.cli.render import hit_document, show_hit  # noqa: PLC0415 - not before a command runs
+
+    bounds = {"start": _bound(since, "--since", end=False), "end": _bound(until, "--until", end=True)}
+    filters = {"category": category, "tags": tag or [], "date_range": bounds if since or until else None}
+    await wait_for_meaning(run)
+    found = await run.service.search(
+        query, limit, filters, include_superseded=superseded, explain=explain, caller=run.caller
+    )
+    results, replaced = found.results, await run.service.storage.superseded()
+    document: dict[str, Any] = {
+        "agent_id": run.service.agent_id,
+        "results": [hit_document(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in results],
+        "total_found": results.total_found,
+        "search_latency_ms": found.latency_ms,
+        "mode": results.mode,
+    }
+    if found.degraded:
+        document["degraded"] = found.degraded
+        run.screen.note(found.degraded)
+    if explain:
+        document["rejected"] = results.rejected
+    run.screen.document(document)
+    for rank, hit in enumerate(results, start=1):
+        show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id))
+    _note_words_alone(run, results.mode)
+    if explain and not run.screen.json:
+        await _explain(run, results, replaced)
+    if not results:
+        run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
+        raise typer.Exit(NOT_FOUND)
+
+
+async def list_recent(
+    run: Run,
+    *,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many.")] = 10,
+    scratchpad: Annotated[
+        bool,
+        typer.Option("--scratchpad", metavar="", help="What the agent sees at the start of a session, in its order."),
+    ] = False,
+) -> None:
+    """List the newest memories, newest first."""
+    from agent_memory.cli.render import memory_document, show_memories  # noqa: PLC0415 - not before a command runs
+
+    if scratchpad:
+        memories = (await run.service.scratchpad(run.caller)).entries[:limit]
+    else:
+        memories = await run.service.list_recent(limit)
+    replaced = await run.service.storage.superseded()
+    documents = [memory_document(memory, replaced.get(memory.id)) for memory in memories]
+    run.screen.document({"agent_id": run.service.agent_id, "count": len(documents), "memories": documents})
+    show_memories(run.screen, memories)
+    if not memories:
+        run.screen.note(f"{run.service.agent_id} remembers nothing yet.")
+
+
+async def show(run: Run, memory_id: MemoryId) -> None:
+    """Show all that is known about one memory."""
+    from agent_memory.cli.render import memory_document, show_memory  # noqa: PLC0415 - not before a command runs
+
+    memory = await run.service.get(memory_id)
+    superseded_by = (await run.service.storage.superseded()).get(memory.id)
+    run.screen.document(memory_document(memory, superseded_by))
+    show_memory(run.screen, memory, superseded_by)
+
+
+def _note_words_alone(run: Run, mode: str) -> None:
+    """Say why meaning took no part, unless somebody chose that."""
+    embedding = run.service.storage.embedding()
+    if mode == "keyword" and embedding.get("status") in {"loading", "failing"}:
+        pending = f"{embedding.get('pending', 0):,} memories are still to be read by meaning"
+        run.screen.note(f"Searched by words alone: {embedding.get('problem') or pending}.")
+
+
+async def _explain(run: Run, results: "SearchResults", replaced: dict[str, str]) -> None:
+    """Print how the answer came about and the first few that are not in it."""
+    from agent_memory.cli.render import REASONS, show_left_out  # noqa: PLC0415 - not before a command runs
+
+    how = "words and meaning" if results.mode == "hybrid" else "words alone"
+    run.screen.show()
+    run.screen.show(f"{results.total_found} found, {len(results)} shown; searched by {how}.", style="bold")
+    tally = Counter(each["reason"] for each in results.rejected)
+    reasons = ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in tally.items())
+    shown = [await _why(run, each, replaced) for each in _some_of_each(results.rejected)]
+    show_left_out(run.screen, shown, len(results.rejected), reasons=reasons)
+
+
+def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the best few of every reason, in their order."""
+    share = _EXPLAINED // max(1, len({each["reason"] for each in rejected}))
+    seen: Counter[str] = Counter()
+    chosen = []
+    for each in rejected:
+        seen[each["reason"]] += 1
+        if seen[each["reason"]] <= share:
+            chosen.append(each)
+    return chosen
+
+
+async def _why(run: Run, rejected: dict[str, Any], replaced: dict[str, str]) -> tuple[str, str, str]:
+    from agent_memory.cli.render import REASONS  # noqa: PLC0415 - not before a command runs
+    from agent_memory.models import utc_now  # noqa: PLC0415
+
+    memory_id, reason = rejected["id"], rejected["reason"]
+    memory = await run.service.storage.get(memory_id)
+    parts = [REASONS.get(reason, reason)]
+    if reason == "filtered" and memory_id in replaced:
+        parts = [f"replaced by {replaced[memory_id]}"]
+    elif reason == "filtered" and memory is not None and memory.is_expired(utc_now()):
+        parts = ["expired"]
+    parts += [f"{name} {value:.3g}" for name, value in rejected["parts"].items() if name in {"bm25", "cosine"}]
+    return memory_id, " · ".join(parts), memory.content if memory is not None else ""
+
+
+def _bound(text: str | None, option: str, *, end: bool) -> "datetime | None":
+    from agent_memory.models import parse_bound  # noqa: PLC0415 - not before a command runs
+
+    try:
+        return None if text is None else parse_bound(text, end=end)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None

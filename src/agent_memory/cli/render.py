@@ -1,0 +1,203 @@
+"""How memories, hits and states look to a person. Values in, lines on the screen; asks nobody anything."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from agent_memory.cli.text import counted, day, minute, one_line, plain, to_json
+from agent_memory.models import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from agent_memory.cli.screen import Screen
+    from agent_memory.models import Memory, MemorySearchResult
+    from agent_memory.service import Status
+
+_PREVIEW_LINES: Final = 4
+_LABEL_WIDTH: Final = 14
+_MULTIPLIED: Final = ("similarity", "freshness", "access")
+_DOT: Final = " · "
+_TIMES: Final = " \N{MULTIPLICATION SIGN} "
+REASONS: Final = {"beyond_limit": "beyond the limit", "below_floor": "below the floor", "filtered": "filtered out"}
+
+
+def show_memories(screen: Screen, memories: Iterable[Memory]) -> None:
+    """Print a list: each text, and below it what is needed to act on it."""
+    for position, memory in enumerate(memories):
+        if position:
+            screen.show()
+        screen.show(memory.content, max_lines=_PREVIEW_LINES)
+        screen.show(_summary(memory), indent=2)
+
+
+def show_hit(screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> None:
+    """Print one hit of a search, with the parts of its score if asked to explain."""
+    if rank > 1:
+        screen.show()
+    screen.show(hit.memory.content, max_lines=_PREVIEW_LINES)
+    summary = Text.assemble((f"{hit.relevance_score:.2f} ", "bold green"), (f"{hit.match_type}{_DOT}", "dim"))
+    screen.show(summary + _summary(hit.memory, superseded_by), indent=2)
+    if explain:
+        screen.show(_parts(hit.parts), indent=2, style="cyan")
+
+
+def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: int, *, reasons: str) -> None:
+    """Print what a search looked at and left out.
+
+    Args:
+        screen: Where to.
+        rejected: Of the first few: id, why, text.
+        total: How many there are.
+        reasons: How many for which reason.
+    """
+    if not total:
+        return
+    screen.show()
+    screen.show(f"Left out: {reasons}", style="bold")
+    for memory_id, why, text in rejected:
+        screen.show(Text.assemble((f"{memory_id}  ", "dim"), (why, "yellow")), indent=2)
+        screen.show(one_line(text), indent=4, max_lines=1)
+    if total > len(rejected):
+        screen.show(f"… and {total - len(rejected)} more; --json lists them all.", indent=2, style="dim")
+
+
+def show_memory(screen: Screen, memory: Memory, superseded_by: str | None) -> None:
+    """Print everything that is known about one memory, its text last."""
+    pinned = [("pinned", "bold yellow")] if memory.pinned else []
+    screen.show(_join([(memory.id, "bold"), (memory.category, ""), *pinned]))
+    for label, value in _details(memory, superseded_by):
+        _row(screen, label, value)
+    screen.show()
+    screen.show(memory.content)
+
+
+def show_status(screen: Screen, status: Status, folder: Path) -> None:
+    """Print the state of one agent's memory."""
+    counts = status.counts
+    screen.show(Text.assemble((plain(status.agent_id), "bold"), (f"  {plain(str(folder))}", "dim")))
+    if counts:
+        among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded") if counts[name])
+        _row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
+        _row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
+        _row(screen, "categories", _tally(counts["by_category"]))
+        _row(screen, "trust", _tally(counts["by_trust"]))
+    _row(screen, "backend", status.backend)
+    _embedder(screen, status.embedder)
+    _row(screen, "last stored", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
+    _health(screen, status.health)
+    for suggestion in status.suggestions:
+        _row(screen, "suggestion", suggestion)
+
+
+def memory_document(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
+    """Return every field of a memory for programs."""
+    document: dict[str, Any] = memory.model_dump(mode="json")
+    return {**document, "superseded_by": superseded_by}
+
+
+def hit_document(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
+    """Return one hit for programs: the fields of the tool `memory_search`."""
+    memory = hit.memory
+    document: dict[str, Any] = {
+        "id": memory.id,
+        "content": memory.content,
+        "category": memory.category,
+        "tags": list(memory.tags),
+        "relevance_score": round(hit.relevance_score, 4),
+        "match_type": hit.match_type,
+        "timestamp": to_text(memory.timestamp),
+        "access_count": memory.access_count,
+        "pinned": memory.pinned,
+        "trust": memory.trust,
+        "superseded_by": superseded_by,
+    }
+    if explain:
+        document["parts"] = {name: round(value, 4) for name, value in hit.parts.items()}
+    return document
+
+
+def _summary(memory: Memory, superseded_by: str | None = None) -> Text:
+    parts = [(memory.id, "cyan"), (memory.category, "dim"), (day(memory.timestamp), "dim")]
+    if memory.pinned:
+        parts.append(("pinned", "bold yellow"))
+    if memory.trust == "low":
+        parts.append(("low trust", "red"))
+    if superseded_by:
+        parts.append((f"replaced by {superseded_by}", "red"))
+    if memory.tags:
+        parts.append((_hashtags(memory.tags), "dim"))
+    return _join(parts)
+
+
+def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]:
+    said = memory.source.kind + (f" ({memory.source.detail})" if memory.source.detail else "")
+    session = f", session {memory.created_by_session}" if memory.created_by_session else ""
+    accessed = counted(memory.access_count, "time") + (
+        f", last {minute(memory.last_accessed)}" if memory.last_accessed else ""
+    )
+    moments = [("observed", memory.observed_at), ("expires", memory.expires_at), ("promoted", memory.promoted_at)]
+    shares = [("confidence", memory.confidence), ("importance", memory.importance)]
+    rows = [
+        ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
+        ("trust", memory.trust),
+        ("tags", _hashtags(memory.tags)),
+        ("accessed", accessed),
+        *((label, minute(moment)) for label, moment in moments if moment),
+        *((label, f"{share:g}") for label, share in shares if share is not None),
+        ("out of pad", minute(memory.evicted_at) if memory.evicted_at else ""),
+        ("replaces", memory.supersedes or ""),
+        ("replaced by", superseded_by or ""),
+        ("links", ", ".join(f"{link.rel} {link.id}" for link in memory.links)),
+        ("metadata", to_json(memory.metadata) if memory.metadata else ""),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def _parts(parts: dict[str, float]) -> str:
+    product = _TIMES.join(f"{name} {parts[name]:.3g}" for name in _MULTIPLIED if name in parts)
+    rest = [f"{name} {value:.3g}" for name, value in parts.items() if name not in _MULTIPLIED]
+    return _DOT.join([product, *rest] if product else rest)
+
+
+def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
+    pending = f", {embedder['pending']:,} memories still to be read" if embedder.get("pending") else ""
+    _row(screen, "embedder", f"{embedder.get('kind')}, {embedder.get('status')}{pending}")
+    for why in ("reason", "problem"):
+        if embedder.get(why):
+            _row(screen, "", str(embedder[why]))
+
+
+def _health(screen: Screen, health: dict[str, Any]) -> None:
+    status = str(health.get("status", "unknown"))
+    good = status == "ok"
+    number = f", {counted(int(health['problems']), 'problem')}" if health.get("problems") else ""
+    _row(screen, "health", status + number, style="green" if good else "bold red")
+    if "message" in health:
+        _row(screen, "", str(health["message"]))
+    for problem in health.get("first_problems", ()):
+        _row(screen, "", str(problem))
+
+
+def _row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
+    """Print `label` and `value` side by side; further lines of the value stay in its column."""
+    for position, line in enumerate(screen.wrapped(one_line(value), _LABEL_WIDTH)):
+        line.stylize(style)
+        head = label if position == 0 else ""
+        screen.show(Text.assemble((f"  {head:<{_LABEL_WIDTH - 2}}", "dim"), line))
+
+
+def _join(parts: list[tuple[str, str]]) -> Text:
+    return Text(_DOT, style="dim").join(Text(one_line(text), style=style) for text, style in parts)
+
+
+def _hashtags(tags: list[str]) -> str:
+    return " ".join(f"#{tag.replace(' ', '-')}" for tag in tags)
+
+
+def _tally(counts: dict[str, int]) -> str:
+    return _DOT.join(f"{name} {number:,}" for name, number in counts.items()) or "none"

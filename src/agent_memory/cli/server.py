@@ -1,0 +1,166 @@
+"""Commands between this machine and a team's server: push, pull."""
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.running import FAILED, Run
+from agent_memory.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from agent_memory.models import Memory
+    from agent_memory.storage.server import QdrantServerStorage
+    from agent_memory.storage.transfer import Selection
+
+_SHOWN_PROBLEMS: Final = 20
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        envvar="QDRANT_URL",
+        help="The server, such as https://host:6333; its key is read from QDRANT_API_KEY and nowhere else.",
+    ),
+]
+Collection = Annotated[str, typer.Option("--collection", metavar="NAME", help="Collection on the server.")]
+Embedder = Annotated[
+    str, typer.Option("--embedder", metavar="KIND", help="What the server's vectors are of: local, openai or none.")
+]
+
+
+async def push(
+    run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
+) -> None:
+    """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
+    from agent_memory.storage.transfer import push as push_all  # noqa: PLC0415 - not before a command runs
+    from agent_memory.storage.transfer import select  # noqa: PLC0415
+
+    clean = _cleaner()
+    async with _server(run, url, collection, embedder) as server:
+        selection = await select(run.service.storage, server, clean)
+        report = _Report(selection)
+        try:
+            with run.screen.progress() as progress:
+                task = progress.add_task("Pushing", total=len(selection.missing))
+
+                def each(moved: Any) -> None:
+                    report.note(moved)
+                    progress.advance(task)
+
+                await push_all(selection.missing, server, clean, each)
+        finally:
+            report.show(run, "Pushed")  # also when the server is lost half-way: what was counted is there
+        await server.prepare()
+    report.end()
+
+
+async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
+    """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
+    from agent_memory.storage.transfer import select  # noqa: PLC0415 - not before a command runs
+
+    async with _server(run, url, collection, embedder) as server:
+        selection = await select(server, run.service.storage, _cleaner())
+    report = _Report(selection)
+    try:
+        with run.screen.progress() as progress:
+            task = progress.add_task("Pulling", total=len(selection.missing))
+
+            def each(restored: Any) -> None:
+                report.note(restored)
+                progress.advance(task)
+
+            await run.service.restore(selection.missing, each, run.caller)
+    finally:
+        report.show(run, "Pulled")
+    report.end()
+
+
+class _Report:
+    """What became of the memories of a transfer."""
+
+    def __init__(self, selection: "Selection") -> None:
+        self.counts = {
+            "stored": 0,
+            "present": len(selection.present),
+            "differs": len(selection.differs),
+            "forgotten": len(selection.forgotten),
+            "refused": 0,
+        }
+        self.problems: list[dict[str, str]] = []
+        self.redacted: dict[str, None] = {}
+
+    def note(self, moved: Any) -> None:
+        """Count the next memory."""
+        self.counts[moved.outcome] = self.counts.get(moved.outcome, 0) + 1
+        self.redacted.update(dict.fromkeys(moved.redacted))
+        if moved.error is not None:
+            self.problems.append({"id": moved.memory_id, "problem": moved.error.message})
+
+    def show(self, run: Run, done: str) -> None:
+        """Print counts on stdout, and on stderr what a person should look at."""
+        from agent_memory.cli.text import counted  # noqa: PLC0415 - not before a command runs
+
+        run.screen.document({**self.counts, "problems": self.problems, "redacted": list(self.redacted)})
+        for problem in self.problems[:_SHOWN_PROBLEMS]:
+            run.screen.note(f"{problem['id']}: {problem['problem']}")
+        if self.redacted:
+            run.screen.note(f"Secrets were removed ({', '.join(self.redacted)}); they are never stored.")
+        there = self.counts["present"] + self.counts["differs"]
+        parts = [f"{done} {counted(self.counts['stored'], 'memory', 'memories')}"]
+        parts += [f"skipped {there:,} that were there"] if there else []
+        parts += [f"left {self.counts['forgotten']:,} forgotten"] if self.counts["forgotten"] else []
+        parts += [f"refused {self.counts['refused']:,}"] if self.counts["refused"] else []
+        run.screen.show(", ".join(parts) + ".")
+        if self.counts["differs"]:
+            run.screen.note(f"{self.counts['differs']} of those skipped have another text there, which stays.")
+
+    def end(self) -> None:
+        """Let the command fail if something was refused.
+
+        Raises:
+            typer.Exit: Something was.
+        """
+        if self.problems:
+            raise typer.Exit(FAILED)
+
+
+@asynccontextmanager
+async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
+    from agent_memory.settings import ServiceSettings, build_settings  # noqa: PLC0415 - not before a command runs
+    from agent_memory.storage import folder_of  # noqa: PLC0415
+    from agent_memory.storage.server import QdrantServerStorage  # noqa: PLC0415
+
+    if url is None:
+        raise ConfigurationError(
+            "There is no server to talk to.",
+            code="usage",
+            recovery="Name it with --url or the environment variable QDRANT_URL.",
+        )
+    values = {"qdrant_url": url, "qdrant_collection": collection, "embedder": embedder, "backend": "server"}
+    settings = build_settings("agent-memory", ServiceSettings, values)
+    # What was embedded for the files need not be embedded again for the server.
+    cache = folder_of(run.service.agent_id, run.root).vectors
+    server = QdrantServerStorage(
+        run.service.agent_id, settings=settings, cache=cache if cache.exists() else None
+    )  # fmt: skip
+    try:
+        yield server
+    finally:
+        await server.close()
+
+
+def _cleaner() -> "Callable[[Memory], tuple[Memory, tuple[str, ...]]]":
+    from agent_memory.redaction import SecretRedactor  # noqa: PLC0415 - not before a command runs
+    from agent_memory.service.drafts import clean, draft  # noqa: PLC0415
+
+    redactor = SecretRedactor()
+
+    def without_secrets(memory: "Memory") -> "tuple[Memory, tuple[str, ...]]":
+        cleaned, kinds = clean(memory.model_dump(), redactor)
+        return (draft(cleaned) if kinds else memory), kinds  # without a secret not so much as a space is touched
+
+    return without_secrets

@@ -1,0 +1,77 @@
+"""Text that is safe to show: whoever wrote a memory must not steer the terminal it is read in. Pure functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+# Control characters (C0 without tab and newline, DEL, C1), separators that break lines, marks that turn the direction
+# of text round or hide it, and lone surrogates, which a terminal's encoding cannot carry.
+_STEERING: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+# The same where JSON has not already escaped it.
+_STEERING_IN_JSON: Final = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\uffff\ud800-\udfff]"
+)
+_RECOVERY: Final = {
+    "memory_search or memory_list_recent": "`agent-memory search` or `agent-memory list`",
+    "Run memory_status": "Run `agent-memory status`",
+    "with memory_status": "with `agent-memory status`",
+}
+
+
+def plain(text: str) -> str:
+    """Return `text` with everything that could steer a terminal shown as its code, such as x1b behind a backslash."""
+    return _STEERING.sub(lambda match: _escape(match[0]), text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """Return `text` as `plain` does, on one line."""
+    return " ".join(plain(text).split())
+
+
+def to_json(value: Any, *, indent: int | None = None) -> str:
+    """Return `value` as JSON that says the same and steers no terminal."""
+    return escape_in_quotes(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
+
+
+def has_steering(text: str) -> bool:
+    """Tell whether `text` holds a character that `to_json` would show as its code."""
+    return _STEERING_IN_JSON.search(text) is not None
+
+
+def escape_in_quotes(document: str) -> str:
+    r"""Return `document` with such characters as `\uXXXX`; they must all lie within double quotes (JSON, YAML)."""
+    return _STEERING_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+
+
+def for_shell(recovery: str) -> str:
+    """Return a recovery sentence in the words of the command line instead of the tools'."""
+    for tools, commands in _RECOVERY.items():
+        recovery = recovery.replace(tools, commands)
+    return recovery
+
+
+def day(moment: datetime) -> str:
+    """Return the local date, as the date filters understand it."""
+    return f"{moment.astimezone():%Y-%m-%d}"
+
+
+def minute(moment: datetime) -> str:
+    """Return the local date and time with its offset."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M %z}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return `1 memory`, `2,000 memories`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - what fits two digits

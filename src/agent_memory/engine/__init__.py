@@ -1,0 +1,21 @@
+"""The embedded vector engine: Qdrant's own, in a process of its own, behind one adapter.
+
+Every call of the engine holds the interpreter lock, and a damaged file can take the process down with it. So it never
+runs in the agent's process: `host` runs it in a child, `client` talks to that child, `shard` alone knows
+the engine's names. Importing this package loads neither numpy nor the engine.
+"""
+
+from agent_memory.engine.client import Candidates, EngineClient, Opened
+from agent_memory.engine.points import Point, Where, namespace_of, point_id
+
+__all__ = ["Candidates", "EngineClient", "Opened", "Point", "Where", "is_installed", "namespace_of", "point_id"]
+
+
+def is_installed() -> bool:
+    """Tell whether the engine's package is there, without loading it."""
+    from importlib.util import find_spec  # noqa: PLC0415 - asked once
+
+    return find_spec(PACKAGE) is not None
+
+
+PACKAGE = "qdrant_edge"

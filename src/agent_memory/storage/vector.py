@@ -1,0 +1,348 @@
+"""`VectorStorage`: a `FileStorage` whose candidates come from the embedded vector engine once there are many memories.
+
+The journal stays the truth and the ranking stays the same; only who names the nearest memories differs. Owns the task
+that keeps the engine in step; builds run in child processes, and searches wait for neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+from typing_extensions import override
+
+from agent_memory.engine import Where, is_installed
+from agent_memory.errors import AgentMemoryError, ConfigurationError, MigrationError
+from agent_memory.logs import get_logger
+from agent_memory.models import Clock, utc_now
+from agent_memory.retrieval import SearchIndex
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage.candidates import CandidateIndex
+from agent_memory.storage.file import FileStorage, ranking_of
+from agent_memory.storage.generations import Generations
+from agent_memory.storage.keeper import Keeper
+from agent_memory.storage.meaning import Meaning
+from agent_memory.storage.migration import Built, Estimate, Progress, build_index, estimate
+from agent_memory.storage.store import JournalStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.models import Memory, SearchFilters, SearchResults
+    from agent_memory.retrieval import RankingSettings
+    from agent_memory.storage.folder import AgentFolder
+
+log = get_logger(__name__)
+
+_LOOK_EVERY: Final = 1.0
+"""Seconds between two looks at whether the engine wants attention, when nothing was written."""
+_BUILD_AGAIN_SECONDS: Final = 300.0
+"""Until a rebuild that failed is tried again."""
+_FILE, _VECTOR = "file", "vector"
+
+
+class GrowingStorage(FileStorage):
+    """A `FileStorage` that can be moved to the vector engine and back while it is in use.
+
+    Args:
+        agent_id: Whose memories.
+        storage_root: Folder of all agents; that of `settings` when omitted.
+        settings: Ranking, embedder and backend settings; the defaults when omitted.
+        clock: Source of the present.
+        embedder: One of the caller's own, instead of that of `settings`.
+        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+
+    Attributes:
+        backend: `vector` once searches may use an index, else `file`.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder (also a ValueError).
+        ConfigurationError: The engine is not installed, or there is no embedder.
+        StorageError: The folder leads out of the storage root.
+    """
+
+    _wanted = False
+
+    def __init__(
+        self,
+        agent_id: str,
+        storage_root: str | Path | None = None,
+        *,
+        settings: ServiceSettings | None = None,
+        clock: Clock = utc_now,
+        embedder: Embedder | None = None,
+        wanted: bool | None = None,
+    ) -> None:
+        settings = settings or ServiceSettings()
+        super().__init__(agent_id, storage_root, settings=settings, clock=clock)
+        self._meaning = Meaning(settings, self.folder.vectors, CandidateIndex, embedder)
+        index = self._meaning.index
+        if not is_installed() or not isinstance(index, CandidateIndex):
+            raise _impossible(self._meaning)
+        self._store = _NarrowingStore(self.folder, ranking_of(settings), index, clock)
+        self._generations = Generations(self.folder)
+        wanted = self._wanted if wanted is None else wanted
+        self._keeper = Keeper(
+            self._store, index, self._store.memory_of, self._generations, self._meaning, wanted=wanted
+        )
+        self.backend = _VECTOR if wanted else self._generations.active()[0]
+        self._tending: asyncio.Task[None] | None = None
+        self._looked = 0.0
+        self._rest_until = 0.0
+        self._closed = False
+
+    # -- moving -------------------------------------------------------------------------------------------------------
+
+    @property
+    @override
+    def can_migrate(self) -> bool:
+        return True
+
+    @override
+    async def estimate(self) -> Estimate:
+        memories = await self.valid()
+        missing = int(self._meaning.describe().get("pending", 0))
+        characters = sum(len(memory.content) for memory in memories) * missing // max(1, len(memories))
+        identity = await asyncio.to_thread(self._meaning.identity)
+        return estimate(await self.count(), missing, characters, identity)
+
+    @override
+    async def migrate(self, progress: Progress | None = None) -> Built:
+        """Build an index and answer from it from then on; stores and searches go on meanwhile.
+
+        Waits until every memory has its vector, builds in a child process, and returns once the index is whole, checked
+        and in use. Memories stored meanwhile are added by and by, and found at any moment.
+
+        Args:
+            progress: Told how far it is.
+
+        Raises:
+            BusyError: Another process is building.
+            EmbeddingError: The embedder fails; the backend is what it was.
+            MigrationError: It failed; the backend is what it was.
+            StorageError: The memories cannot be read.
+        """
+        await self._embed_all(progress)
+        identity = await asyncio.to_thread(self._meaning.identity)
+        built = await build_index(self.folder, identity, activate=True, progress=progress)
+        self.backend = _VECTOR
+        await self._worker.run(self._keeper.step)  # lets go of the index from before
+        self._nudge(at_once=True)
+        return built
+
+    @override
+    async def rollback(self) -> bool:
+        """Answer from the files alone again; tell whether that was not so already. The index is removed.
+
+        Raises:
+            StorageError: The switch could not be thrown; nothing has changed.
+        """
+        was_vector = self._keeper.wanted or self.backend == _VECTOR
+        self._keeper.wanted = False
+        await asyncio.to_thread(self._generations.switch, _FILE, None)
+        await self._let_go()
+        self.backend = _FILE
+        await asyncio.to_thread(self._sweep)
+        return was_vector
+
+    async def caught_up(self, patience: float) -> bool:
+        """Wait until this process holds the index and it knows every memory; False after `patience` seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        while not await self._worker.run(lambda: self._keeper.is_current):
+            if loop.time() > deadline:
+                return False
+            self._nudge(at_once=True)
+            await asyncio.sleep(0.02)
+        return True
+
+    async def _embed_all(self, progress: Progress | None) -> None:
+        preparing = asyncio.ensure_future(self.prepare(None))
+        try:
+            most = 0
+            while not preparing.done():
+                await asyncio.wait({preparing}, timeout=0.2)
+                pending = int(self._meaning.describe().get("pending", 0))
+                most = max(most, pending)
+                if progress is not None and most:
+                    await progress("embed", most - pending, most)
+            preparing.result()
+        finally:
+            preparing.cancel()
+        state = self._meaning.describe()
+        if state["status"] != "ready":
+            raise MigrationError(f"Not every memory has a vector: {state.get('problem', 'the embedder is not ready')}.")
+
+    # -- what a FileStorage does --------------------------------------------------------------------------------------
+
+    @override
+    async def search(
+        self,
+        query: str,
+        limit: int = 5,
+        filters: SearchFilters | Mapping[str, Any] | None = None,
+        *,
+        include_superseded: bool = False,
+        explain: bool = False,
+    ) -> SearchResults:
+        self._nudge()
+        return await super().search(query, limit, filters, include_superseded=include_superseded, explain=explain)
+
+    @override
+    async def store(self, memory: Memory, *, unique: bool = False) -> str:
+        memory_id = await super().store(memory, unique=unique)
+        self._nudge(at_once=True)
+        return memory_id
+
+    @override
+    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
+        memory = await super().update(memory_id, changes)
+        self._nudge(at_once=True)
+        return memory
+
+    @override
+    async def delete(self, memory_id: str) -> Memory:
+        memory = await super().delete(memory_id)
+        self._nudge(at_once=True)
+        return memory
+
+    @override
+    async def prepare(self, patience: float | None = None) -> bool:
+        ready = await super().prepare(patience)
+        self._nudge()
+        return ready
+
+    @override
+    async def health(self) -> dict[str, Any]:
+        report = await super().health()
+        return {**report, "index": self._keeper.describe()} if self.backend == _VECTOR else report
+
+    @override
+    async def close(self) -> None:
+        self._closed = True
+        tending, self._tending = self._tending, None
+        if tending is not None and tending.get_loop() is asyncio.get_running_loop():
+            tending.cancel()
+            await asyncio.gather(tending, return_exceptions=True)
+        await self._let_go()
+        await super().close()
+        self._closed = False
+
+    # -- behind the scenes --------------------------------------------------------------------------------------------
+
+    def _nudge(self, *, at_once: bool = False) -> None:
+        """See to the engine, unless somebody does or has done so a moment ago."""
+        loop = asyncio.get_running_loop()
+        busy = self._tending is not None and not self._tending.done() and self._tending.get_loop() is loop
+        if self._closed or busy or (not at_once and loop.time() < self._looked + _LOOK_EVERY):
+            return
+        self._looked = loop.time()
+        self._tending = loop.create_task(self._tend())
+
+    async def _tend(self) -> None:
+        try:
+            while True:
+                pause = await self._worker.run(self._keeper.step)
+                self.backend = _VECTOR if self._keeper.wanted else self._generations.active()[0]
+                if self._keeper.needs_build is not None:
+                    pause = await self._rebuild(self._keeper.needs_build)
+                    self._keeper.needs_build = None
+                if pause is None:
+                    return
+                await asyncio.sleep(pause)
+        except AgentMemoryError as error:
+            log.warning("index_not_tended", code=error.code, error=error.message)
+
+    async def _rebuild(self, reason: str) -> float | None:
+        """Build an index in the background, if that did not fail a moment ago; return when to go on."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._rest_until:
+            return None
+        log.info("index_is_built", reason=reason)
+        try:
+            await self._embed_all(None)
+            identity = await asyncio.to_thread(self._meaning.identity)
+            await build_index(self.folder, identity, activate=self._keeper.wanted)
+        except AgentMemoryError as error:
+            self._keeper.problem = f"{reason}; building it failed: {error.message}"
+            self._rest_until = loop.time() + _BUILD_AGAIN_SECONDS
+            log.warning("index_not_built", reason=reason, code=error.code, error=error.message)
+            return None
+        return 0.0
+
+    async def _let_go(self) -> None:
+        closing = await self._worker.run(self._keeper.release)
+        if closing is not None:
+            await asyncio.to_thread(closing.join)
+
+    def _sweep(self) -> None:
+        with contextlib.suppress(AgentMemoryError):  # what is still held goes with the next sweep
+            self._generations.sweep()
+
+
+class VectorStorage(GrowingStorage):
+    """Memories in one YAML journal, with candidates for a search from Qdrant's engine.
+
+    Where there is no index yet it is built in the background, and searches look at every memory until then, unless
+    `wanted` is False. As `GrowingStorage` for everything else.
+    """
+
+    _wanted = True
+
+
+class _NarrowingStore(JournalStore):
+    """A `JournalStore` that tells its index what a search is limited to."""
+
+    def __init__(self, folder: AgentFolder, ranking: RankingSettings, index: CandidateIndex, clock: Clock) -> None:
+        super().__init__(folder, SearchIndex(ranking, index), clock)
+        self._candidates = index
+
+    def memory_of(self, memory_id: str) -> Memory | None:
+        """Return a memory as it was at the last look at the journal."""
+        return self._projection.memories.get(memory_id)
+
+    @override
+    def _narrowed(self, conditions: SearchFilters, allowed: Callable[[Memory], bool]) -> AbstractContextManager[None]:
+        memories = self._projection.memories
+        return self._candidates.narrowed(where_of(conditions), lambda memory_id: allowed(memories[memory_id]))
+
+
+def where_of(conditions: SearchFilters) -> Where:
+    """Return what the engine can check of a search's filters: never more than they ask, sometimes less.
+
+    Access counts are left out: they change with every search, and the engine is not told each time. A bound in time is
+    a millisecond wider, since numbers are less exact than dates.
+    """
+    between = conditions.date_range
+    return Where(
+        category=conditions.category,
+        tags=tuple(conditions.tags),
+        since=between.start.timestamp() - _MILLISECOND if between and between.start else None,
+        until=between.end.timestamp() + _MILLISECOND if between and between.end else None,
+    )
+
+
+_MILLISECOND: Final = 0.001
+
+
+def can_grow(settings: ServiceSettings) -> bool:
+    """Tell whether the vector engine and an embedder are there."""
+    return is_installed() and Meaning.is_possible(settings)
+
+
+def _impossible(meaning: Meaning) -> ConfigurationError:
+    if not is_installed():
+        return ConfigurationError(
+            "The vector backend needs a package that is not installed.",
+            code="engine_missing",
+            recovery="pip install 'amplifier-bundle-agent-memory[vector]', or set backend to 'file'.",
+        )
+    return ConfigurationError(
+        f"The vector backend needs vectors, but {meaning.describe()['reason']}.",
+        code="no_embedder",
+        recovery="Set embedder to 'local' or 'openai', or backend to 'file'.",
+    )

@@ -1,0 +1,67 @@
+"""Reading YAML that people edit: safe types only, and never deeper than a stack can bear.
+
+libyaml's composer recurses in C without a limit: a file of 100,000 opening brackets ends the process. Its parser does
+not, so its events are counted first and composed in Python.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAX_NESTING: Final = 64
+"""Metadata may have 16 levels; what is deeper was not written by us."""
+
+
+class BoundedComposer(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
+    """Nodes and values of a YAML text.
+
+    Raises:
+        yaml.YAMLError: It is no YAML.
+        ValueError: It is nested too deeply, or holds a value that Python cannot.
+    """
+
+    def __init__(self, text: str) -> None:
+        yaml.composer.Composer.__init__(self)
+        yaml.constructor.SafeConstructor.__init__(self)
+        yaml.resolver.Resolver.__init__(self)
+        self._events = deque(_counted(text))
+
+    def check_event(self, *kinds: type[yaml.Event]) -> bool:
+        """Tell whether the next event is one of `kinds`, or whether there is one."""
+        return bool(self._events) and (not kinds or isinstance(self._events[0], kinds))
+
+    def peek_event(self) -> yaml.Event:
+        """Return the next event and leave it."""
+        return self._events[0]
+
+    def get_event(self) -> yaml.Event:
+        """Take the next event."""
+        return self._events.popleft()
+
+
+def load_yaml(text: str) -> Any:
+    """Return the value of a single document, None if there is none.
+
+    Raises:
+        yaml.YAMLError: It is no YAML, or more than one document.
+        ValueError: It is nested too deeply, or holds a value that Python cannot.
+    """
+    composer = BoundedComposer(text)
+    node = composer.get_single_node()
+    return None if node is None else composer.construct_document(node)
+
+
+def _counted(text: str) -> Iterator[yaml.Event]:
+    depth = 0
+    for event in yaml.parse(text, _PARSER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_NESTING:
+            raise ValueError(f"nested deeper than {_MAX_NESTING} levels")
+        yield event

@@ -1,0 +1,216 @@
+"""The house's shape, read from its source: who imports whom, who writes files, how long a thing may be."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REPOSITORY = Path(__file__).parents[2]
+LIBRARY = REPOSITORY / "src" / "agent_memory"
+MODULES = REPOSITORY / "modules"
+
+# Imports go downward only. Names on one line are neighbours and do not import each other, but for BESIDE.
+LAYERS = (
+    ("modules", "cli"),
+    ("host",),
+    ("service",),
+    ("capture", "scratchpad"),
+    ("redaction",),
+    ("storage",),
+    ("retrieval",),
+    ("journal", "embeddings", "engine"),
+    ("settings",),
+    ("models",),
+    ("errors", "logs", "yaml_reading"),
+)
+# The package's front door re-exports what people use without the host; nothing below it may come back through it.
+FRONT = "__init__"
+# Redaction only looks at text; it must not know storage although capture and scratchpad stand above both.
+FORBIDDEN = {("redaction", layer) for layer in ("storage", "retrieval", "journal", "embeddings", "engine", "models")}
+
+# Everything written to disk goes through journal/; besides, each of these owns one kind of derived or foreign file.
+MAY_TOUCH_FILES = {
+    "journal": "the truth, and how files are written with care",
+    "service/audit.py": "events.jsonl",
+    "scratchpad/manager.py": "scratchpad.yaml",
+    "storage/store.py": "metadata.json",
+    "storage/generations.py": "memories.db",
+    "engine": "the embedded shard",
+    "embeddings/cache.py": "embeddings.sqlite3",
+    "host/identity.py": "_sessions",
+    "cli": "what a person names on the command line",
+}
+WRITING_CALLS = {
+    "write_text", "write_bytes", "mkdir", "unlink", "rename", "rmdir", "chmod", "symlink_to", "hardlink_to", "rmtree",
+    "replace_file", "open_private", "makedirs", "removedirs", "truncate", "ftruncate", "copyfile", "copytree", "move",
+}  # fmt: skip
+
+# The one write path: only the service changes what is stored. The manager is a public class of its own.
+MAY_CHANGE_MEMORIES = {"service", "scratchpad/manager.py", "storage"}
+CHANGING_CALLS = {"store", "update", "delete"}
+
+MAX_FILE_LINES = 400
+MAX_BODY_LINES = 40
+LONG_FOR_A_REASON = "# long:"
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def sources() -> list[Path]:
+    return sorted([*LIBRARY.rglob("*.py"), *MODULES.glob("*/amplifier_module_*/**/*.py")])
+
+
+def place_of(path: Path) -> str:
+    """Return where a file stands: `storage/store.py`, or `modules/…`."""
+    inside = path.is_relative_to(LIBRARY)
+    return path.relative_to(LIBRARY).as_posix() if inside else path.relative_to(REPOSITORY).as_posix()
+
+
+def layer_of(path: Path) -> str:
+    return place_of(path).partition("/")[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield every imported module and its line, those for type checking and within functions too."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{place_of(path)}:{node.lineno}: imports are absolute here"
+            yield node.module or "", node.lineno
+            if node.module == "agent_memory":
+                yield from ((f"agent_memory.{alias.name}", node.lineno) for alias in node.names)
+
+
+def rank(layer: str) -> int:
+    return next((number for number, names in enumerate(LAYERS) if layer in names), len(LAYERS))
+
+
+def test_every_part_of_the_library_has_its_layer() -> None:
+    known = {name for names in LAYERS for name in names} | {FRONT}
+    assert {layer_of(path) for path in sources()} <= known
+
+
+def _imports_go_downward(path: Path) -> list[str]:
+    layer = layer_of(path)
+    if layer == FRONT:
+        return []
+    wrong = []
+    for name, line in imports_of(path):
+        parts = name.split(".")
+        if parts[0] != "agent_memory":
+            continue
+        target = parts[1] if len(parts) > 1 else FRONT
+        if target == layer:
+            continue
+        if target == FRONT or rank(target) <= rank(layer) or (layer, target) in FORBIDDEN:
+            wrong.append(f"{place_of(path)}:{line} imports {name}")
+    return wrong
+
+
+def test_imports_go_downward() -> None:
+    assert [found for path in sources() for found in _imports_go_downward(path)] == []
+
+
+def _only_modules_know_the_host_and_none_knows_another(path: Path) -> list[str]:
+    own = path.relative_to(MODULES).parts[1] if path.is_relative_to(MODULES) else None
+    wrong = []
+    for name, line in imports_of(path):
+        top = name.partition(".")[0]
+        host = top.startswith("amplifier")
+        allowed = own is not None and top in {"amplifier_core", own, "amplifier_module_context_simple"}
+        if host and not allowed:
+            wrong.append(f"{place_of(path)}:{line} imports {name}")
+    return wrong
+
+
+def test_only_modules_know_the_host_and_none_knows_another() -> None:
+    assert [found for path in sources() for found in _only_modules_know_the_host_and_none_knows_another(path)] == []
+
+
+def permitted(place: str, places: object) -> bool:
+    return any(place == each or place.startswith(f"{each}/") for each in places)  # type: ignore[attr-defined]
+
+
+def _files_are_written_only_where_that_is_the_job(path: Path) -> list[str]:
+    if permitted(place_of(path), MAY_TOUCH_FILES):
+        return []
+    wrong = []
+    for node in ast.walk(parsed(path)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        receiver = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        renames = name == "replace" and receiver and len(node.args) == 1 and not node.keywords
+        opens = name == "open" and (receiver in {"", "os", "io"} or "path" in receiver.lower())
+        if name in WRITING_CALLS or opens or renames:
+            wrong.append(f"{place_of(path)}:{node.lineno} {ast.unparse(node)[:80]}")
+    return wrong
+
+
+def test_files_are_written_only_where_that_is_the_job() -> None:
+    assert [found for path in sources() for found in _files_are_written_only_where_that_is_the_job(path)] == []
+
+
+def _only_the_service_changes_memories(path: Path) -> list[str]:
+    if permitted(place_of(path), MAY_CHANGE_MEMORIES):
+        return []
+    return [
+        f"{place_of(path)}:{node.lineno} {ast.unparse(node)[:80]}"
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in CHANGING_CALLS
+        and ast.unparse(node.func.value).rpartition(".")[2].strip("_") in {"storage", "store"}
+    ]
+
+
+def test_only_the_service_changes_memories() -> None:
+    assert [found for path in sources() for found in _only_the_service_changes_memories(path)] == []
+
+
+def _files_and_functions_are_short(path: Path) -> list[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    long = [] if len(lines) < MAX_FILE_LINES else [f"{place_of(path)} has {len(lines)} lines"]
+    for node in ast.walk(parsed(path)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or LONG_FOR_A_REASON in lines[node.lineno - 1]:
+            continue
+        body = node.body[1:] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body
+        length = (node.end_lineno or node.lineno) - body[0].lineno + 1
+        if length >= MAX_BODY_LINES:
+            long.append(f"{place_of(path)}:{node.lineno} {node.name} has {length} lines")
+    return long
+
+
+def test_files_and_functions_are_short() -> None:
+    assert [found for path in sources() for found in _files_and_functions_are_short(path)] == []
+
+
+def _every_file_says_what_it_owns(path: Path) -> list[str]:
+    docstring = ast.get_docstring(parsed(path))
+    return [] if docstring and len(docstring) > 20 else [f"{place_of(path)} does not say what it owns"]
+
+
+def test_every_file_says_what_it_owns() -> None:
+    assert [found for path in sources() for found in _every_file_says_what_it_owns(path)] == []
+
+
+def test_the_layer_test_sees_what_it_should(tmp_path: Path) -> None:
+    """Guard the guard: imports in functions, for types only, and through the front door are all seen."""
+    path = tmp_path / "x.py"
+    path.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from agent_memory.host import MemorySession\n"
+        "def f():\n    import agent_memory.service\n    from agent_memory import storage\n"
+    )
+    found = {name for name, _ in imports_of(path)}
+    assert {"agent_memory.host", "agent_memory.service", "agent_memory.storage"} <= found
+    assert rank("host") < rank("service") < rank("storage") < rank("journal") < rank("models") < rank("errors")

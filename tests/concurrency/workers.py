@@ -1,0 +1,186 @@
+"""What the other processes of these tests do. Each is started fresh, reports by its standard output, and is no test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import AgentMemoryError
+from agent_memory.journal.lock import folder_lock
+from agent_memory.models import Memory
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from agent_memory.storage.vector import VectorStorage
+
+OFFLINE = ServiceSettings(embedder="none")
+
+
+def open_storage(root: str) -> FileStorage:
+    return FileStorage("bob", root, settings=OFFLINE)
+
+
+def say(**message: Any) -> None:
+    """Tell the test one thing, at once."""
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+async def write(root: str, name: str, count: str) -> None:
+    """Store, change and forget; report each memory's last acknowledged text, None once it is forgotten."""
+    storage, choose = open_storage(root), random.Random(name)
+    mine: dict[str, str] = {}
+    for number in range(int(count)):
+        memory = Memory(agent_id="bob", content=f"{name} {number}")
+        await storage.store(memory)
+        mine[memory.id] = memory.content
+        say(id=memory.id, content=memory.content)
+        chosen = choose.choice(list(mine))
+        if number % 3 == 1:
+            await storage.update(chosen, {"content": f"{mine[chosen]} changed"})
+            mine[chosen] += " changed"
+            say(id=chosen, content=mine[chosen])
+        if number % 5 == 4:
+            await storage.delete(chosen)
+            del mine[chosen]
+            say(id=chosen, content=None)
+        await storage.touch(list(mine)[:3])
+    await storage.close()
+
+
+async def compact(root: str, times: str) -> None:
+    """Compact again and again while the others write."""
+    storage = open_storage(root)
+    for _ in range(int(times)):
+        await storage.compact()
+        await asyncio.sleep(0.01)
+    await storage.close()
+
+
+async def write_until_killed(root: str) -> None:
+    """Store without end; report each acknowledged memory."""
+    storage = open_storage(root)
+    while True:
+        memory = Memory(agent_id="bob", content=os.urandom(40).hex())
+        await storage.store(memory)
+        say(id=memory.id, content=memory.content)
+
+
+async def hold_lock_with_half_a_line(root: str) -> None:
+    """Take the lock, begin a line, and wait to be killed."""
+    folder = Path(root) / "bob"
+    with folder_lock(folder):
+        with (folder / "memories.yaml").open("ab") as journal:
+            journal.write(b'--- {"seq": 99, "at": "2026-03-0')
+        say(locked=True)
+        time.sleep(600)  # noqa: ASYNC251 - nothing else runs here
+
+
+async def hold_lock_until_told(root: str) -> None:
+    """Take the lock and give it back when a line comes in."""
+    with folder_lock(Path(root) / "bob"):
+        say(locked=True)
+        sys.stdin.readline()
+    say(locked=False)
+
+
+async def store_one(root: str, content: str) -> None:
+    """Store one text."""
+    storage = open_storage(root)
+    say(id=await storage.store(Memory(agent_id="bob", content=content)))
+    await storage.close()
+
+
+async def store_under_file_size_limit(root: str, spare: str) -> None:
+    """Store while the system lets files grow by a few bytes only; then lift the limit and store again."""
+    import resource  # noqa: PLC0415 - exists on Unix alone
+    import signal  # noqa: PLC0415
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    journal = Path(root) / "bob" / "memories.yaml"
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + int(spare), hard))
+    storage, before = open_storage(root), journal.read_bytes()
+    try:
+        await storage.store(Memory(agent_id="bob", content="does not fit" * 20))
+    except AgentMemoryError as error:
+        say(code=error.code, message=error.message, untouched=journal.read_bytes() == before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    say(id=await storage.store(Memory(agent_id="bob", content="fits")))
+    await storage.close()
+
+
+def after_fork(root: str) -> None:
+    """Fork with a storage whose thread has run; each side stores and reads through the same object."""
+    storage = open_storage(root)
+    asyncio.run(_store(storage, "before the fork"))
+    child = os.fork()
+    side = "child" if child == 0 else "parent"
+    asyncio.run(_store(storage, f"in the {side}"))
+    if child == 0:
+        asyncio.run(storage.close())
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    asyncio.run(storage.close())
+    say(child_exit=os.waitstatus_to_exitcode(status))
+
+
+async def migrate(root: str) -> None:
+    """Move to the vector engine, telling each stage."""
+    storage = VectorStorage("bob", root, embedder=HashEmbedder(), wanted=False)
+
+    async def progress(stage: str, _done: int, _total: int) -> None:
+        say(stage=stage)
+
+    await storage.migrate(progress)
+    say(stage="done")
+    await storage.close()
+
+
+def vector_after_fork(root: str) -> None:
+    """Fork with an index held; the child must answer without it and leave the parent's alone."""
+    storage = VectorStorage("bob", root, embedder=HashEmbedder())
+    asyncio.run(_held(storage))
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        found = asyncio.run(_found(storage))
+        os.write(send, json.dumps([found, storage._keeper.is_holding]).encode())
+        os._exit(0)
+    child_found, child_holds = json.loads(os.read(receive, 1000))
+    os.waitpid(child, 0)
+    parent_holds = asyncio.run(_found(storage)) and storage._keeper.is_holding
+    asyncio.run(storage.close())
+    say(child_found=child_found, child_holds=child_holds, parent_holds=parent_holds)
+
+
+async def _held(storage: VectorStorage) -> None:
+    await storage.store(Memory(agent_id="bob", content="before the fork"))
+    await storage.prepare(None)
+    assert await storage.caught_up(60)
+
+
+async def _found(storage: VectorStorage) -> bool:
+    found = any(hit.memory.content == "before the fork" for hit in await storage.search("fork"))
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    return found
+
+
+async def _store(storage: FileStorage, content: str) -> None:
+    await storage.store(Memory(agent_id="bob", content=content))
+    assert any(memory.content == content for memory in await storage.list_recent())
+
+
+if __name__ == "__main__":
+    name, *arguments = sys.argv[1:]
+    if name in {"after_fork", "vector_after_fork"}:
+        globals()[name](*arguments)
+    else:
+        asyncio.run(globals()[name](*arguments))

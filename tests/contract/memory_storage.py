@@ -1,0 +1,496 @@
+"""What every `MemoryStorage` must do. Inherit it and say how a storage is opened; nothing here knows a backend."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.models import DateRange, Link, Memory, SearchFilters, Source, new_memory_id
+from tests.support import NOON, FrozenClock, memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from agent_memory.storage import MemoryStorage
+
+UNKNOWN = "mem-000000000000"
+
+
+class MemoryStorageContract:
+    """The suite. A subclass overrides `open_storage`; its storages belong to agent `bob` and tell time by `clock`."""
+
+    @pytest.fixture
+    def open_storage(self) -> Callable[[], Awaitable[MemoryStorage]]:
+        """Return a function that opens the same memories once more, in a further object."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    async def storage(self, open_storage: Callable[[], Awaitable[MemoryStorage]]) -> AsyncIterator[MemoryStorage]:
+        storage = await open_storage()
+        yield storage
+        await storage.close()
+
+    @pytest.fixture
+    async def other(self, open_storage: Callable[[], Awaitable[MemoryStorage]]) -> AsyncIterator[MemoryStorage]:
+        """Return a second object on the same memories, as another process would have."""
+        other = await open_storage()
+        yield other
+        await other.close()
+
+    # -- storing ------------------------------------------------------------------------------------------------------
+
+    async def test_what_was_stored_comes_back_with_every_field(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        first = memory_of("Uses tabs.")
+        await storage.store(first)
+        memory = memory_of(
+            "Prefers 4 spaces — “really” 🙂 \u2028 漢字",
+            category="a_category_of_ones_own",
+            tags=["style", "python 3"],
+            observed_at=NOON - timedelta(days=1),
+            last_accessed=NOON,
+            access_count=2,
+            created_by_session="s-1",
+            source=Source(kind="user", detail="chat"),
+            trust="high",
+            confidence=0.75,
+            importance=1.0,
+            links=[Link(rel="see", id=first.id)],
+            supersedes=first.id,
+            expires_at=NOON + timedelta(days=1),
+            pinned=True,
+            promoted_at=NOON,
+            evicted_at=NOON - timedelta(hours=1),
+            metadata={"n": 1.5e300, "deep": {"list": [None, True, "x"]}},
+        )
+        assert await storage.store(memory) == memory.id
+        assert await storage.get(memory.id) == memory
+        assert await other.get(memory.id) == memory
+
+    async def test_an_empty_storage_answers_everything(self, storage: MemoryStorage) -> None:
+        assert await storage.count() == 0
+        assert await storage.get(UNKNOWN) is None
+        assert await storage.list_recent() == []
+        assert [m async for m in storage.iter_all()] == []
+        assert await storage.superseded() == {}
+        found = await storage.search("anything")
+        assert (list(found), found.total_found) == ([], 0)
+        assert (await storage.health())["status"] == "ok"
+        assert await storage.was_forgotten("anything") is False
+
+    async def test_storing_the_same_memory_again_changes_nothing(self, storage: MemoryStorage) -> None:
+        memory = memory_of("tea")
+        assert await storage.store(memory) == await storage.store(memory) == memory.id
+        assert await storage.count() == 1
+
+    async def test_an_id_names_one_text_for_ever(self, storage: MemoryStorage) -> None:
+        memory = memory_of("tea")
+        await storage.store(memory)
+        with pytest.raises(ValidationError) as taken:
+            await storage.store(memory_of("coffee", id=memory.id))
+        assert taken.value.code == "id_taken"
+        assert (await storage.get(memory.id)) == memory
+
+    async def test_another_agents_memory_is_refused(self, storage: MemoryStorage) -> None:
+        with pytest.raises(ValidationError, match="alice"):
+            await storage.store(memory_of("tea", agent_id="alice"))
+        assert await storage.count() == 0
+
+    async def test_a_memory_cannot_supersede_an_unknown_one(self, storage: MemoryStorage) -> None:
+        with pytest.raises(UnknownIdError):
+            await storage.store(memory_of("tea", supersedes=UNKNOWN))
+        assert await storage.count() == 0
+
+    async def test_without_unique_a_text_may_be_stored_twice(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("tea"))
+        await storage.store(memory_of("tea"))
+        assert await storage.count() == 2
+
+    @pytest.mark.parametrize(
+        "again", ["Tea  with\nmilk", "TEA WITH MILK", "  tea with milk ", "\uff54\uff45\uff41 with milk"]
+    )
+    async def test_unique_returns_the_memory_that_says_the_same(self, storage: MemoryStorage, again: str) -> None:
+        known = await storage.store(memory_of("Tea with milk"))
+        assert await storage.store(memory_of(again), unique=True) == known
+        assert await storage.count() == 1
+
+    async def test_unique_counts_only_what_is_valid(self, storage: MemoryStorage, clock: FrozenClock) -> None:
+        old = await storage.store(memory_of("tea"))
+        await storage.store(memory_of("coffee", supersedes=old))
+        assert await storage.store(memory_of("tea"), unique=True) != old
+        expiring = await storage.store(memory_of("milk", expires_at=NOON + timedelta(hours=1)))
+        clock.advance(hours=2)
+        assert await storage.store(memory_of("milk"), unique=True) != expiring
+        gone = await storage.store(memory_of("sugar"))
+        await storage.delete(gone)
+        assert await storage.store(memory_of("sugar"), unique=True) != gone
+
+    async def test_unique_still_finds_the_first_after_a_later_twin_was_deleted(self, storage: MemoryStorage) -> None:
+        first = await storage.store(memory_of("tea"))
+        await storage.store(memory_of("warm-up"), unique=True)
+        twin = await storage.store(memory_of("tea"))
+        await storage.delete(twin)
+        assert await storage.store(memory_of("Tea"), unique=True) == first
+
+    async def test_unique_goes_by_the_text_as_it_is_now(self, storage: MemoryStorage) -> None:
+        changed = await storage.store(memory_of("tea"), unique=True)
+        await storage.update(changed, {"content": "coffee"})
+        assert await storage.store(memory_of("coffee"), unique=True) == changed
+        assert await storage.store(memory_of("tea"), unique=True) != changed
+
+    async def test_many_stores_at_once_are_all_kept(self, storage: MemoryStorage, other: MemoryStorage) -> None:
+        memories = [memory_of(f"fact {n}") for n in range(24)]
+        await asyncio.gather(*((storage, other)[n % 2].store(memory) for n, memory in enumerate(memories)))
+        assert {m.id async for m in storage.iter_all()} == {memory.id for memory in memories}
+
+    async def test_two_objects_that_store_the_same_text_at_once_keep_it_once(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        stored = await asyncio.gather(*(s.store(memory_of("tea"), unique=True) for s in (storage, other) * 4))
+        assert len(set(stored)) == 1
+        assert await storage.count() == 1
+
+    async def test_a_cancelled_store_still_finishes(self, storage: MemoryStorage) -> None:
+        memory = memory_of("tea")
+        task = asyncio.create_task(storage.store(memory))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await storage.get(memory.id) == memory
+
+    # -- changing -----------------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("content", "coffee"),
+            ("category", "decision"),
+            ("tags", ["hot"]),
+            ("trust", "low"),
+            ("confidence", 0.5),
+            ("importance", 0.25),
+            ("pinned", True),
+            ("expires_at", NOON + timedelta(days=2)),
+            ("promoted_at", NOON),
+            ("metadata", {"k": [1, {"x": None}]}),
+            ("source", Source(kind="import", detail="file")),
+        ],
+    )
+    async def test_a_field_is_changed_and_given_its_default_again(
+        self, storage: MemoryStorage, other: MemoryStorage, field: str, value: Any
+    ) -> None:
+        memory = memory_of("tea")
+        await storage.store(memory)
+        changed = await storage.update(memory.id, {field: value})
+        assert changed == await other.get(memory.id) == memory.model_copy(update={field: value})
+        if field != "content":
+            assert await storage.update(memory.id, {field: None}) == await other.get(memory.id) == memory
+
+    async def test_a_mapping_given_for_metadata_replaces_the_old_one(self, storage: MemoryStorage) -> None:
+        memory_id = await storage.store(memory_of("tea", metadata={"a": 1, "b": 2}))
+        assert (await storage.update(memory_id, {"metadata": {"b": 3}})).metadata == {"b": 3}
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"content": ""},
+            {"content": None},
+            {"content": "x" * 10_001},
+            {"category": "No Such Form"},
+            {"tags": "not a list"},
+            {"expires_at": "some day"},
+            {"confidence": 2},
+            {"unknown": 1},
+            {"id": "mem-111111111111"},
+            {"agent_id": "alice"},
+            {"timestamp": NOON},
+            {"created_by_session": "other"},
+            {"metadata": {"x": float("nan")}},
+            {"content": "fine", "tags": [1]},
+        ],
+    )
+    async def test_a_wrong_change_changes_nothing(self, storage: MemoryStorage, changes: dict[str, Any]) -> None:
+        memory = memory_of("tea")
+        await storage.store(memory)
+        with pytest.raises(ValidationError):
+            await storage.update(memory.id, changes)
+        assert await storage.get(memory.id) == memory
+
+    async def test_an_unknown_memory_cannot_be_changed_or_forgotten(self, storage: MemoryStorage) -> None:
+        for attempt in (storage.update(UNKNOWN, {"pinned": True}), storage.delete(UNKNOWN)):
+            with pytest.raises(UnknownIdError) as unknown:
+                await attempt
+            assert unknown.value.code == "unknown_id"
+        with pytest.raises(UnknownIdError):
+            await storage.update_access_stats(UNKNOWN)
+
+    async def test_no_memory_can_replace_itself_not_even_in_a_circle(self, storage: MemoryStorage) -> None:
+        first = await storage.store(memory_of("first"))
+        second = await storage.store(memory_of("second", supersedes=first))
+        for target in (first, second):
+            with pytest.raises(ValidationError):
+                await storage.update(first, {"supersedes": target})
+        assert [m.content for m in await storage.list_recent()] == ["second"]
+
+    async def test_forgetting_returns_what_was_forgotten_and_leaves_no_hit(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        memory = memory_of("peppermint tea")
+        await storage.store(memory)
+        assert await storage.delete(memory.id) == memory
+        for view in (storage, other):
+            assert await view.get(memory.id) is None
+            assert await view.count() == 0
+            assert list(await view.search("peppermint")) == []
+            assert await view.was_forgotten("Peppermint  TEA")
+            assert not await view.was_forgotten("peppermint")
+        with pytest.raises(UnknownIdError):
+            await storage.delete(memory.id)
+
+    async def test_a_forgotten_text_that_was_stored_anew_is_forgotten_no_more(self, storage: MemoryStorage) -> None:
+        await storage.delete(await storage.store(memory_of("tea")))
+        await storage.store(memory_of("tea"))
+        assert not await storage.was_forgotten("tea")
+
+    # -- counting accesses --------------------------------------------------------------------------------------------
+
+    async def test_touching_counts_once_for_each_id_and_notes_the_time(
+        self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        one, two = [await storage.store(memory_of(text)) for text in ("one", "two")]
+        now = clock.advance(hours=1)
+        await storage.touch([one, one, UNKNOWN])
+        await storage.update_access_stats(one)
+        touched, untouched = await other.get(one), await other.get(two)
+        assert touched is not None
+        assert untouched is not None
+        assert (touched.access_count, touched.last_accessed) == (2, now)
+        assert (untouched.access_count, untouched.last_accessed) == (0, None)
+
+    async def test_touching_nothing_known_is_no_error(self, storage: MemoryStorage) -> None:
+        await storage.touch([])
+        await storage.touch([UNKNOWN])
+        assert await storage.count() == 0
+
+    # -- listing ------------------------------------------------------------------------------------------------------
+
+    async def test_the_newest_valid_memories_come_first(self, storage: MemoryStorage, clock: FrozenClock) -> None:
+        old = await storage.store(memory_of("old"))
+        for hours, text in ((3, "third"), (1, "first"), (2, "second")):
+            await storage.store(memory_of(text, timestamp=NOON + timedelta(hours=hours)))
+        await storage.store(memory_of("replacing", supersedes=old, timestamp=NOON - timedelta(days=1)))
+        await storage.store(memory_of("expired", expires_at=NOON + timedelta(hours=1)))
+        clock.advance(hours=4)
+        assert [m.content for m in await storage.list_recent()] == ["third", "second", "first", "replacing"]
+        assert [m.content for m in await storage.list_recent(2)] == ["third", "second"]
+
+    async def test_count_and_iteration_hold_everything_in_the_order_of_storing(self, storage: MemoryStorage) -> None:
+        old = await storage.store(memory_of("b", timestamp=NOON + timedelta(days=1)))
+        await storage.store(memory_of("a", supersedes=old))
+        await storage.store(memory_of("c", expires_at=NOON - timedelta(days=1)))
+        assert [m.content async for m in storage.iter_all()] == ["b", "a", "c"]
+        assert await storage.count() == 3
+
+    async def test_iteration_shows_the_moment_it_began(self, storage: MemoryStorage) -> None:
+        for text in ("a", "b"):
+            await storage.store(memory_of(text))
+        seen = []
+        async for memory in storage.iter_all():
+            seen.append(memory.content)
+            await storage.store(memory_of(f"meanwhile {memory.content}"))
+        assert seen == ["a", "b"]
+
+    # -- replacing ----------------------------------------------------------------------------------------------------
+
+    async def test_a_replaced_memory_is_known_but_no_longer_found(self, storage: MemoryStorage) -> None:
+        old = await storage.store(memory_of("The office is in Berlin"))
+        new = await storage.store(memory_of("The office is in Lyon", supersedes=old))
+        assert await storage.superseded() == {old: new}
+        assert [r.memory.id for r in await storage.search("office")] == [new]
+        everything = await storage.search("office", include_superseded=True)
+        assert {r.memory.id for r in everything} == {old, new}
+
+    async def test_a_memory_is_valid_again_once_its_replacement_has_expired(
+        self, storage: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        old = await storage.store(memory_of("office in Berlin"))
+        new = await storage.store(memory_of("office in Lyon", supersedes=old, expires_at=NOON + timedelta(days=1)))
+        assert await storage.superseded() == {old: new}
+        clock.advance(days=2)
+        assert await storage.superseded() == {}
+        assert [r.memory.id for r in await storage.search("office")] == [old]
+
+    async def test_forgetting_a_memory_forgets_what_it_replaced_but_not_what_replaces_it(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        first = await storage.store(memory_of("office in Berlin"))
+        second = await storage.store(memory_of("office in Lyon", supersedes=first))
+        third = await storage.store(memory_of("office in Oslo", supersedes=second))
+        assert await storage.older_versions(third) == [second, first]
+        assert await storage.older_versions(first) == []
+        assert (await storage.delete(second)).id == second
+        assert [m.id async for m in other.iter_all()] == [third]
+        assert await other.was_forgotten("office in Berlin")
+        assert await other.was_forgotten("office in Lyon")
+
+    async def test_in_a_chain_only_the_last_is_shown(self, storage: MemoryStorage) -> None:
+        first = await storage.store(memory_of("office in Berlin"))
+        second = await storage.store(memory_of("office in Lyon", supersedes=first))
+        third = await storage.store(memory_of("office in Oslo", supersedes=second))
+        assert await storage.superseded() == {first: second, second: third}
+        assert [m.id for m in await storage.list_recent()] == [third]
+
+    # -- searching ----------------------------------------------------------------------------------------------------
+
+    async def test_results_are_ordered_scored_and_counted(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("green tea in the morning"))
+        await storage.store(memory_of("tea"))
+        await storage.store(memory_of("the train to Oslo"))
+        found = await storage.search("green tea", limit=1)
+        assert [r.memory.content for r in found] == ["green tea in the morning"]
+        assert found.total_found == 2
+        scores = [r.relevance_score for r in await storage.search("green tea", limit=100)]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+        assert all(r.match_type in {"keyword", "vector", "hybrid"} for r in found)
+
+    async def test_another_objects_store_is_found_at_once(self, storage: MemoryStorage, other: MemoryStorage) -> None:
+        assert list(await other.search("tea")) == []
+        memory_id = await storage.store(memory_of("green tea"))
+        assert [r.memory.id for r in await other.search("tea")] == [memory_id]
+        await other.update(memory_id, {"content": "black coffee"})
+        assert list(await storage.search("tea")) == []
+        assert [r.memory.id for r in await storage.search("coffee")] == [memory_id]
+
+    async def test_a_search_is_no_access(self, storage: MemoryStorage) -> None:
+        memory_id = await storage.store(memory_of("tea"))
+        await storage.search("tea")
+        found = await storage.get(memory_id)
+        assert found is not None
+        assert found.access_count == 0
+
+    async def test_every_filter_holds_for_every_result(self, storage: MemoryStorage) -> None:
+        wanted = memory_of(
+            "tea one", category="decision", tags=["a", "b"], access_count=5, timestamp=NOON - timedelta(days=3)
+        )
+        await storage.store(wanted)
+        for other in (
+            memory_of("tea two", tags=["a", "b"], access_count=5, timestamp=NOON - timedelta(days=3)),
+            memory_of("tea three", category="decision", tags=["a"], access_count=5, timestamp=wanted.timestamp),
+            memory_of("tea four", category="decision", tags=["a", "b"], access_count=4, timestamp=wanted.timestamp),
+            memory_of("tea five", category="decision", tags=["a", "b"], access_count=5, timestamp=NOON),
+        ):
+            await storage.store(other)
+        filters = {
+            "category": "decision",
+            "tags": ["B", "a"],
+            "min_access_count": 5,
+            "date_range": {"start": "2026-02-25", "end": "2026-02-27"},
+        }
+        found = await storage.search("tea", filters=filters)
+        assert [r.memory.id for r in found] == [wanted.id]
+        assert found.total_found == 1
+        assert len(await storage.search("tea", filters={"category": "decision"})) == 4
+
+    async def test_bounds_of_a_date_range_are_inclusive(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("tea"))
+        for start, end, hits in ((NOON, NOON, 1), (NOON + timedelta(microseconds=1), None, 0), (None, NOON, 1)):
+            filters = SearchFilters(date_range=DateRange(start=start, end=end))
+            assert len(await storage.search("tea", filters=filters)) == hits
+
+    async def test_a_date_without_a_zone_is_local_time(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("tea"))
+        day = DateRange(start=(NOON - timedelta(days=1)).replace(tzinfo=None), end=NOON + timedelta(days=1))
+        assert len(await storage.search("tea", filters=SearchFilters(date_range=day))) == 1
+
+    @pytest.mark.parametrize(
+        "filters",
+        [
+            {"category": "NO"},
+            {"tags": "a"},
+            {"tags": ["x" * 100]},
+            {"min_access_count": -1},
+            {"date_range": {"start": "yesterday"}},
+            {"date_range": {"start": "2026-02-02", "end": "2026-02-01"}},
+            {"date_range": {"start": "0001-01-01T00:00:00+14:00"}},
+            {"date_range": {"end": "9999-12-31T23:00:00-14:00"}},
+            {"unknown": 1},
+            ["tags"],
+            5,
+        ],
+    )
+    async def test_a_wrong_filter_is_an_error_and_no_crash(self, storage: MemoryStorage, filters: Any) -> None:
+        with pytest.raises(ValidationError) as refused:
+            await storage.search("tea", filters=filters)
+        assert refused.value.code == "invalid_filter"
+
+    @pytest.mark.parametrize("limit", [0, -1, 101])
+    async def test_a_limit_lies_between_1_and_100(self, storage: MemoryStorage, limit: int) -> None:
+        with pytest.raises(ValidationError, match="limit"):
+            await storage.search("tea", limit=limit)
+
+    @pytest.mark.parametrize("query", ["", " ", "?!", "the", "🙂", "\x00", "\ud800", "a" * 9_999, "'\" OR 1=1 --"])
+    async def test_any_query_gets_an_answer(self, storage: MemoryStorage, query: str) -> None:
+        await storage.store(memory_of("tea"))
+        assert len(await storage.search(query)) <= 1
+
+    async def test_expired_memories_are_not_found(self, storage: MemoryStorage, clock: FrozenClock) -> None:
+        await storage.store(memory_of("tea", expires_at=NOON + timedelta(hours=1)))
+        assert len(await storage.search("tea")) == 1
+        clock.advance(hours=1)
+        assert list(await storage.search("tea")) == []
+        assert await storage.count() == 1
+
+    async def test_explaining_names_what_was_left_out_and_why(self, storage: MemoryStorage) -> None:
+        old = await storage.store(memory_of("green tea"))
+        await storage.store(memory_of("black tea", supersedes=old))
+        found = await storage.search("tea", explain=True)
+        assert old in {item["id"] for item in found.rejected}
+        assert all(item["reason"] for item in found.rejected)
+        assert (await storage.search("tea")).rejected == []
+
+    # -- keeping house ------------------------------------------------------------------------------------------------
+
+    async def test_compaction_changes_nothing_one_can_see(
+        self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        first = await storage.store(memory_of("first tea"))
+        second = await storage.store(memory_of("second tea", supersedes=first, tags=["a"]))
+        await storage.update(second, {"pinned": True, "tags": None})
+        for _ in range(5):
+            await storage.touch([first, second])
+        gone = await storage.store(memory_of("gone tea"))
+        await storage.delete(gone)
+        clock.advance(days=90)
+        before = {m.id: m async for m in storage.iter_all()}
+        await storage.compact()
+        for view in (storage, other):
+            assert {m.id: m async for m in view.iter_all()} == before
+            assert await view.superseded() == {first: second}
+            assert [r.memory.id for r in await view.search("tea")] == [second]
+
+    async def test_what_is_forgotten_stays_forgotten_through_a_compaction(self, storage: MemoryStorage) -> None:
+        await storage.delete(await storage.store(memory_of("tea")))
+        await storage.compact()
+        assert await storage.was_forgotten("tea")
+
+    async def test_closing_twice_is_fine(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("tea"))
+        await storage.close()
+        await storage.close()
+
+    async def test_a_closed_storage_loses_nothing(
+        self, storage: MemoryStorage, open_storage: Callable[[], Awaitable[MemoryStorage]]
+    ) -> None:
+        memory = Memory(agent_id="bob", content="tea", id=new_memory_id())
+        await storage.store(memory)
+        await storage.close()
+        again = await open_storage()
+        assert await again.get(memory.id) == memory
+        await again.close()

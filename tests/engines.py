@@ -1,0 +1,130 @@
+"""Engines for tests: one in this process, where a test must be quick, and vectors made in one line. No fixture."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from agent_memory.engine import EngineClient, Point, namespace_of, wire
+from agent_memory.engine.host import HOLDER_LOCK, Host
+from agent_memory.engine.shard import Shard
+from agent_memory.errors import StorageError
+from agent_memory.storage import folder_of
+from agent_memory.storage.generations import Generations, State
+
+if TYPE_CHECKING:
+    import uuid
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from agent_memory.embeddings import EmbedderIdentity
+
+WIDTH = 32
+
+
+def unit_rows(count: int, *, width: int = WIDTH, seed: int = 0, clusters: int = 0) -> NDArray[np.float32]:
+    """Return rows of length 1, around so many centres if told to."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(count, width)).astype(np.float32)
+    if clusters:
+        rows = (
+            random.normal(size=(clusters, width)).astype(np.float32)[random.integers(0, clusters, count)] + 0.7 * rows
+        )
+    unit: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def point(number: int, **fields: Any) -> Point:
+    """Return a point whose id tells its number."""
+    return Point(
+        **{"memory_id": f"mem-{number:012x}", "piece": 0, "category": "note", "tags": (), "timestamp": 0.0, **fields}
+    )
+
+
+class EngineHere(EngineClient):
+    """An `EngineClient` whose host works in this process: a real shard, without the time a process takes to start."""
+
+    _held: ClassVar[set[Path]] = set()
+    _lock = threading.Lock()
+
+    def __init__(self, folder: Path, namespace: uuid.UUID) -> None:
+        self._folder, self._host = folder, None
+        self._answer: tuple[dict[str, Any], bytes] | None = None
+        self._gone = False
+        self.sent: list[tuple[str, list[str]]] = []
+        with self._lock:
+            if folder in self._held:
+                self._answer = ({"failed": "held", "code": "busy"}, b"")
+                return
+            self._held.add(folder)
+        try:
+            (folder.parent / HOLDER_LOCK).touch()
+            self._host = Host(Shard.open(folder, namespace))
+            self._answer = self._host.greeting()
+        except StorageError as error:
+            self._held.discard(folder)
+            self._answer = ({"failed": error.message, "code": error.code}, b"")
+
+    @property
+    def asked(self) -> int:
+        """How many searches it answered."""
+        return sum(do == "nearest" for do, _ in self.sent)
+
+    @property
+    @override
+    def is_ours(self) -> bool:
+        return True
+
+    @property
+    @override
+    def is_idle(self) -> bool:
+        return not self._gone and self._answer is None
+
+    @override
+    def send(self, do: str, body: bytes = b"", **fields: Any) -> bool:
+        if not self.is_idle or self._host is None:
+            return False
+        named = fields.get("ids") or [each["memory_id"] for each in fields.get("points", ())]
+        self.sent.append((do, sorted(set(named))))
+        self._answer = self._host.answer(*wire.unpack(wire.pack({"do": do, **fields}, body)))
+        return True
+
+    @override
+    def reply(self, timeout: float = 0) -> tuple[dict[str, Any], bytes] | None:
+        answer, self._answer = self._answer, None
+        if answer is not None and "failed" in answer[0]:
+            raise StorageError(answer[0]["failed"], code=answer[0]["code"])
+        return answer
+
+    @property
+    @override
+    def _abandoned(self) -> bool:  # type: ignore[override]
+        return False
+
+    @override
+    def close(self, timeout: float = 0) -> bool:
+        self._gone = True
+        host, self._host = self._host, None
+        if host is None:
+            return False
+        host.close()
+        self._held.discard(self._folder)
+        return True
+
+    @override
+    def kill(self) -> None:
+        self.close()
+
+
+def made_index(root: Path, identity: EmbedderIdentity, agent: str = "bob") -> str:
+    """Give an agent without memories an empty index that is in use, as a build would; return its generation."""
+    generations = Generations(folder_of(agent, root))
+    with generations.building() as (generation, unfinished):
+        Shard.create(unfinished / "shard", namespace_of(agent), identity.dimension).close()
+        generations.finish(generation, unfinished, State(agent, str(identity), identity.dimension, "", 0))
+        generations.switch("vector", generation, str(identity))
+    return generation

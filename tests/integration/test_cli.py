@@ -1,0 +1,345 @@
+"""`agent-memory` as a process: exit codes, pipes, terminals, the editor, a lock that another process holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.journal.lock import folder_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOURCE = Path(__file__).parents[2] / "src"
+COMMAND = (sys.executable, "-m", "agent_memory.cli")
+A, B = "mem-00000000000a", "mem-00000000000b"
+SEED = (
+    {"id": A, "content": "The ledger is in PostgreSQL \U0001f418.", "category": "decision"},
+    {"id": B, "content": "Evil \x1b[2J [red]page[/].", "trust": "low"},
+)
+
+
+@pytest.fixture
+def environment(root: Path, home: Path, tmp_path: Path) -> dict[str, str]:
+    """Return an environment with a home of its own, no editor, no colour wishes."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": str(SOURCE),
+        "AGENT_MEMORY_ROOT": str(root),
+        "TMPDIR": str(temporary),
+        "TERM": "xterm-256color",
+        "COLUMNS": "80",
+    }
+
+
+@pytest.fixture
+def cli(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return `agent-memory` in a process of its own, without a terminal."""
+
+    def run(*arguments: str, given: str = "", code: int = 0, **extra: str) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run(
+            [*COMMAND, *arguments],
+            input=given,
+            capture_output=True,
+            encoding="utf-8",
+            env=environment | extra,
+            check=False,
+        )
+        assert result.returncode == code, result.stdout + result.stderr
+        assert "Traceback" not in result.stderr
+        return result
+
+    return run
+
+
+@pytest.fixture
+def bob(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return the same once an agent bob knows two things."""
+    cli("import", "-", "--agent", "bob", given="".join(json.dumps(entry) + "\n" for entry in SEED))
+    return cli
+
+
+def in_a_terminal(environment: dict[str, str], *arguments: str, typed: str = "", prompt: str = "") -> tuple[int, str]:
+    """Run the command with a terminal for all three streams; type once `prompt` is shown. Return exit code, output."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=child, stdout=child, stderr=child, env=environment, close_fds=True
+    )
+    os.close(child)
+    shown = b""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if select.select([parent], [], [], 0.2)[0]:
+            try:
+                block = os.read(parent, 65536)
+            except OSError:  # how Linux says that the other side is closed
+                block = b""
+            if not block:
+                break
+            shown += block
+        if typed and prompt.encode() in shown:
+            os.write(parent, typed.encode())
+            typed = ""
+    os.close(parent)
+    return process.wait(timeout=60), shown.decode()
+
+
+def test_help_loads_nothing_that_works_with_memories(environment: dict[str, str]) -> None:
+    """What a shell completion or --help must not wait for: the model, numpy, the redactor's detectors."""
+    script = (
+        "import sys\n"
+        "sys.argv = ['agent-memory', '--help']\n"
+        "from agent_memory.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print([name for name in ('numpy', 'onnxruntime', 'detect_secrets') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert result.stdout.rstrip().endswith("[]")
+
+
+def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict[str, str]) -> None:
+    script = "import sys; sys.modules['typer'] = None\nfrom agent_memory.cli import main\nmain()"
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert "pip install" in result.stderr
+
+
+def test_0_when_all_is_well(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    assert "PostgreSQL \U0001f418" in bob("list").stdout
+
+
+def test_1_when_something_fails(cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    result = cli("list", code=1)
+    first, second = result.stderr.strip().splitlines()
+    assert first.startswith("Error: There are no agents")
+    assert "--agent NAME" in second
+
+
+def test_2_for_wrong_usage(cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    assert "--limit" in cli("search", "x", "--limit", "0", code=2).stderr
+
+
+def test_3_for_what_is_not_there(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    bob("show", "mem-ffffffffffff", code=3)
+    bob("search", "xylophone", "--category", "insight", code=3)
+
+
+def test_4_while_another_process_writes(bob: Callable[..., subprocess.CompletedProcess[str]], root: Path) -> None:
+    with folder_lock(root / "bob"):
+        result = bob("store", "x", code=4)
+    assert "try again" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["status"], ["search", "ledger", "--explain"], ["list"], ["show", A], ["pin", A], ["promote", A], ["compact"]],
+    ids=lambda command: command[0],
+)
+def test_json_is_all_there_is_on_stdout(
+    bob: Callable[..., subprocess.CompletedProcess[str]], command: list[str]
+) -> None:
+    assert isinstance(json.loads(bob(*command, "--json").stdout), dict)
+
+
+def test_warnings_of_the_library_do_not_get_into_stdout(
+    bob: Callable[..., subprocess.CompletedProcess[str]], root: Path
+) -> None:
+    """The access that a search counts cannot be written here: the folder's lock is a folder."""
+    (root / "bob" / ".lock").unlink()
+    (root / "bob" / ".lock").mkdir()
+    result = bob("search", "ledger", "--json")
+    assert json.loads(result.stdout)["results"]
+    assert result.stderr == "Warning: Could not lock .lock: Is a directory.\n"
+
+
+def test_agents_are_copied_through_a_pipe(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    exported = bob("export", "-a", "bob").stdout
+    assert [json.loads(line)["id"] for line in exported.splitlines()] == [A, B]
+    assert bob("import", "-", "-a", "twin", given=exported).stdout == "Imported 2 memories.\n"
+    yaml = bob("export", "-a", "twin", "--format", "yaml").stdout
+    bob("import", "-", "-a", "third", "--format", "yaml", given=yaml)
+    assert bob("export", "-a", "third").stdout == exported
+
+
+def test_a_locale_without_unicode_costs_no_data(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    assert "\U0001f418" in bob("export", **ascii_only).stdout
+    assert "PostgreSQL \\U0001f418" in bob("list", **ascii_only).stdout
+
+
+def test_a_reader_that_leaves_early_is_no_crash(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    bob("import", "-", given="".join(f'{{"content": "entry {n} {"x" * 900}"}}\n' for n in range(120)))
+    with subprocess.Popen(
+        [*COMMAND, "export"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_pipe_gets_whole_lines_and_no_colour(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    text = "A sentence that is longer than any terminal is wide. " * 4
+    bob("store", text)
+    result = bob("list")
+    assert text.strip() in result.stdout.splitlines()
+    assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_a_progress_bar_is_for_terminals(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
+) -> None:
+    lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(50))
+    (tmp_path / "in.jsonl").write_text(lines)
+    assert bob("import", str(tmp_path / "in.jsonl"), "-a", "one").stderr == ""
+    code, shown = in_a_terminal(environment, "import", str(tmp_path / "in.jsonl"), "-a", "two")
+    assert code == 0
+    assert "Importing" in shown
+    assert "Imported 50 memories." in shown
+
+
+def test_a_terminal_gets_colour_and_no_escape_of_a_memory(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    code, shown = in_a_terminal(environment, "list")
+    assert code == 0
+    assert "\x1b[" in shown
+    assert "\x1b[2J" not in shown
+    assert "\\x1b[2J [red]page[/]" in shown
+
+
+@pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
+def test_a_terminal_that_wants_no_colour_gets_none(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], wish: dict[str, str]
+) -> None:
+    assert "\x1b" not in in_a_terminal(environment | wish, "list")[1]
+    assert "\x1b" not in in_a_terminal(environment | wish, "show", "mem-ffffffffffff")[1]
+
+
+def test_forget_asks_on_a_terminal_and_takes_no_for_an_answer(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="n\n")
+    assert (code, "Nothing was forgotten." in shown) == (1, True)
+    assert "PostgreSQL" in shown
+    bob("show", A)
+    code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="y\n")
+    assert (code, f"Forgot {A}." in shown) == (0, True)
+    bob("show", A, code=3)
+
+
+def test_what_a_person_types_is_trusted(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    in_a_terminal(environment, "store", "Typed by hand.")
+    (typed,) = [each for each in json.loads(bob("list", "--json").stdout)["memories"] if "Typed" in each["content"]]
+    assert typed["trust"] == "high"
+
+
+# -- edit -------------------------------------------------------------------------------------------------------------
+
+
+def editor(folder: Path, script: str) -> str:
+    """Write an editor that does what `script` (Python; `path` and `text` are given) says; return its command."""
+    file = folder / "an editor.py"
+    file.write_text(
+        f"import sys, pathlib\npath = pathlib.Path(sys.argv[-1])\ntext = path.read_text(encoding='utf-8')\n{script}\n"
+    )
+    return f"'{sys.executable}' '{file}' --wait"
+
+
+def drafts(environment: dict[str, str]) -> list[Path]:
+    return sorted(Path(environment["TMPDIR"]).glob("mem-*.yaml"))
+
+
+def test_edit_changes_what_was_edited(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
+) -> None:
+    command = editor(tmp_path, "path.write_text(text.replace('PostgreSQL', 'SQLite'), encoding='utf-8')")
+    assert bob("edit", A, VISUAL=command, EDITOR="false").stdout == f"Changed content of {A}.\n"
+    assert "SQLite \U0001f418" in bob("show", A).stdout
+    assert drafts(environment) == []
+
+
+def test_edit_closed_unchanged_changes_nothing(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    assert bob("edit", A, EDITOR="true").stdout == "Nothing was changed.\n"
+    assert drafts(environment) == []
+
+
+@pytest.mark.parametrize(
+    "change", ["text + 'tags: ['", "text + 'colour: red'", "text.replace('decision', 'Two Words')", "''"]
+)
+def test_an_edit_that_is_refused_is_kept_and_its_place_named(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path, change: str
+) -> None:
+    command = editor(tmp_path, f"path.write_text({change}, encoding='utf-8')")
+    result = bob("edit", A, EDITOR=command, code=1)
+    (kept,) = drafts(environment)
+    assert f"Your text is kept in {kept}" in result.stderr
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert "PostgreSQL" in bob("show", A).stdout
+
+
+def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
+) -> None:
+    forget = (
+        f"import subprocess; subprocess.run([{sys.executable!r}, '-m', 'agent_memory.cli', 'forget', {A!r}, '--yes'])"
+    )
+    command = editor(tmp_path, f"{forget}\npath.write_text(text.replace('ledger', 'book'), encoding='utf-8')")
+    bob("edit", A, EDITOR=command, code=3)
+    (kept,) = drafts(environment)
+    assert "The book is" in kept.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", ["no-such-editor -w", "false", "'unbalanced"])
+def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], command: str
+) -> None:
+    assert "editor" in bob("edit", A, EDITOR=command, code=1).stderr
+    assert drafts(environment) == []
+
+
+def test_what_an_editor_prints_is_not_a_result(
+    bob: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    command = editor(tmp_path, "print('Press any key')\npath.write_text(text + 'importance: 1.0', encoding='utf-8')")
+    result = bob("edit", A, "--json", EDITOR=command)
+    assert json.loads(result.stdout)["changed"] == ["importance"]
+    assert "Press any key" in result.stderr
+
+
+# -- completion -------------------------------------------------------------------------------------------------------
+
+
+def test_the_shell_completes_commands_agents_and_categories(
+    bob: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    def complete(words: str, position: int) -> list[str]:
+        wish = {"_AGENT_MEMORY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
+        return bob(**wish).stdout.split()
+
+    assert complete("agent-memory se", 1) == ["search"]
+    assert complete("agent-memory list --agent ", 3) == ["bob"]
+    assert complete("agent-memory search x --category de", 4) == ["decision"]

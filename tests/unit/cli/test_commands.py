@@ -1,0 +1,497 @@
+"""Each command, in this process: what it answers, as text and as JSON, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from agent_memory.cli.app import build
+from agent_memory.cli.parameters import complete_category
+from agent_memory.cli.running import exit_code
+from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
+from agent_memory.models import CATEGORIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
+HOSTILE = "\x1b[2Jgone [bold red]markup[/] :smile: \x9b31m"
+
+
+@pytest.fixture
+def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Return `agent-memory` for an empty storage root, with nothing said by the environment."""
+    for name in ("AGENT_MEMORY_AGENT", "NO_COLOR", "FORCE_COLOR", "VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(root))
+    app, runner = build(), CliRunner()
+
+    def run(*arguments: str, code: int = 0, given: str | bytes | None = None) -> Result:
+        result = runner.invoke(app, list(arguments), input=given, prog_name="agent-memory", catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        assert "\x1b" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def bob(cli: Callable[..., Result], tmp_path: Path) -> Callable[..., Result]:
+    """Return the same once an agent bob knows three things; C replaces A."""
+    entries: list[dict[str, Any]] = [
+        {"id": A, "content": "The ledger is in MySQL.", "timestamp": "2026-01-10T12:00:00Z", "category": "decision"},
+        {"id": B, "content": "Maria likes tea.", "timestamp": "2026-02-10T12:00:00Z", "tags": ["drinks", "maria"]},
+        {
+            "id": C,
+            "content": "The ledger is in PostgreSQL.",
+            "timestamp": "2026-03-10T12:00:00Z",
+            "category": "decision",
+            "supersedes": A,
+        },
+    ]
+    file = tmp_path / "bob.jsonl"
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    cli("import", str(file), "--agent", "bob")
+    return cli
+
+
+def document(result: Result) -> Any:
+    """Return the one JSON document that must be all of stdout."""
+    return json.loads(result.stdout)
+
+
+def ids(result: Result, key: str = "results") -> list[str]:
+    return [each["id"] for each in document(result)[key]]
+
+
+# -- which agent ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["status"], ["search", "x"], ["list"], ["show", A], ["export"], ["compact"]])
+def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(
+    cli: Callable[..., Result], root: Path, command: list[str]
+) -> None:
+    result = cli(*command, code=1)
+    assert "There are no agents" in result.stderr
+    assert "store --agent" in result.stderr
+    assert result.stdout == ""
+    assert not root.exists()
+
+
+def test_among_several_agents_one_has_to_be_named(bob: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    bob("store", "x", "--agent", "carol")
+    assert "bob, carol" in bob("list", code=1).stderr
+    assert ids(bob("list", "--json", "--agent", "bob"), "memories") == [C, B]
+    monkeypatch.setenv("AGENT_MEMORY_AGENT", "carol")
+    assert document(bob("list", "--json"))["agent_id"] == "carol"
+
+
+def test_a_mistyped_agent_is_not_created(bob: Callable[..., Result], root: Path) -> None:
+    assert "There are: bob" in bob("search", "x", "--agent", "bbo", code=1).stderr
+    assert not (root / "bbo").exists()
+
+
+def test_root_may_be_given_as_an_option(cli: Callable[..., Result], tmp_path: Path) -> None:
+    cli("store", "x", "--agent", "dave", "--root", str(tmp_path / "elsewhere"))
+    assert (tmp_path / "elsewhere" / "dave" / "memories.yaml").exists()
+
+
+# -- asking -----------------------------------------------------------------------------------------------------------
+
+
+def test_status_tells_counts_and_health(bob: Callable[..., Result]) -> None:
+    shown = bob("status").stdout
+    assert "3 (1 superseded)" in shown
+    state = document(bob("status", "--json"))
+    assert state["counts"]["memories"] == 3
+    assert state["health"] == {"status": "ok"}
+
+
+def test_status_names_damaged_lines(bob: Callable[..., Result], root: Path) -> None:
+    with (root / "bob" / "memories.yaml").open("a") as journal:
+        journal.write("--- \x1b[2Jbroken\n")
+    shown = bob("status").stdout
+    assert "damaged, 1 problem" in shown
+    assert "line 5" in shown
+
+
+def test_status_of_an_unreadable_journal_is_an_answer_and_a_failure(bob: Callable[..., Result], root: Path) -> None:
+    (root / "bob" / "memories.yaml").rename(root / "bob" / "kept.yaml")
+    (root / "bob" / "memories.yaml").mkdir()
+    result = bob("status", code=1)
+    assert "unreadable" in result.stdout
+    assert "Could not read memories.yaml" in result.stdout
+
+
+@pytest.mark.parametrize("command", [["search", "ledger"], ["list"], ["show", A], ["export"], ["store", "x"]])
+def test_an_unreadable_journal_is_an_error_with_advice(
+    bob: Callable[..., Result], root: Path, command: list[str]
+) -> None:
+    (root / "bob" / "memories.yaml").unlink()
+    (root / "bob" / "memories.yaml").mkdir()
+    result = bob(*command, code=1)
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: Could not ")
+    assert len(result.stderr.strip().splitlines()) == 2
+
+
+def test_search_finds_and_says_how(bob: Callable[..., Result]) -> None:
+    found = document(bob("search", "ledger", "--json"))
+    assert [each["id"] for each in found["results"]] == [C]
+    assert found["mode"] == "keyword"
+    assert "parts" not in found["results"][0]
+
+
+def test_search_shows_text_id_and_score(bob: Callable[..., Result]) -> None:
+    first, second = bob("search", "ledger").stdout.splitlines()
+    assert first == "The ledger is in PostgreSQL."
+    assert C in second
+    assert "keyword" in second
+
+
+def test_search_with_superseded_finds_the_old_and_says_so(bob: Callable[..., Result]) -> None:
+    assert set(ids(bob("search", "ledger", "--superseded", "--json"))) == {A, C}
+    assert f"replaced by {C}" in bob("search", "ledger", "--superseded").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (["--category", "decision"], [C]),
+        (["-c", "Note"], [B]),
+        (["--tag", "maria", "--tag", "drinks"], [B]),
+        (["--since", "2026-03-10"], [C]),
+        (["--until", "2026-02-10"], [B]),
+        (["--since", "2026-02-01", "--until", "2026-02-28"], [B]),
+        (["--limit", "1"], [C]),
+    ],
+)
+def test_search_keeps_to_its_filters(bob: Callable[..., Result], options: list[str], found: list[str]) -> None:
+    """A query that says nothing finds the latest, so that the filters alone decide."""
+    assert ids(bob("search", "", *options, "--json")) == found
+
+
+def test_explain_tells_parts_and_what_was_left_out(bob: Callable[..., Result]) -> None:
+    shown = bob("search", "ledger", "--explain").stdout
+    assert "similarity" in shown
+    assert "bm25" in shown
+    assert "Left out: 1 filtered out" in shown
+    assert f"{A}  replaced by {C}" in shown
+    found = document(bob("search", "ledger", "--explain", "--json"))
+    assert found["results"][0]["parts"]["bm25"] > 0
+    assert [each["id"] for each in found["rejected"]] == [A]
+
+
+def test_explain_names_the_expired(bob: Callable[..., Result]) -> None:
+    bob("store", "The ledger is frozen.", "--expires", "2026-01-01")
+    assert "  expired" in bob("search", "ledger", "--explain").stdout
+
+
+def test_no_hit_is_an_exit_code_and_no_output(bob: Callable[..., Result]) -> None:
+    result = bob("search", "xylophone", code=3)
+    assert (result.stdout, result.stderr[:14]) == ("", "Nothing found.")
+    assert document(bob("search", "xylophone", "--json", code=3))["results"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search"],
+        ["search", "x", "--limit", "0"],
+        ["search", "x", "--limit", "many"],
+        ["search", "x", "--since", "yesterday"],
+        ["search", "x", "--category", "two words"],
+        ["search", "x", "--tag", "t" * 65],
+        ["search", "x", "--since", "2026-02-02", "--until", "2026-02-01"],
+        ["store", "x", "--expires", "soon"],
+        ["store", "x", "--category", "Füße"],
+        ["no-such-command"],
+        ["list", "--no-such-option"],
+        ["export", "file.txt"],
+        ["import", "file.txt"],
+        ["export", "--json", "--format", "yaml"],
+        ["forget", A],
+    ],
+)
+def test_wrong_usage_ends_with_2(bob: Callable[..., Result], arguments: list[str]) -> None:
+    result = bob(*arguments, code=2)
+    assert result.stdout == ""
+    assert result.stderr
+
+
+def test_list_is_newest_first_without_the_replaced(bob: Callable[..., Result]) -> None:
+    assert ids(bob("list", "--json"), "memories") == [C, B]
+    assert ids(bob("list", "-n", "1", "--json"), "memories") == [C]
+
+
+def test_list_of_the_scratchpad_has_its_order(bob: Callable[..., Result]) -> None:
+    bob("pin", B)
+    assert ids(bob("list", "--scratchpad", "--json"), "memories") == [B, C]
+
+
+def test_show_has_every_field(bob: Callable[..., Result]) -> None:
+    shown = document(bob("show", A, "--json"))
+    assert shown["superseded_by"] == C
+    assert {"access_count", "links", "metadata", "source", "trust"} <= shown.keys()
+    text = bob("show", A).stdout
+    assert f"replaced by {C}" in text
+    assert text.endswith("The ledger is in MySQL.\n")
+
+
+def test_show_is_no_access(bob: Callable[..., Result]) -> None:
+    bob("show", B)
+    assert document(bob("show", B, "--json"))["access_count"] == 0
+
+
+def test_search_is_an_access_by_the_command_line(bob: Callable[..., Result], root: Path) -> None:
+    bob("search", "tea")
+    assert document(bob("show", B, "--json"))["access_count"] == 1
+    bob("pin", B)
+    last = json.loads((root / "bob" / "events.jsonl").read_text().splitlines()[-1])
+    assert (last["event"], last["session_id"]) == ("memory:updated", "cli")
+
+
+@pytest.mark.parametrize(
+    "command", [["show"], ["promote"], ["pin"], ["unpin"], ["edit"], ["forget", "--yes"]], ids=lambda c: c[0]
+)
+def test_an_unknown_id_ends_with_3_and_names_the_commands_that_find_it(
+    bob: Callable[..., Result], command: list[str]
+) -> None:
+    result = bob(*command, "mem-ffffffffffff", code=3)
+    assert result.stdout == ""
+    assert "`agent-memory search`" in result.stderr
+
+
+# -- hostile content --------------------------------------------------------------------------------------------------
+
+
+def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Callable[..., Result], tmp_path: Path) -> None:
+    entry = {"id": A, "content": HOSTILE, "tags": [HOSTILE], "created_by_session": HOSTILE, "metadata": {"k": HOSTILE}}
+    entry |= {"source": {"kind": "tool", "detail": HOSTILE}, "links": [{"rel": HOSTILE, "id": B}]}
+    (tmp_path / "evil.jsonl").write_text(json.dumps(entry))
+    cli("import", str(tmp_path / "evil.jsonl"), "-a", "bob")
+    for command in (
+        ["list"],
+        ["show", A],
+        ["search", "markup", "--explain"],
+        ["export"],
+        ["export", "--format", "yaml"],
+    ):
+        result = cli(*command)
+        assert "[bold red]markup[/] :smile:" in result.stdout
+        assert not set(result.output) & {"\x1b", "\x9b"}
+    assert document(cli("show", A, "--json"))["content"] == HOSTILE
+
+
+# -- changing ---------------------------------------------------------------------------------------------------------
+
+
+def test_store_keeps_all_its_options(bob: Callable[..., Result]) -> None:
+    stored = document(
+        bob("store", "Freeze on Friday.", "-c", "task", "-t", "Ops", "--expires", "2999-12-31", "--pin", "--json")
+    )
+    memory = document(bob("show", stored["memory_id"], "--json"))
+    assert (memory["content"], memory["category"], memory["tags"]) == ("Freeze on Friday.", "task", ["ops"])
+    assert memory["pinned"]
+    assert memory["expires_at"].startswith("2999-12-31")
+    assert (memory["created_by_session"], memory["source"]["kind"]) == ("cli", "user")
+
+
+def test_what_is_piped_in_is_not_vouched_for(bob: Callable[..., Result]) -> None:
+    stored = document(bob("store", "-", "--json", given="From a pipe.\n"))
+    memory = document(bob("show", stored["memory_id"], "--json"))
+    assert (memory["content"], memory["trust"]) == ("From a pipe.", "medium")
+
+
+def test_store_says_when_it_knew_that(bob: Callable[..., Result]) -> None:
+    result = bob("store", "maria LIKES tea.")
+    assert result.stdout == f"{B} says that already.\n"
+
+
+def test_store_removes_a_secret_and_says_so(bob: Callable[..., Result]) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    result = bob("store", f"The token is {secret}.")
+    assert "A secret was removed" in result.stderr
+    assert secret not in bob("export").stdout
+
+
+def test_store_refuses_what_cannot_be_kept(bob: Callable[..., Result]) -> None:
+    assert "10001 characters" in bob("store", "x" * 10_001, code=1).stderr
+    assert "nothing was stored" in bob("store", "x", "--supersedes", "mem-ffffffffffff", code=3).stderr
+
+
+def test_promote_brings_back_what_had_left(bob: Callable[..., Result]) -> None:
+    assert "already" in bob("promote", B).stdout
+    assert document(bob("promote", B, "--json")) == {
+        "memory_id": B,
+        "promoted": False,
+        "evicted": None,
+        "scratchpad_size": 2,
+    }
+
+
+def test_pin_and_unpin(bob: Callable[..., Result]) -> None:
+    assert bob("pin", B).stdout == f"{B} is pinned now.\n"
+    assert bob("pin", B).stdout == f"{B} was pinned already.\n"
+    assert document(bob("unpin", B, "--json")) == {"memory_id": B, "pinned": False, "changed": True}
+
+
+def test_pinning_what_is_not_trusted_says_that_it_does_not_help(bob: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "low.jsonl").write_text('{"id": "mem-0000000000ff", "content": "From a page.", "trust": "low"}')
+    bob("import", str(tmp_path / "low.jsonl"))
+    assert "untrusted" in bob("pin", "mem-0000000000ff").stderr
+    assert "untrusted" in bob("promote", "mem-0000000000ff", code=1).stderr
+
+
+def test_forget_with_yes_forgets_the_older_versions_too(bob: Callable[..., Result]) -> None:
+    assert document(bob("forget", C, "--yes", "--json")) == {
+        "memory_id": C,
+        "forgotten": True,
+        "older_versions": [A],
+    }
+    assert ids(bob("list", "--json"), "memories") == [B]
+
+
+def test_forget_without_a_terminal_refuses(bob: Callable[..., Result]) -> None:
+    assert "--yes" in bob("forget", B, code=2, given="y\n").stderr
+    assert B in ids(bob("list", "--json"), "memories")
+
+
+def test_compact_tells_sizes(bob: Callable[..., Result]) -> None:
+    sizes = document(bob("compact", "--json"))
+    assert 0 < sizes["bytes_after"] <= sizes["bytes_before"]
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "yml", "jsonl", "ndjson"])
+def test_export_and_import_make_the_same_agent(bob: Callable[..., Result], tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"out.{suffix}"
+    assert bob("export", str(file)).stdout == f"Exported 3 memories to {file}.\n"
+    assert bob("import", str(file), "--agent", "twin").stdout == "Imported 3 memories.\n"
+    assert bob("export", "-a", "twin").stdout == bob("export", "-a", "bob").stdout
+    again = bob("import", str(file), "--agent", "twin")
+    assert again.stdout == "Imported 0 memories, skipped 3 that were there.\n"
+
+
+def test_export_is_for_the_owner_alone(bob: Callable[..., Result], tmp_path: Path, open_umask: None) -> None:
+    bob("export", str(tmp_path / "out.jsonl"))
+    assert (tmp_path / "out.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_export_replaces_a_file_only_when_told_to(bob: Callable[..., Result], tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    file.write_text("precious")
+    assert "--force" in bob("export", str(file), code=1).stderr
+    assert file.read_text() == "precious"
+    assert document(bob("export", str(file), "--force", "--json"))["exported"] == 3
+    assert A in file.read_text()
+
+
+def test_export_never_writes_among_the_memories(bob: Callable[..., Result], root: Path) -> None:
+    journal = root / "bob" / "memories.yaml"
+    before = journal.read_bytes()
+    assert "nothing was written" in bob("export", str(journal), "--force", code=1).stderr
+    assert journal.read_bytes() == before
+
+
+def test_export_to_a_device_leaves_the_device(bob: Callable[..., Result]) -> None:
+    bob("export", "/dev/null", "--format", "jsonl")
+    with open("/dev/null", "rb") as device:  # noqa: PTH123 - a device, not a path to work with
+        assert device.read() == b""
+
+
+def test_export_into_a_folder_that_is_not_there_is_an_error(bob: Callable[..., Result], tmp_path: Path) -> None:
+    assert "Could not write" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
+
+
+def test_export_says_what_is_not_in_it(bob: Callable[..., Result], root: Path) -> None:
+    with (root / "bob" / "memories.yaml").open("a") as journal:
+        journal.write("broken\n")
+    result = bob("export")
+    assert len(result.stdout.splitlines()) == 3
+    assert "damaged" in result.stderr
+
+
+def test_import_names_bad_lines_and_takes_the_rest(bob: Callable[..., Result], tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    lines = ['{"content": "good"}', "bad", json.dumps({"content": secret}), '{"content": "also good", "odd": 1}']
+    (tmp_path / "in.jsonl").write_text("\n".join(lines))
+    result = bob("import", str(tmp_path / "in.jsonl"), code=1)
+    assert result.stdout == "Imported 2 memories, refused 2.\n"
+    assert "line 2: not JSON" in result.stderr
+    assert "line 3: That is nothing but a secret" in result.stderr
+    assert "unknown to this version: odd" in result.stderr
+    assert secret not in result.output
+
+
+def test_import_reports_for_programs(bob: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "in.yaml").write_text(f"---\nid: {B}\ncontent: Something else.\n---\ncontent: [\n---\ncontent: new\n")
+    report = document(bob("import", str(tmp_path / "in.yaml"), "--json", code=1))
+    assert {name: report[name] for name in ("stored", "present", "differs", "refused")} == {
+        "stored": 1,
+        "present": 0,
+        "differs": 1,
+        "refused": 1,
+    }
+    assert [4 <= problem["line"] <= 6 for problem in report["problems"]] == [True]
+
+
+def test_import_lists_only_the_first_of_many_problems(bob: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("bad\n" * 30)
+    lines = bob("import", str(tmp_path / "in.jsonl"), code=1).stderr.splitlines()
+    assert len([line for line in lines if line.startswith("line ")]) == 20
+    assert "and 10 more" in lines[-1]
+
+
+def test_import_of_a_journal_or_of_nothing_is_an_error(bob: Callable[..., Result], root: Path, tmp_path: Path) -> None:
+    assert "not an export" in bob("import", str(root / "bob" / "memories.yaml"), code=1).stderr
+    assert "There is no file" in bob("import", str(tmp_path / "none.yaml"), code=1).stderr
+
+
+# -- the application --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (AgentMemoryError("x"), 1),
+        (ValidationError("x"), 1),
+        (DiskFullError("x"), 1),
+        (ValidationError("x", code="usage"), 2),
+        (ValidationError("x", code="invalid_filter"), 2),
+        (UnknownIdError("x"), 3),
+        (BusyError("x"), 4),
+    ],
+)
+def test_every_kind_of_error_has_its_exit_code(error: AgentMemoryError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_version_and_help_need_no_memory(cli: Callable[..., Result], root: Path) -> None:
+    assert cli("--version").stdout.startswith("agent-memory ")
+    assert "Exit codes" in cli("--help").stdout
+    assert not root.exists()
+
+
+def test_every_command_takes_agent_root_and_json() -> None:
+    group = typer.main.get_command(build())
+    commands = group.commands.values()  # type: ignore[attr-defined]
+    assert len(list(commands)) >= 13
+    for command in commands:
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {"--agent", "--root", "--json"} <= options, command.name
+        assert command.help, command.name
+
+
+def test_the_shell_is_offered_the_categories() -> None:
+    assert complete_category("de") == ["decision"]
+    assert complete_category("") == list(CATEGORIES)

@@ -1,0 +1,205 @@
+"""Bringing exported memories back through the service: as they were, once, without secrets, in any order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from agent_memory.cli.formats import Format, decode, encode
+from agent_memory.errors import StorageError
+from agent_memory.redaction import SecretRedactor
+from agent_memory.service import AuditLog, Caller, MemoryService
+from agent_memory.service.drafts import clean
+from agent_memory.storage import FileStorage
+from tests.support import memory_of
+from tests.unit.cli.strategies import memories
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from agent_memory.models import Memory
+    from agent_memory.service.restoring import Restored
+
+CLI = Caller("cli")
+A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
+
+
+@pytest.fixture
+async def service(root: Path) -> AsyncIterator[MemoryService]:
+    opened = open_service(root)
+    yield opened
+    await opened.close()
+
+
+def open_service(root: Path) -> MemoryService:
+    storage = FileStorage("bob", root)
+    return MemoryService(storage, audit=AuditLog(storage.folder.audit))
+
+
+async def restore(service: MemoryService, *several: Memory) -> list[Restored]:
+    outcomes: list[Restored] = []
+    await service.restore(several, outcomes.append, CLI)
+    return outcomes
+
+
+async def all_of(service: MemoryService) -> list[Memory]:
+    return [memory async for memory in service.storage.iter_all()]
+
+
+async def test_a_memory_comes_back_as_it_was(service: MemoryService) -> None:
+    memory = memory_of(" as it was, spaces and all ", access_count=7, pinned=True, created_by_session="s1")
+    (outcome,) = await restore(service, memory)
+    assert (outcome.outcome, outcome.redacted) == ("stored", ())
+    assert await all_of(service) == [memory]
+
+
+async def test_doing_it_again_changes_nothing(service: MemoryService) -> None:
+    several = [memory_of("one", id=A), memory_of("two", id=B)]
+    await restore(service, *several)
+    journal = service.storage.folder.journal.read_bytes()  # type: ignore[attr-defined]
+    assert [each.outcome for each in await restore(service, *several)] == ["present", "present"]
+    assert service.storage.folder.journal.read_bytes() == journal  # type: ignore[attr-defined]
+
+
+async def test_what_was_used_since_the_export_keeps_its_counts(service: MemoryService) -> None:
+    await restore(service, memory_of("one", id=A))
+    await service.storage.touch([A])
+    assert [each.outcome for each in await restore(service, memory_of("one", id=A))] == ["present"]
+    assert (await service.get(A)).access_count == 1
+
+
+async def test_what_was_changed_since_the_export_stays_and_is_reported(service: MemoryService) -> None:
+    await restore(service, memory_of("one", id=A))
+    await service.update(A, {"content": "changed"}, CLI)
+    assert [each.outcome for each in await restore(service, memory_of("one", id=A))] == ["differs"]
+    assert (await service.get(A)).content == "changed"
+
+
+async def test_a_secret_is_removed_and_named(service: MemoryService) -> None:
+    memory = memory_of(f"the token is {SECRET}", id=A, metadata={"again": SECRET})
+    (outcome,) = await restore(service, memory)
+    assert outcome.outcome == "stored"
+    assert outcome.redacted
+    folder = service.storage.folder.path  # type: ignore[attr-defined]
+    await service.settle()
+    assert not [file for file in folder.iterdir() if file.is_file() and SECRET.encode() in file.read_bytes()]
+    assert [each.outcome for each in await restore(service, memory)] == ["present"]
+
+
+async def test_nothing_but_a_secret_is_refused_and_the_rest_goes_on(service: MemoryService) -> None:
+    outcomes = await restore(service, memory_of(SECRET, id=A), memory_of("fine", id=B))
+    assert [each.outcome for each in outcomes] == ["refused", "stored"]
+    assert outcomes[0].error is not None
+    assert outcomes[0].error.code == "only_secret"
+
+
+@pytest.mark.parametrize("order", [(A, B, C), (C, B, A), (B, C, A)])
+async def test_what_replaces_what_survives_any_order(service: MemoryService, order: tuple[str, ...]) -> None:
+    chain = {
+        A: memory_of("one", id=A),
+        B: memory_of("two", id=B, supersedes=A),
+        C: memory_of("three", id=C, supersedes=B),
+    }
+    await restore(service, *(chain[each] for each in order))
+    assert await all_of(service) == [chain[each] for each in order]
+    assert await service.storage.superseded() == {A: B, B: C}
+
+
+async def test_of_two_that_replace_each_other_one_link_is_refused_and_named(service: MemoryService) -> None:
+    pair = [memory_of("one", id=A, supersedes=B), memory_of("two", id=B, supersedes=A)]
+    outcomes = await restore(service, *pair)
+    assert [(each.outcome, each.error is None) for each in outcomes] == [("stored", True), ("stored", False)]
+    assert await all_of(service) == [memory_of("one", id=A), pair[1]]
+
+
+async def test_one_that_replaced_a_forgotten_one_survives(service: MemoryService) -> None:
+    both = [memory_of("two", id=B, supersedes=A), memory_of("other two", id=C, supersedes=A)]
+    assert [each.outcome for each in await restore(service, *both)] == ["stored", "stored"]
+    assert await all_of(service) == both
+    assert await service.list_recent() == [both[1], both[0]]
+
+
+async def test_one_that_replaces_a_refused_one_survives(service: MemoryService) -> None:
+    newer = memory_of("the new one", id=B, supersedes=A)
+    outcomes = await restore(service, newer, memory_of(SECRET, id=A))
+    assert [each.outcome for each in outcomes] == ["stored", "refused"]
+    assert await all_of(service) == [newer]
+
+
+async def test_the_audit_log_knows_who_brought_it(service: MemoryService) -> None:
+    await restore(service, memory_of("one", id=A))
+    await service.settle()
+    log = service.storage.folder.audit.read_text()  # type: ignore[attr-defined]
+    assert A in log
+    assert '"session_id": "cli"' in log
+
+
+async def test_the_scratchpad_shows_what_came_back(service: MemoryService) -> None:
+    await restore(service, memory_of("a thing to know", id=A))
+    await service.settle()
+    assert "a thing to know" in service.storage.folder.scratchpad.read_text()  # type: ignore[attr-defined]
+
+
+async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = [memory_of("one", id=A), memory_of("two", id=B), memory_of("three", id=C)]
+    store = service.storage.store
+
+    async def fails_at_the_second(memory: Memory, **options: Any) -> str:
+        if memory.id == B:
+            raise StorageError("no room")
+        return await store(memory, **options)
+
+    told: list[Restored] = []
+    with monkeypatch.context() as broken:
+        broken.setattr(service.storage, "store", fails_at_the_second)
+        with pytest.raises(StorageError):
+            await service.restore(several, told.append, CLI)
+    assert [each.memory_id for each in told] == [A]
+    assert [each.outcome for each in await restore(service, *several)] == ["present", "stored", "stored"]
+
+
+def goes_in_a_circle(several: list[Memory]) -> bool:
+    """Tell whether a memory replaces itself, directly or through others; storage lets that happen to none."""
+    replaces = {memory.id: memory.supersedes for memory in several}
+    for each, at in replaces.items():
+        for _ in several:
+            if at == each:
+                return True
+            at = replaces.get(at or "")  # noqa: PLW2901 - the next in the chain
+    return False
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("form", ["yaml", "jsonl"])
+@given(several=st.lists(memories, max_size=4, unique_by=lambda memory: memory.id))
+def test_an_agent_exported_and_imported_elsewhere_is_the_same(
+    form: Format, several: list[Memory], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The whole way: stored, exported, read, restored; any field, any link, whatever supersedes whatever."""
+    redactor = SecretRedactor()
+    assume(not goes_in_a_circle(several))
+    for memory in several:
+        assume(not clean(memory.model_dump(), redactor)[1])
+
+    async def there_and_back() -> None:
+        here = open_service(tmp_path_factory.mktemp("here"))
+        there = open_service(tmp_path_factory.mktemp("there"))
+        try:
+            await restore(here, *several)
+            text = "".join([encode(memory, form) for memory in await all_of(here)])
+            records = list(decode(text.encode(), form, "bob"))
+            await restore(there, *[record.memory for record in records if record.memory is not None])
+            assert await all_of(there) == await all_of(here) == several
+        finally:
+            await here.close()
+            await there.close()
+
+    asyncio.run(there_and_back())

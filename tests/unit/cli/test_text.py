@@ -1,0 +1,66 @@
+"""What is shown cannot steer a terminal, and JSON still says the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.cli.text import counted, for_shell, one_line, plain, to_json
+from agent_memory.errors import EmbeddingError, UnknownIdError
+
+_ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\udc80"))
+
+
+@given(_ANY_TEXT)
+def test_plain_text_has_no_control_characters_but_tab_and_newline(text: str) -> None:
+    assert not [c for c in plain(text) if unicodedata.category(c) in {"Cc", "Cs"} and c not in "\t\n"]
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x9b31m", "\\x9b31m"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\rb", "a\\x0db"),
+        ("a\r\nb", "a\nb"),
+        ("\udcff", "\\udcff"),
+    ],
+)
+def test_what_steers_is_shown_as_its_code(hostile: str, shown: str) -> None:
+    assert plain(hostile) == shown
+
+
+def test_emoji_of_several_code_points_stay_whole() -> None:
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+    assert plain(family) == family
+
+
+def test_one_line_is_one_line() -> None:
+    assert one_line(" a\n\tb\u2028c ") == "a b\\u2028c"
+
+
+@given(
+    st.recursive(
+        _ANY_TEXT | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(_ANY_TEXT, inner)
+    )
+)
+def test_json_says_the_same_and_steers_nothing(value: object) -> None:
+    text = to_json(value)
+    assert json.loads(text) == value
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+
+
+def test_recovery_sentences_name_commands_instead_of_tools() -> None:
+    assert "memory_" not in for_shell(UnknownIdError("x").recovery)
+    assert "memory_" not in for_shell(EmbeddingError("x").recovery)
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 memories"), (1, "1 memory"), (2000, "2,000 memories")])
+def test_counts_are_read_as_words(number: int, text: str) -> None:
+    assert counted(number, "memory", "memories") == text

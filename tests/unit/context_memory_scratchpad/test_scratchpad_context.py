@@ -1,0 +1,383 @@
+"""The scratchpad in a request's view: where, when, for whom, and what it leaves alone."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import os
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.errors import StorageError
+from agent_memory.scratchpad import MARKER, estimate_tokens
+from tests.support import plan
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.unit.context_memory_scratchpad.conftest import Mounted
+
+    Mount = Callable[..., Awaitable[Mounted]]
+
+SYSTEM = {"role": "system", "content": "You are helpful."}
+HELLO = {"role": "user", "content": "hello"}
+
+
+# -- where ------------------------------------------------------------------------------------------------------------
+
+
+async def test_it_stands_right_after_the_system_message_as_words_of_the_user(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.context.add_message(SYSTEM)
+    await here.context.add_message(HELLO)
+    view = await here.context.get_messages_for_request()
+    assert [message["role"] for message in view] == ["system", "user", "user"]
+    assert (view[0], view[2]) == (SYSTEM, HELLO)
+    assert view[1]["content"].startswith(f"{MARKER} of bob]")
+    assert "Prefers tea" in view[1]["content"]
+
+
+async def test_without_a_system_message_it_comes_first(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.context.add_message(HELLO)
+    view = await here.context.get_messages_for_request()
+    assert view[0]["content"].startswith(MARKER)
+    assert view[1:] == [HELLO]
+
+
+async def test_an_empty_memory_adds_nothing(mounted: Mount) -> None:
+    here = await mounted()
+    await here.context.add_message(HELLO)
+    assert await here.context.get_messages_for_request(500) == [HELLO]
+    assert here.inner is not None
+    assert here.inner.asked == [(500, None)]
+
+
+async def test_it_is_never_part_of_the_history(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.context.add_message(HELLO)
+    view = await here.context.get_messages_for_request()
+    view.clear()
+    assert await here.context.get_messages() == [HELLO]
+    assert here.inner is not None
+    assert here.inner.messages == [HELLO]
+
+
+async def test_settings_say_what_is_shown(mounted: Mount) -> None:
+    here = await mounted({"include_timestamps": False, "include_tags": False, "exclude_categories": ["decision"]})
+    service = await here.session.require()
+    await service.store({"content": "Prefers tea", "category": "preference", "tags": ["drink"]})
+    await service.store({"content": "Uses Postgres", "category": "decision"})
+    pad = await here.pad()
+    assert "- [preference] Prefers tea (mem-" in pad
+    assert "Postgres" not in pad
+
+
+# -- frozen -----------------------------------------------------------------------------------------------------------
+
+
+async def test_it_is_frozen_while_the_session_goes_on(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    first = await here.pad()
+    (later,) = await here.remember("Works in Oslo")
+    service = await here.session.require()
+    await service.update(later, {"pinned": True})
+    await service.search("Oslo", caller=here.session.caller)
+    await service.settle()
+    await here.context.add_message(HELLO)
+    assert await here.pad() == first
+
+
+@pytest.mark.parametrize("event", ["context:compaction", "context:post_compact"])
+async def test_a_compaction_makes_it_anew(mounted: Mount, event: str) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.pad()
+    await here.remember("Works in Oslo")
+    await here.coordinator.hooks.emit(event, {})
+    assert "Works in Oslo" in await here.pad()
+
+
+async def test_a_resumed_history_makes_it_anew(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.pad()
+    await here.remember("Works in Oslo")
+    await here.context.set_messages([HELLO])
+    assert "Works in Oslo" in await here.pad()
+
+
+async def test_what_was_forgotten_is_shown_no_more_at_once(mounted: Mount) -> None:
+    here = await mounted()
+    tea, _ = await here.remember("Prefers tea", "Works in Oslo")
+    assert "Prefers tea" in await here.pad()
+    service = await here.session.require()
+    await service.forget(tea, here.session.caller)
+    pad = await here.pad()
+    assert "Prefers tea" not in pad
+    assert "Works in Oslo" in pad
+
+
+async def test_another_agents_scratchpad_follows_a_switch(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    assert "Prefers tea" in await here.pad()
+    here.session.turn.begin("start as alice")
+    await here.session.activate("alice")
+    assert await here.pad() == ""
+    await here.remember("Prefers coffee")
+    await here.context.set_messages([])
+    pad = await here.pad()
+    assert pad.startswith(f"{MARKER} of alice]")
+    assert "tea" not in pad
+
+
+# -- its tokens -------------------------------------------------------------------------------------------------------
+
+
+async def test_its_tokens_are_taken_off_an_explicit_budget(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    cost = estimate_tokens(await here.pad())
+    await here.context.get_messages_for_request(token_budget=1000)
+    await here.context.get_messages_for_request(token_budget=3)
+    assert here.inner is not None
+    assert here.inner.asked[-2:] == [(1000 - cost, None), (1, None)]
+
+
+async def test_its_tokens_are_taken_off_the_inner_limit_when_nothing_else_is_known(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    cost = estimate_tokens(await here.pad())
+    assert here.inner is not None
+    assert here.inner.asked[-1] == (10_000 - cost, None)
+
+
+async def test_its_tokens_are_taken_off_the_providers_window(mounted: Mount) -> None:
+    from amplifier_core import ModelInfo, ProviderInfo  # noqa: PLC0415
+
+    class Provider:
+        name = "scripted"
+        seen = 0
+
+        def get_info(self) -> ProviderInfo:
+            defaults = {"context_window": 9000, "max_output_tokens": 100}
+            return ProviderInfo(id="scripted", display_name="Scripted", defaults=defaults)
+
+        def get_model_info(self, model: str = "m") -> ModelInfo:
+            return ModelInfo(id=model, display_name=model, context_window=8000, max_output_tokens=100)
+
+    provider, here = Provider(), await mounted()
+    await here.remember("Prefers tea")
+    cost = estimate_tokens(await here.pad())
+    await here.context.get_messages_for_request(provider=provider)
+    assert here.inner is not None
+    budget, seen = here.inner.asked[-1]
+    assert budget is None
+    assert seen.get_info().defaults == {"context_window": 9000 - cost, "max_output_tokens": 100}
+    assert seen.get_model_info("x").context_window == 8000 - cost
+    assert seen.name == "scripted"
+    assert provider.get_info().defaults["context_window"] == 9000, "the provider itself is untouched"
+    with pytest.raises(AttributeError):
+        _ = seen.nonsense
+
+
+@pytest.mark.parametrize("info", [None, {"defaults": {"context_window": 9}}, object()])
+async def test_a_provider_that_tells_nothing_useful_is_passed_on(mounted: Mount, info: Any) -> None:
+    class Provider:
+        def get_info(self) -> Any:
+            return info
+
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.context.get_messages_for_request(provider=Provider())
+    assert here.inner is not None
+    assert here.inner.asked[-1][1].get_info() is info
+
+
+async def test_the_token_budget_is_kept(mounted: Mount) -> None:
+    here = await mounted({"token_budget": 120})
+    await here.remember(*(f"fact number {n} with some words" for n in range(30)))
+    pad = await here.pad()
+    assert 0 < estimate_tokens(pad) <= 120
+    assert "did not fit" in pad
+
+
+# -- for whom ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("session_id", "config", "shown"),
+    [
+        ("p-c_coder", {}, False),
+        ("p-c_memory-assistant", {}, True),
+        ("p-c_coder", {"inject_in_subsessions": True}, True),
+    ],
+)
+async def test_sub_sessions_are_spared_it_unless_they_are_about_memory(
+    mounted: Mount, session_id: str, config: dict[str, Any], shown: bool
+) -> None:
+    parent = await mounted(session_id="p")
+    await parent.remember("Prefers tea")
+    child = await mounted(config, session_id=session_id, parent_id="p")
+    assert bool(await child.pad()) is shown
+
+
+async def test_without_an_agent_it_is_silent(mounted: Mount) -> None:
+    here = await mounted({"agent_id": None})
+    await here.context.add_message(HELLO)
+    assert await here.context.get_messages_for_request(77) == [HELLO]
+    assert here.inner is not None
+    assert here.inner.asked == [(77, None)]
+
+
+async def test_switched_off_it_is_silent(mounted: Mount) -> None:
+    here = await mounted(config=plan(agent_identity="bob", memory={"enabled": False}))
+    assert await here.pad() == ""
+
+
+@pytest.mark.parametrize("config", [{"token_budget": "x"}, {"token_budget": 0}, ["nonsense"]])
+async def test_a_wrong_configuration_shows_nothing_and_breaks_nothing(mounted: Mount, config: Any) -> None:
+    here = await mounted(config)
+    await here.context.add_message(HELLO)
+    assert await here.context.get_messages_for_request() == [HELLO]
+    assert here.session.problem is not None
+
+
+# -- trouble ----------------------------------------------------------------------------------------------------------
+
+
+async def test_when_memory_fails_the_conversation_goes_on_with_the_last_scratchpad(
+    mounted: Mount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = await mounted()
+    (tea,) = await here.remember("Prefers tea")
+    last = await here.pad()
+    told: list[str] = []
+
+    async def hear(event: str, _data: dict[str, Any]) -> None:
+        told.append(event)
+
+    here.coordinator.hooks.register("memory:degraded", hear, name="test")
+    service = await here.session.require()
+
+    async def broken(*_: object) -> None:
+        raise StorageError(os.strerror(errno.EIO))
+
+    monkeypatch.setattr(service, "scratchpad", broken)
+    await here.coordinator.hooks.emit("context:compaction", {})
+    assert await here.pad() == last
+    assert told == ["memory:degraded"]
+    await service.forget(tea)
+    assert await here.pad() == "", "rather nothing than what was forgotten"
+
+
+async def test_one_agents_scratchpad_is_never_shown_to_another_when_memory_fails(
+    mounted: Mount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    await here.pad()
+    here.session.turn.begin("start as alice")
+    await here.session.activate("alice")
+    service = await here.session.require()
+
+    async def broken(*_: object) -> None:
+        raise StorageError(os.strerror(errno.EIO))
+
+    monkeypatch.setattr(service, "scratchpad", broken)
+    assert await here.pad() == ""
+
+
+# -- all else is the inner one ----------------------------------------------------------------------------------------
+
+
+async def test_all_that_the_inner_manager_offers_still_works(mounted: Mount) -> None:
+    here = await mounted()
+
+    async def factory() -> str:
+        return "system"
+
+    await here.context.set_system_prompt_factory(factory)
+    assert here.inner is not None
+    assert here.inner.factory is factory
+    assert here.context.extra == "an attribute of the inner one"
+    assert here.context.max_tokens == 10_000
+    with pytest.raises(AttributeError):
+        _ = here.context.nonsense
+    await here.context.add_message(HELLO)
+    await here.context.clear()
+    assert await here.context.get_messages() == []
+
+
+def test_a_bare_copy_does_not_recurse() -> None:
+    from amplifier_module_context_memory_scratchpad import ScratchpadContext  # noqa: PLC0415
+
+    bare = ScratchpadContext.__new__(ScratchpadContext)
+    with pytest.raises(AttributeError):
+        _ = bare.anything
+    assert copy.copy(bare) is not bare
+    assert pickle.loads(pickle.dumps(bare)) is not bare
+
+
+# -- on a base of its own ---------------------------------------------------------------------------------------------
+
+
+async def test_as_the_sessions_own_context_it_keeps_a_conversation(mounted: Mount) -> None:
+    here = await mounted(alone=True)
+    await here.remember("Prefers tea")
+
+    async def factory() -> str:
+        return "You are helpful."
+
+    await here.context.set_system_prompt_factory(factory)
+    await here.context.add_message({"role": "system", "content": "an older system message"})
+    await here.context.add_message(HELLO)
+    view = await here.context.get_messages_for_request()
+    assert [message["role"] for message in view] == ["system", "user", "user"]
+    assert view[0]["content"] == "You are helpful."
+    assert view[1]["content"].startswith(MARKER)
+    assert view[2] == HELLO
+    await here.context.set_messages([HELLO, HELLO])
+    assert await here.context.get_messages() == [HELLO, HELLO]
+
+
+async def test_its_own_base_drops_the_oldest_turns_whole(mounted: Mount) -> None:
+    here = await mounted(alone=True)
+    await here.context.add_message(SYSTEM)
+    for number in range(6):
+        await here.context.add_message({"role": "user", "content": f"question {number} " + "word " * 50})
+        await here.context.add_message({"role": "assistant", "content": "", "tool_calls": [{"id": str(number)}]})
+        await here.context.add_message({"role": "tool", "tool_call_id": str(number), "content": "result"})
+    whole = await here.context.get_messages_for_request(token_budget=100_000)
+    assert len(whole) == 19
+    view = await here.context.get_messages_for_request(token_budget=400)
+    assert view[0] == SYSTEM
+    assert view[1]["role"] == "user", "a turn is never cut within"
+    assert 4 <= len(view) < 19
+    assert sum(estimate_tokens(str(message)) for message in view) <= 400
+    smallest = await here.context.get_messages_for_request(token_budget=1)
+    assert [message["role"] for message in smallest] == ["system", "user", "assistant", "tool"]
+    assert len(await here.context.get_messages()) == 19
+
+
+async def test_its_own_base_reckons_with_the_providers_window(mounted: Mount) -> None:
+    from amplifier_core import ProviderInfo  # noqa: PLC0415
+
+    class Provider:
+        def get_info(self) -> ProviderInfo:
+            defaults = {"context_window": 500, "max_output_tokens": 100}
+            return ProviderInfo(id="scripted", display_name="Scripted", defaults=defaults)
+
+    here = await mounted(alone=True)
+    for number in range(6):
+        await here.context.add_message({"role": "user", "content": f"question {number} " + "word " * 50})
+    view = await here.context.get_messages_for_request(provider=Provider())
+    assert 1 <= len(view) < 6
+    assert len(await here.context.get_messages_for_request()) == 6

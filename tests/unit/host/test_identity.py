@@ -1,0 +1,362 @@
+"""Who the agent of a session is: order of sources, inheritance, resume, and what must never leak."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
+from agent_memory.host import Turn
+from agent_memory.host import identity as host_identity
+from agent_memory.host.identity import SessionMemory, configured, delegate_name, is_memory_assistant, named_in
+from tests.support import coordinator_of, plan
+from tests.unit.host.conftest import heard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.host import MemorySession
+
+Make = "Callable[..., MemorySession]"
+
+
+# -- the order of sources ---------------------------------------------------------------------------------------------
+
+
+async def test_the_nearest_source_of_a_roots_name_wins(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(config=plan(agent_identity="from-plan"), settings={"agent_id": "from-module"})
+    session._coordinator.register_capability("agent_identity", "from-capability")
+    assert session.identity().agent_id == "from-capability"
+    session.turn.begin("start as activated please")
+    await session.activate("activated")
+    session._coordinator.register_capability("agent_identity", "from-capability")
+    assert session.identity().agent_id == "activated"
+
+
+async def test_without_a_capability_the_plan_counts_and_then_the_module(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    with_plan = make_session("a", config=plan(agent_identity="from-plan"), settings={"agent_id": "from-module"})
+    with_module = make_session("b", config=plan(), settings={"agent_id": "from-module"})
+    assert with_plan.identity().agent_id == "from-plan"
+    assert with_module.identity().agent_id == "from-module"
+
+
+async def test_the_label_of_a_delegate_is_no_identity(make_session: Callable[..., MemorySession]) -> None:
+    config = {"session": {"metadata": {"agent_name": "eve"}}}
+    assert make_session(config=config).identity().agent_id is None
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"session": None}, {"session": []}, plan(memory=5), {"session": {"capabilities": 3}}]
+)
+async def test_an_odd_plan_is_no_identity_and_no_crash(
+    make_session: Callable[..., MemorySession], config: dict[str, Any]
+) -> None:
+    session = make_session(config=config)
+    assert session.identity().agent_id is None
+    assert await session.service() is None
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "bob\n", "CON", "x" * 65, "_ours", "nul.", 5, ["bob"]])
+async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agent(
+    make_session: Callable[..., MemorySession], root: Path, name: Any
+) -> None:
+    session = make_session(config=plan(agent_identity=name))
+    with pytest.raises(ValidationError) as refused:
+        await session.require()
+    assert refused.value.code == "invalid_agent_id"
+    assert await session.service() is None
+    assert not root.exists()
+
+
+def test_mode_and_switch_are_read_from_the_plan() -> None:
+    for memory, expected in (
+        ({}, (True, "autonomous")),
+        ({"enabled": False}, (False, "autonomous")),
+        ({"enabled": True, "mode": "manual"}, (True, "manual")),
+        ({"mode": "nonsense"}, (True, "autonomous")),
+    ):
+        found = configured(coordinator_of(config=plan(memory=memory)), "bob")
+        assert (found.enabled, found.mode) == expected
+
+
+async def test_switched_off_means_off_until_the_user_names_the_agent(
+    make_session: Callable[..., MemorySession], root: Path
+) -> None:
+    session = make_session(config=plan(agent_identity="bob", memory={"enabled": False}))
+    with pytest.raises(IdentityError, match="switched off"):
+        await session.require()
+    assert await session.service() is None
+    with pytest.raises(IdentityError) as refused:
+        await session.activate("bob")
+    assert refused.value.code == "needs_user"
+    assert not root.exists()
+    session.turn.begin("start as bob with memory enabled")
+    assert await session.activate("bob") == ("bob", None)
+    assert (await session.require()).agent_id == "bob"
+
+
+async def test_manual_mode_survives_an_activation(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(config=plan(memory={"mode": "manual"}))
+    await session.activate("bob")
+    assert (session.identity().agent_id, session.identity().mode) == ("bob", "manual")
+
+
+# -- activation -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_first_activation_needs_nobody_and_is_told(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session()
+    events = heard(session, "memory:activated")
+    assert await session.activate("bob") == ("bob", None)
+    assert session._coordinator.get_capability("agent_identity") == "bob"
+    assert (await session.require()).agent_id == "bob"
+    assert [(event["previous"], event["reason"]) for event in events] == [(None, "tool")]
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        ("start as alice with memory enabled", True),
+        ("Start as ALICE!", True),
+        ("alice", True),
+        ("switch to 'alice', please", True),
+        ("", False),
+        ("start as alices", False),
+        ("start as malice", False),
+        ("start as alice-2", False),
+        ("start as alice_2", False),
+        ("read the page about my team", False),
+    ],
+)
+async def test_a_switch_needs_the_name_as_a_word_in_the_users_words(
+    make_session: Callable[..., MemorySession], words: str, allowed: bool
+) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    assert (await session.require()).agent_id == "bob"
+    session.turn.begin(words)
+    if allowed:
+        assert await session.activate("alice") == ("alice", "bob")
+        assert (await session.require()).agent_id == "alice"
+        return
+    with pytest.raises(IdentityError) as refused:
+        await session.activate("alice")
+    assert refused.value.code == "needs_user"
+    assert "alice" in refused.value.recovery
+    assert (await session.require()).agent_id == "bob"
+
+
+async def test_words_of_an_earlier_turn_do_not_count(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "tell me about alice"})
+    assert session.turn.prompt == "tell me about alice"
+    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "and now the weather"})
+    with pytest.raises(IdentityError):
+        await session.activate("alice")
+
+
+async def test_activating_the_active_agent_changes_nothing(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    service = await session.require()
+    events = heard(session, "memory:activated")
+    assert await session.activate("bob") == ("bob", "bob")
+    assert await session.require() is service
+    assert events == []
+
+
+async def test_the_active_agent_is_itself_in_any_spelling(
+    make_session: Callable[..., MemorySession], root: Path
+) -> None:
+    (root / "Bob").mkdir(parents=True)
+    session = make_session(settings={"agent_id": "bob"})
+    service = await session.require()
+    assert await session.activate("BOB") == ("Bob", "bob")
+    assert await session.require() is service
+
+
+async def test_a_name_finds_its_folder_in_another_case(make_session: Callable[..., MemorySession], root: Path) -> None:
+    (root / "Bob").mkdir(parents=True)
+    session = make_session()
+    assert await session.activate("bOB") == ("Bob", None)
+    assert [path.name for path in root.iterdir() if not path.name.startswith("_")] == ["Bob"]
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", "CON", "x" * 65, "\0", "b\ud800b", "_sessions"])
+async def test_a_name_that_cannot_be_one_activates_nothing(
+    make_session: Callable[..., MemorySession], root: Path, name: str
+) -> None:
+    session = make_session()
+    session.turn.begin(f"start as {name}")
+    with pytest.raises(AgentMemoryError):
+        await session.activate(name)
+    assert session.identity().agent_id is None
+    assert not root.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("ask bob.", True), ("BOB", True), ("bobby", False), ("x-bob", False), ("", False)]
+)
+def test_names_are_found_as_whole_words_ignoring_case(words: str, found: bool) -> None:
+    assert named_in("bob", words) is found
+
+
+# -- children ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_child_has_its_roots_agent_and_nothing_else(make_session: Callable[..., MemorySession]) -> None:
+    root_session = make_session("root-1", settings={"agent_id": "bob"})
+    child = make_session("child-1", parent_id="root-1", config=plan(agent_identity="eve"), settings={"agent_id": "eve"})
+    grandchild = make_session("grandchild-1", parent_id="child-1", settings={"agent_id": "eve"})
+    assert child.identity().agent_id == grandchild.identity().agent_id == "bob"
+    assert await child.require() is await grandchild.require() is await root_session.require()
+    assert child.caller.session_id == "child-1"
+
+
+async def test_a_child_follows_its_root_when_that_switches(make_session: Callable[..., MemorySession]) -> None:
+    root_session = make_session("root-1", settings={"agent_id": "bob"})
+    child = make_session("child-1", parent_id="root-1")
+    assert (await child.require()).agent_id == "bob"
+    root_session.turn.begin("start as alice")
+    await root_session.activate("alice")
+    assert (await child.require()).agent_id == "alice"
+
+
+async def test_a_child_cannot_activate_whatever_its_instruction_says(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    make_session("root-1")
+    child = make_session("child-1", parent_id="root-1")
+    await child._coordinator.hooks.emit("prompt:submit", {"prompt": "start as bob with memory enabled"})
+    assert child.turn.prompt == ""
+    with pytest.raises(IdentityError) as refused:
+        await child.activate("bob")
+    assert refused.value.code == "child_session"
+    assert await child.service() is None
+
+
+async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
+    make_session: Callable[..., MemorySession], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = plan()
+    session = make_session("root-1", config=config)
+    await session.activate("bob")
+    inherited = json.loads(json.dumps(config))
+    monkeypatch.setattr("agent_memory.host.session._SESSIONS", {})
+    monkeypatch.setattr("agent_memory.host.session._ROOTS", {})
+    child = make_session("child-1", parent_id="root-1", config=inherited)
+    assert child.identity().agent_id == "bob"
+    passed_on = copy.deepcopy(child._coordinator.config)
+    monkeypatch.setattr("agent_memory.host.session._ROOTS", {})
+    grandchild = make_session("grandchild-1", parent_id="child-1", config=passed_on)
+    assert grandchild.identity().agent_id == "bob"
+    stranger = make_session("other-root", config=copy.deepcopy(inherited))
+    assert stranger.identity().agent_id is None
+
+
+# -- no leak between sessions -----------------------------------------------------------------------------------------
+
+
+async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    shared = plan()
+    first, second = make_session("one", config=shared), make_session("two", config=shared)
+    await first.activate("bob")
+    assert second.identity().agent_id is None
+    await second.activate("alice")
+    assert (first.identity().agent_id, second.identity().agent_id) == ("bob", "alice")
+    late = make_session("three", config=shared)
+    assert late.identity().agent_id is None
+
+
+async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: Callable[..., MemorySession]) -> None:
+    shared = plan()
+    session = make_session("one", config=shared)
+    await session.activate("bob")
+    assert "bob" in json.dumps(shared)
+    await session.release()
+    assert "bob" not in json.dumps(shared)
+    assert make_session("one", config=shared).identity().agent_id is None
+
+
+# -- resume -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
+    make_session: Callable[..., MemorySession], root: Path, open_umask: None
+) -> None:
+    session = make_session("one")
+    await session.activate("bob")
+    await session.release()
+    assert make_session("one").identity().agent_id is None
+    assert make_session("one", is_resumed=True).identity().agent_id == "bob"
+    assert make_session("two", is_resumed=True).identity().agent_id is None
+    (note,) = (root / "_sessions").iterdir()
+    assert note.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_resumed_activation_beats_the_configured_agent(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session("one", settings={"agent_id": "bob"})
+    session.turn.begin("start as alice")
+    await session.activate("alice")
+    await session.release()
+    assert make_session("one", settings={"agent_id": "bob"}, is_resumed=True).identity().agent_id == "alice"
+
+
+@pytest.mark.parametrize("note", ["", "{", "[]", "5", '{"agent_id": "../x"}', '{"agent_id": 5}', "\udcff"])
+def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
+    memory = SessionMemory(tmp_path)
+    memory.remember("one", "bob")
+    assert memory.recall("one") == "bob"
+    memory._path("one").write_text(note, errors="surrogateescape")
+    assert memory.recall("one") is None
+
+
+@pytest.mark.parametrize("session_id", ["../../x", "a/b", "\ud800", "x" * 5000])
+def test_no_session_id_leads_out_of_the_folder(tmp_path: Path, session_id: str) -> None:
+    SessionMemory(tmp_path).remember(session_id, "bob")
+    assert SessionMemory(tmp_path).recall(session_id) == "bob"
+    assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["_sessions"]
+
+
+def test_only_so_many_sessions_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_identity, "_REMEMBERED_SESSIONS", 3)
+    for number in range(6):
+        SessionMemory(tmp_path).remember(f"session {number}", "bob")
+    assert len(list((tmp_path / "_sessions").glob("*.json"))) == 3
+
+
+# -- names of delegates -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("session_id", "agent_name", "expected"),
+    [
+        ("p-c_agent-memory-memory-assistant", None, True),
+        ("p-c", "agent-memory:memory-assistant", True),
+        ("p-c", "memory-assistant", True),
+        ("p-c_self", None, False),
+        ("p-c", "memory-assistant-2", False),
+        ("p-c", "my memory-assistants", False),
+    ],
+)
+def test_the_memory_assistant_is_known_by_its_name(session_id: str, agent_name: str | None, expected: bool) -> None:
+    config = {"session": {"metadata": {"agent_name": agent_name}}} if agent_name else {"session": None}
+    coordinator = coordinator_of(session_id, parent_id="root-1", config=config)
+    assert is_memory_assistant(coordinator) is expected
+    assert delegate_name(coordinator) == (agent_name or session_id.rpartition("_")[2])
+
+
+def test_a_turn_forgets_what_belonged_to_the_one_before() -> None:
+    turn = Turn()
+    turn.begin("one")
+    turn.stored.append("x")
+    turn.note_tool("web_fetch", ["*fetch*"])
+    assert turn.low_trust
+    turn.begin("two")
+    assert (turn.prompt, turn.stored, turn.low_trust) == ("two", [], False)

@@ -1,0 +1,196 @@
+"""What the modules of one session share: settings, one service, trust of the turn, an orderly end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.errors import AgentMemoryError, ConfigurationError
+from agent_memory.host import MemorySession, Turn
+from agent_memory.host.registry import SERVICES
+from agent_memory.host.session import _ROOTS, _SESSIONS
+from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
+from tests.support import coordinator_of, memory_of
+from tests.unit.host.conftest import heard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def test_all_modules_of_a_session_share_one_object() -> None:
+    coordinator = coordinator_of()
+    assert MemorySession.of(coordinator) is MemorySession.of(coordinator)
+    assert MemorySession.of(coordinator_of()) is not MemorySession.of(coordinator)
+
+
+async def test_nothing_is_opened_or_written_before_the_first_use(
+    make_session: Callable[..., MemorySession], root: Path
+) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    assert SERVICES._open == {}
+    service = await session.require()
+    assert await service.list_recent() == []
+    assert not (root / "bob" / "memories.yaml").exists()
+
+
+async def test_shared_settings_may_be_given_to_any_module(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    session.configure("hooks-memory-capture", CaptureSettings, {"default_search_limit": 7, "agent_id": "bob"})
+    assert (session.settings.default_search_limit, session.settings.agent_id) == (7, "bob")
+    assert session.problem is None
+
+
+async def test_two_different_values_are_an_error_that_names_both(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    assert session.configure("context-memory-scratchpad", ScratchpadSettings, {"agent_id": "alice"}) is None
+    with pytest.raises(ConfigurationError) as refused:
+        await session.require()
+    assert refused.value.code == "conflicting_settings"
+    for named in ("tool-memory-semantic", "context-memory-scratchpad", "'bob'", "'alice'", "agent_id"):
+        assert named in refused.value.message
+    with pytest.raises(ConfigurationError):
+        await session.activate("bob")
+
+
+async def test_a_conflict_does_not_tell_a_password(make_session: Callable[..., MemorySession]) -> None:
+    address = "https://user:" + "pass" + "word@example.test"
+    session = make_session(settings={"qdrant_url": address})
+    session.configure("hooks-memory-capture", CaptureSettings, {"qdrant_url": address + "/2"})
+    assert session.problem is not None
+    assert "word@" not in str(session.problem.as_dict())
+    assert "word@" not in repr(session.settings)
+
+
+async def test_a_wrong_value_is_the_answer_to_every_use_and_the_first_one_counts(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    session = make_session(settings={"default_search_limit": "many", "agent_id": "bob"})
+    session.configure("context-memory-scratchpad", ScratchpadSettings, {"token_budget": -1})
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="default_search_limit"):
+            await session.require()
+    assert await session.service() is None
+
+
+async def test_an_unknown_key_is_a_warning_with_the_near_name(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"storage_rot": "x", "agent_id": "bob"})
+    assert session.problem is None
+    (warning,) = session.warnings
+    assert "'storage_rot'" in warning
+    assert "'storage_root'" in warning
+    assert (await session.require()).agent_id == "bob"
+
+
+async def test_a_storage_that_cannot_be_opened_is_told_once_and_then_answered(
+    make_session: Callable[..., MemorySession], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    session = make_session(settings={"agent_id": "bob", "storage_root": str(tmp_path / "file")})
+    events = heard(session, "memory:degraded")
+    for _ in range(3):
+        assert await session.service() is None
+    assert [event["component"] for event in events] == ["storage"]
+    with pytest.raises(AgentMemoryError):
+        await session.require()
+
+
+async def test_a_backend_of_a_later_version_is_a_clear_error(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob", "backend": "server"})
+    with pytest.raises(ConfigurationError) as refused:
+        await session.require()
+    assert refused.value.code == "unsupported_backend"
+
+
+async def test_a_host_that_refuses_an_event_costs_nobody_anything(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await session.emit("memory:stored", {"cannot": {"be": object()}, ("tuple", "key"): float("nan")})  # type: ignore[dict-item]
+    service = await session.require()
+    assert (await service.store({"content": "tea"}, session.caller)).memory.content == "tea"
+
+
+async def test_events_are_declared_once_for_all_modules(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session()
+    MemorySession.of(session._coordinator)
+    declared = await session._coordinator.collect_contributions("observability.events")
+    names = [name for names in declared for name in (names if isinstance(names, list) else [names])]
+    assert "memory:stored" in names
+    assert len(names) == len(set(names))
+    await session.release()
+
+
+@pytest.mark.parametrize(
+    ("tool", "distrusted"),
+    [
+        ("web_search", True),
+        ("WebFetch", True),
+        ("mcp__files__read", True),
+        ("read_file", False),
+        ("memory_search", False),
+    ],
+)
+async def test_a_strangers_words_make_the_turn_untrusted(
+    make_session: Callable[..., MemorySession], tool: str, distrusted: bool
+) -> None:
+    session = make_session()
+    session.distrust(ToolSettings().low_trust_tools)
+    await session._coordinator.hooks.emit("tool:post", {"tool_name": tool, "result": "words"})
+    assert session.turn.low_trust is distrusted
+    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "next"})
+    assert session.turn.low_trust is False
+
+
+@pytest.mark.parametrize("data", [{}, {"prompt": None}, {"prompt": 5}, {"prompt": ["a"]}])
+async def test_odd_event_payloads_count_as_no_words(
+    make_session: Callable[..., MemorySession], data: dict[str, Any]
+) -> None:
+    session = make_session()
+    await session._coordinator.hooks.emit("prompt:submit", data)
+    await session._coordinator.hooks.emit("tool:post", {"tool_name": data.get("prompt")})
+    assert session.turn.prompt == ""
+
+
+async def test_the_last_module_to_leave_closes_the_service(root: Path) -> None:
+    coordinator = coordinator_of(config={})
+    first, second = MemorySession.of(coordinator), MemorySession.of(coordinator)
+    first.configure("tool", ToolSettings, {"agent_id": "bob", "storage_root": str(root), "embedder": "none"})
+    leave_first, leave_second = first.farewell(), second.farewell()
+    await first.require()
+    await leave_first()
+    await leave_first()
+    assert len(SERVICES._open) == 1
+    assert _SESSIONS["root-1"] is first
+    await leave_second()
+    assert SERVICES._open == {}
+    assert "root-1" not in _SESSIONS
+    assert "root-1" not in _ROOTS
+    handlers = coordinator.hooks.list_handlers()
+    assert not any("agent-memory" in name for names in handlers.values() for name in names)
+
+
+async def test_a_child_that_ends_leaves_the_roots_service_open(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session("root-1", settings={"agent_id": "bob"})
+    service = await session.require()
+    child = MemorySession.of(coordinator_of("child-1", parent_id="root-1"))
+    child.configure("tool", ToolSettings, {"storage_root": str(session.settings.storage_root), "embedder": "none"})
+    assert await child.require() is service
+    await child.release()
+    assert (await service.store({"content": "tea"})).memory
+    assert len(SERVICES._open) == 1
+
+
+async def test_a_switch_closes_the_memory_that_was_open(make_session: Callable[..., MemorySession]) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await session.require()
+    session.turn.begin("start as alice")
+    await session.activate("alice")
+    assert [key[2] for key in SERVICES._open] == ["alice"]
+
+
+def test_what_the_model_was_shown_is_remembered_within_bounds() -> None:
+    turn = Turn()
+    for number in range(600):
+        turn.note_returned([memory_of(f"fact {number}")])
+    assert len(turn.returned) == 500
+    assert turn.returned[-1] == "fact 599"

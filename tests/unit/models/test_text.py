@@ -1,0 +1,183 @@
+"""Text, metadata, agent ids and times: what is accepted and what is the same."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.errors import ValidationError
+from agent_memory.models import (
+    DateRange,
+    SearchFilters,
+    as_utc,
+    check_agent_id,
+    check_text,
+    content_hash,
+    parse_bound,
+    to_text,
+)
+from agent_memory.models.text import check_metadata
+from tests.support import NOON, memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@given(st.text(st.characters(), max_size=30))
+def test_text_is_accepted_exactly_if_it_can_be_written(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        with pytest.raises(ValueError, match="surrogate"):
+            check_text(text)
+        return
+    if "\0" in text:
+        with pytest.raises(ValueError, match=f"position {text.index(chr(0))}"):
+            check_text(text)
+    else:
+        assert check_text(text) == text
+
+
+@pytest.mark.parametrize("same", ["tea with milk", "TEA  WITH\tMILK", " Tea\nwith milk ", "\uff34ea with milk"])
+def test_case_width_and_white_space_make_no_other_text(same: str) -> None:
+    assert content_hash(same) == content_hash("Tea with milk")
+
+
+@pytest.mark.parametrize("other", ["tea with milk.", "teawith milk", "tea with mílk"])
+def test_other_words_make_another_text(other: str) -> None:
+    assert content_hash(other) != content_hash("Tea with milk")
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=5), st.recursive(st.integers() | st.text(max_size=5), st.lists, max_leaves=5), max_size=3
+    )
+)
+def test_metadata_that_passes_is_json(metadata: dict[str, Any]) -> None:
+    try:
+        checked = check_metadata(metadata)
+    except ValueError:
+        return
+    assert json.loads(json.dumps(checked, allow_nan=False)) == metadata
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        ({"x": "y" * 8200}, "bytes"),
+        ({"x": list(range(9000))}, "bytes"),
+        ({"k" * 257: 1}, "keys"),
+        ({5: 1}, "keys"),
+        ({"a\0": 1}, "NUL"),
+        ({"x": float("nan")}, "JSON"),
+        ({"x": b"bytes"}, "bytes; only JSON"),
+        ({"x": {1, 2}}, "set"),
+    ],
+)
+def test_metadata_beyond_its_bounds_is_refused_with_the_reason(metadata: dict[Any, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        check_metadata(metadata)
+
+
+@pytest.mark.parametrize(("levels", "accepted"), [(15, True), (16, False), (100_000, False)])
+def test_metadata_is_sixteen_levels_deep_at_most(levels: int, accepted: bool) -> None:
+    value: Any = []
+    for _ in range(levels - 1):
+        value = [value]
+    if accepted:
+        assert check_metadata({"x": value})
+    else:
+        with pytest.raises(ValueError, match="16 levels"):
+            check_metadata({"x": value})
+
+
+@pytest.mark.parametrize("name", ["bob", "B", "0", "a-b_c", "x" * 64, "Bob2"])
+def test_names_that_can_be_folders(name: str) -> None:
+    assert check_agent_id(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", ".", "..", "../x", "a/b", "a\\b", "bob\n", "bob ", " bob", "bob.", "b\0b", "x" * 65, "_own", "-x", "ü"),
+        *("CON", "con", "Nul", "COM1", "lpt9", "aux", "prn"),
+        *(None, 5, b"bob", ["bob"]),
+    ],
+)
+def test_names_that_cannot_are_refused_with_advice(name: object) -> None:
+    with pytest.raises(ValidationError) as refused:
+        check_agent_id(name)
+    assert refused.value.code == "invalid_agent_id"
+    assert len(refused.value.message) < 150
+    assert isinstance(refused.value, ValueError)
+
+
+# -- times ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Kiritimati"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("TZ", request.param)
+    time.tzset()
+    yield request.param
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_a_bare_date_means_that_whole_local_day(zone: str) -> None:
+    start, end = parse_bound("2026-03-29", end=False), parse_bound(" 2026-03-29 ", end=True)
+    assert start == datetime(2026, 3, 29).astimezone(UTC)
+    assert end == datetime(2026, 3, 30).astimezone(UTC) - timedelta(microseconds=1)
+    if zone == "Europe/Berlin":
+        assert end - start == timedelta(hours=23) - timedelta(microseconds=1), "the day the clocks go forward"
+
+
+def test_a_moment_is_read_as_it_says(zone: str) -> None:
+    assert parse_bound("2026-03-01T12:00:00Z", end=True) == NOON
+    assert parse_bound("2026-03-01T14:00:00+02:00", end=False) == NOON
+    assert parse_bound("2026-03-01T12:00:00", end=False) == datetime(2026, 3, 1, 12).astimezone(UTC)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "today", "2026-13-01", "2026-02-30", "1/2/2026", "0001-01-01T00:00:00+14:00", "9" * 400, "\0"]
+)
+@pytest.mark.parametrize("end", [True, False])
+def test_what_is_no_date_is_refused_briefly(text: str, end: bool) -> None:
+    with pytest.raises(ValueError, match=r"date|UTC") as refused:
+        parse_bound(text, end=end)
+    assert len(str(refused.value)) < 150
+
+
+def test_times_are_written_with_a_z() -> None:
+    assert to_text(NOON) == "2026-03-01T12:00:00Z"
+    assert to_text(NOON + timedelta(microseconds=250_000)) == "2026-03-01T12:00:00.250000Z"
+    assert as_utc(NOON) == NOON
+
+
+def test_a_range_may_be_open_and_must_be_in_order() -> None:
+    assert DateRange().covers(NOON)
+    assert DateRange(start=NOON, end=NOON).covers(NOON)
+    assert not DateRange(end=NOON - timedelta(microseconds=1)).covers(NOON)
+    with pytest.raises(ValueError, match="after"):
+        DateRange(start="2026-02-02", end="2026-02-01")
+
+
+def test_filters_hold_together() -> None:
+    memory = memory_of("x", category="decision", tags=["a", "b"], access_count=2)
+    assert SearchFilters().admits(memory)
+    assert SearchFilters(category="decision", tags=["A"], min_access_count=2, date_range=DateRange(end=NOON)).admits(
+        memory
+    )
+    for miss in (
+        {"category": "note"},
+        {"tags": ["a", "c"]},
+        {"min_access_count": 3},
+        {"date_range": {"start": "2026-03-02T00:00:00Z"}},
+    ):
+        assert not SearchFilters.model_validate(miss).admits(memory)

@@ -1,0 +1,189 @@
+"""A person edits scratchpad.yaml: each edit goes through the write path, and nothing is ever lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from agent_memory.errors import BusyError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.service import MemoryService
+    from tests.support import FrozenClock
+    from tests.unit.service.conftest import Listener
+
+
+@pytest.fixture
+def pad(folder: Path) -> Path:
+    return folder / "scratchpad.yaml"
+
+
+def edit(pad: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    """Save the file as an editor would: entries changed, comments as they were."""
+    text = pad.read_text()
+    items = yaml.safe_load(text)
+    change(items)
+    comments = [line for line in text.splitlines() if line.startswith("#")]
+    pad.write_text("\n".join([*comments[:-1], yaml.safe_dump(items, sort_keys=False), comments[-1]]) + "\n")
+
+
+async def stored(service: MemoryService, *texts: str) -> list[str]:
+    ids = [(await service.store({"content": text})).memory.id for text in texts]
+    await service.settle()
+    return ids
+
+
+async def test_a_changed_text_is_a_patch(service: MemoryService, listener: Listener, pad: Path) -> None:
+    (tea,) = await stored(service, "Prefers tea")
+    edit(pad, lambda items: items[0].update(content="Prefers green tea", tags=["drink"], pinned=True))
+    (entry,) = (await service.scratchpad(listener.caller)).entries
+    assert (entry.id, entry.content, entry.tags, entry.pinned) == (tea, "Prefers green tea", ["drink"], True)
+    assert listener.names() == ["memory:updated", "memory:scratchpad_edited"]
+    told = listener.of("memory:scratchpad_edited")[0]
+    assert (told["changed"], told["added"], told["removed"]) == (1, 0, 0)
+
+
+async def test_a_new_entry_is_a_memory_in_the_persons_own_words(
+    service: MemoryService, listener: Listener, pad: Path
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
+    entries = {entry.content: entry for entry in (await service.scratchpad(listener.caller)).entries}
+    added = entries["Works in Oslo"]
+    assert (added.trust, added.source.kind, added.source.detail) == ("high", "user", "scratchpad.yaml")
+    assert added.id in pad.read_text(), "the file shows it with its id now"
+    await service.scratchpad(listener.caller)
+    assert await service.storage.count() == 2
+    assert listener.names().count("memory:scratchpad_edited") == 1
+
+
+async def test_an_entry_taken_out_leaves_the_pad_and_is_not_forgotten(
+    service: MemoryService, listener: Listener, pad: Path
+) -> None:
+    tea, coffee = await stored(service, "Prefers tea", "Dislikes coffee")
+    await service.update(tea, {"pinned": True})
+    await service.settle()
+    edit(pad, lambda items: items.clear())
+    assert len(await service.scratchpad(listener.caller)) == 0
+    assert await service.storage.count() == 2
+    assert [r.memory.id for r in (await service.search("coffee")).results] == [coffee]
+    await service.settle()
+    assert yaml.safe_load(pad.read_text()) == []
+
+
+async def test_a_secret_written_into_the_file_is_redacted(
+    service: MemoryService, listener: Listener, pad: Path, secret: str
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": f"The mirror takes {secret} as a token"}))
+    await service.scratchpad(listener.caller)
+    assert secret not in pad.read_text()
+    assert "[redacted:" in pad.read_text()
+
+
+async def test_a_broken_file_is_kept_aside_rendered_anew_and_that_is_said(
+    service: MemoryService, listener: Listener, pad: Path
+) -> None:
+    await stored(service, "Prefers tea")
+    pad.write_text("- content: [unclosed")
+    assert len(await service.scratchpad(listener.caller)) == 1
+    (kept,) = pad.parent.glob("scratchpad.broken-*.yaml")
+    assert kept.read_text() == "- content: [unclosed"
+    assert "Prefers tea" in pad.read_text()
+    (told,) = listener.of("memory:degraded")
+    assert told["component"] == "scratchpad"
+    assert kept.name in told["message"]
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"content": ""},
+        {"content": "x" * 10_001},
+        {"content": "x", "category": "No Form"},
+        {"content": 5},
+        {"content": None},
+        {"content": "x", "tags": 5},
+        {"content": "x", "tags": [["y"]]},
+        {"content": "x", "pinned": "perhaps"},
+        {"id": "mem-000000000000", "content": "of nobody"},
+    ],
+)
+async def test_a_refused_edit_is_kept_aside_and_the_others_are_taken_over(
+    service: MemoryService, listener: Listener, pad: Path, item: dict[str, Any]
+) -> None:
+    await stored(service, "Prefers tea")
+
+    def change(items: list[dict[str, Any]]) -> None:
+        items[0]["content"] = "Prefers green tea"
+        items.append(item)
+
+    edit(pad, change)
+    saved = pad.read_text()
+    assert [entry.content for entry in (await service.scratchpad(listener.caller)).entries] == ["Prefers green tea"]
+    (kept,) = pad.parent.glob("scratchpad.broken-*.yaml")
+    assert kept.read_text() == saved
+    (told,) = listener.of("memory:degraded")
+    assert "refused" in told["message"]
+    await service.scratchpad(listener.caller)
+    assert len(listener.of("memory:degraded")) == 1, "said once"
+
+
+async def test_an_edit_survives_a_store_that_renders_the_file(service: MemoryService, pad: Path) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items[0].update(content="Prefers green tea"))
+    await stored(service, "Works in Oslo")
+    assert {entry.content for entry in (await service.scratchpad()).entries} == {"Prefers green tea", "Works in Oslo"}
+
+
+async def test_an_edit_waits_while_the_journal_is_busy_and_is_taken_over_later(
+    service: MemoryService,
+    listener: Listener,
+    pad: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    await stored(service, "Prefers tea", "Works in Oslo")
+
+    def change(items: list[dict[str, Any]]) -> None:
+        items[0]["content"] = "Works in Bergen"
+        items.append({"content": "Has a dog"})
+        del items[1]
+
+    edit(pad, change)
+    saved = pad.read_text()
+
+    async def busy(*_: object, **__: object) -> None:
+        raise BusyError("somebody else is writing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.storage, "update", busy)
+        patch.setattr(service.storage, "store", busy)
+        with pytest.raises(BusyError):
+            await service.scratchpad(listener.caller)
+        service._pad.schedule()
+        await service.settle()
+    assert pad.read_text() == saved, "nobody rendered over the edit"
+    assert {entry.content for entry in (await service.scratchpad()).entries} == {"Works in Bergen", "Has a dog"}
+    assert [str(w.message) for w in recwarn if "never awaited" in str(w.message)] == []
+
+
+async def test_a_pad_that_cannot_be_written_costs_nothing_but_itself(
+    service: MemoryService, pad: Path, clock: FrozenClock
+) -> None:
+    pad.mkdir(parents=True)
+    memory = (await service.store({"content": "Prefers tea"})).memory
+    await service.settle()
+    assert [r.memory.id for r in (await service.search("tea")).results] == [memory.id]
+    with pytest.raises(StorageError):
+        await service.scratchpad()
+
+
+async def test_many_changes_in_a_row_end_in_one_true_file(service: MemoryService, pad: Path) -> None:
+    await stored(service, *(f"fact {number}" for number in range(20)))
+    assert len(yaml.safe_load(pad.read_text())) == 20

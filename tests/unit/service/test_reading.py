@@ -1,0 +1,117 @@
+"""Searching, listing, status; and what still works when the journal cannot be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import StorageError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.service import MemoryService
+    from tests.support import FrozenClock
+    from tests.unit.service.conftest import Listener
+
+
+def break_journal(folder: Path) -> None:
+    """Put a folder in the journal's place: it is there and cannot be read."""
+    (folder / "memories.yaml").unlink()
+    (folder / "memories.yaml").mkdir()
+
+
+async def test_a_search_counts_an_access_for_each_hit_behind_the_answer(
+    service: MemoryService, clock: FrozenClock
+) -> None:
+    memory = (await service.store({"content": "peppermint tea"})).memory
+    now = clock.advance(hours=1)
+    found = await service.search("peppermint")
+    await service.settle()
+    assert found.latency_ms >= 0
+    after = await service.get(memory.id)
+    assert (after.access_count, after.last_accessed) == (1, now)
+
+
+async def test_the_default_limit_is_a_setting(make_service: Callable[..., MemoryService]) -> None:
+    service = make_service(default_search_limit=2)
+    for number in range(4):
+        await service.store({"content": f"tea {number}"})
+    assert len((await service.search("tea")).results) == 2
+    assert len((await service.search("tea", 3)).results) == 3
+
+
+async def test_wrong_questions_are_refused(service: MemoryService) -> None:
+    for question in (("x" * 10_001,), ("x", 101), ("x", 0), ("x", -1), ("x", 5, {"nonsense": 1})):
+        with pytest.raises(ValidationError):
+            await service.search(*question)
+
+
+async def test_when_the_journal_cannot_be_read_the_last_pad_is_searched_and_that_is_said(
+    service: MemoryService, listener: Listener, folder: Path
+) -> None:
+    tea = (await service.store({"content": "peppermint tea", "category": "preference", "tags": ["hot"]})).memory
+    await service.store({"content": "peppermint soap"})
+    await service.settle()
+    break_journal(folder)
+    found = await service.search("Peppermint tea", caller=listener.caller)
+    assert [r.memory.content for r in found.results] == ["peppermint tea", "peppermint soap"]
+    assert {r.match_type for r in found.results} == {"scratchpad"}
+    assert found.degraded is not None
+    assert "memories.yaml" in found.degraded
+    assert found.results.total_found == 2
+    (told,) = listener.of("memory:degraded")
+    assert told["component"] == "storage"
+    filtered = await service.search("peppermint", filters={"category": "preference", "tags": ["hot"]})
+    assert [r.memory.id for r in filtered.results] == [tea.id], "filters hold in the fallback, too"
+    with pytest.raises(ValidationError):
+        await service.search("peppermint", filters={"category": "No form"})
+
+
+async def test_with_nothing_to_fall_back_on_the_error_comes_through(service: MemoryService, folder: Path) -> None:
+    (folder / "memories.yaml").mkdir(parents=True)
+    with pytest.raises(StorageError):
+        await service.search("tea")
+
+
+async def test_an_unreadable_journal_is_part_of_the_status(service: MemoryService, folder: Path) -> None:
+    await service.store({"content": "tea"})
+    await service.settle()
+    break_journal(folder)
+    status = await service.status()
+    assert status.health["status"] == "unreadable"
+    assert status.health["recovery"]
+    assert status.counts == {}
+
+
+async def test_status_counts(make_service: Callable[..., MemoryService], clock: FrozenClock) -> None:
+    service = make_service(migration_threshold=3)
+    old = (await service.store({"content": "Office in Berlin", "category": "decision"})).memory
+    await service.store({"content": "Office in Lyon", "category": "decision", "supersedes": old.id, "pinned": True})
+    assert (await service.status()).suggestions == []
+    await service.store({"content": "Read somewhere", "trust": "low"})
+    status = await service.status()
+    assert status.counts == {
+        "memories": 3,
+        "superseded": 1,
+        "scratchpad": 1,
+        "pinned": 1,
+        "by_category": {"decision": 2, "note": 1},
+        "by_trust": {"medium": 2, "low": 1},
+    }
+    assert (status.agent_id, status.backend, status.last_write) == ("bob", "file", "2026-03-01T12:00:00Z")
+    assert status.health == {"status": "ok"}
+    assert status.embedder["status"] == "off"
+    assert len(status.suggestions) == 1
+
+
+async def test_closing_finishes_what_was_begun_and_may_be_repeated(service: MemoryService, folder: Path) -> None:
+    memory = (await service.store({"content": "peppermint tea"})).memory
+    await service.search("peppermint")
+    await service.close()
+    await service.close()
+    assert memory.id in (folder / "scratchpad.yaml").read_text()
+    assert b'"op": "touch"' in (folder / "memories.yaml").read_bytes()
+    assert (folder / "events.jsonl").exists()

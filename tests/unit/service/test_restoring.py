@@ -1,0 +1,101 @@
+"""Exported memories come back as they were; nothing that is there changes, and no secret comes back with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import BusyError
+from agent_memory.models import Memory, new_memory_id
+from tests.support import memory_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.service import MemoryService
+    from agent_memory.service.restoring import Restored
+    from tests.unit.service.conftest import Listener
+
+
+async def restored(service: MemoryService, listener: Listener, *memories: Memory) -> list[Restored]:
+    told: list[Restored] = []
+    await service.restore(memories, told.append, listener.caller)
+    await service.settle()
+    return told
+
+
+async def test_a_memory_comes_back_with_id_times_and_counts(service: MemoryService, listener: Listener) -> None:
+    memory = memory_of(" as it was ", access_count=7, pinned=True, tags=["a"], trust="high", created_by_session="then")
+    (outcome,) = await restored(service, listener, memory)
+    assert (outcome.memory_id, outcome.outcome, outcome.error) == (memory.id, "stored", None)
+    assert await service.get(memory.id) == memory
+    assert [event["memory_id"] for event in listener.of("memory:stored")] == [memory.id]
+
+
+async def test_doing_it_again_changes_nothing_and_another_text_stays(
+    service: MemoryService, listener: Listener
+) -> None:
+    memory = memory_of("tea")
+    await restored(service, listener, memory)
+    await service.update(memory.id, {"tags": ["hot"]})
+    other = memory.model_copy(update={"content": "coffee"})
+    assert [told.outcome for told in await restored(service, listener, memory, other)] == ["present", "differs"]
+    kept = await service.get(memory.id)
+    assert (kept.content, kept.tags) == ("tea", ["hot"])
+
+
+async def test_a_secret_in_an_export_is_removed(
+    service: MemoryService, listener: Listener, folder: Path, secret: str
+) -> None:
+    (told,) = await restored(service, listener, memory_of(f"The mirror takes {secret}"))
+    assert told.outcome == "stored"
+    assert told.redacted
+    assert secret.encode() not in (folder / "memories.yaml").read_bytes()
+    (only,) = await restored(service, listener, memory_of(secret))
+    assert only.outcome == "refused"
+    assert only.error is not None
+    assert secret not in str(only.error.as_dict())
+
+
+async def test_links_may_point_forward_and_to_what_was_forgotten(service: MemoryService, listener: Listener) -> None:
+    forgotten = new_memory_id()
+    old = memory_of("The office is in Berlin", supersedes=forgotten)
+    new = memory_of("The office is in Lyon", supersedes=old.id)
+    told = await restored(service, listener, new, old)
+    assert [each.outcome for each in told] == ["stored", "stored"]
+    assert (await service.get(new.id)).supersedes == old.id
+    assert (await service.get(old.id)).supersedes == forgotten
+    assert await service.storage.superseded() == {old.id: new.id}
+    assert await service.storage.count() == 2
+    assert list((await service.scratchpad()).ids()) == [new.id]
+
+
+async def test_a_circle_of_links_hides_nobody(service: MemoryService, listener: Listener) -> None:
+    first, second = new_memory_id(), new_memory_id()
+    circle = [memory_of("one", id=first, supersedes=second), memory_of("two", id=second, supersedes=first)]
+    told = await restored(service, listener, *circle)
+    assert [each.outcome for each in told] == ["stored", "stored"]
+    assert told[1].error is not None
+    assert len(await service.list_recent()) == 1
+    assert await service.storage.count() == 2
+
+
+async def test_what_was_told_of_before_a_failure_is_on_disk(
+    service: MemoryService, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, told = service.storage.store, []
+
+    async def failing(memory: Memory, *, unique: bool = False) -> str:
+        if memory.content == "two":
+            raise BusyError("somebody else is writing")
+        return await real(memory, unique=unique)
+
+    memories = [memory_of(text) for text in ("one", "two", "three")]
+    with monkeypatch.context() as patch:
+        patch.setattr(service.storage, "store", failing)
+        with pytest.raises(BusyError):
+            await service.restore(memories, told.append, listener.caller)
+    assert [each.memory_id for each in told] == [memories[0].id]
+    assert await service.get(memories[0].id)
+    assert [each.outcome for each in await restored(service, listener, *memories)] == ["present", "stored", "stored"]

@@ -1,0 +1,139 @@
+"""What `FileStorage` does beyond the contract: laziness, its thread, its notes on disk, compaction by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from agent_memory.storage import store as journal_store
+from agent_memory.storage.worker import Worker
+from tests.support import FrozenClock, lines_of, memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+@pytest.fixture
+async def storage(root: Path, clock: FrozenClock) -> AsyncIterator[FileStorage]:
+    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
+    yield storage
+    await storage.close()
+
+
+def test_making_one_opens_nothing(root: Path) -> None:
+    before = threading.active_count()
+    FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
+    assert threading.active_count() == before
+    assert not root.exists()
+
+
+async def test_reading_creates_nothing(storage: FileStorage, root: Path) -> None:
+    await storage.search("tea")
+    await storage.list_recent()
+    await storage.health()
+    await storage.was_forgotten("tea")
+    assert not root.exists()
+
+
+async def test_the_first_store_leaves_a_note_for_people(storage: FileStorage) -> None:
+    await storage.store(memory_of("tea"))
+    note = json.loads(storage.folder.metadata.read_text())
+    assert (note["schema"], note["backend"], note["journal"]) == (1, "file", "memories.yaml")
+
+
+async def test_calls_run_in_one_thread_in_their_order(storage: FileStorage) -> None:
+    names = await asyncio.gather(*(storage._worker.run(lambda: threading.current_thread().name) for _ in range(5)))
+    assert len(set(names)) == 1
+    assert threading.current_thread().name not in names
+    await asyncio.gather(*(storage.store(memory_of(str(number))) for number in range(10)))
+    assert [m.content async for m in storage.iter_all()] == [str(number) for number in range(10)]
+
+
+async def test_a_closed_storage_opens_again_when_asked(storage: FileStorage) -> None:
+    await storage.store(memory_of("tea"))
+    await storage.close()
+    assert await storage.count() == 1
+
+
+async def test_without_an_embedder_search_goes_by_words_and_says_so(storage: FileStorage) -> None:
+    await storage.store(memory_of("tea"))
+    assert await storage.prepare() is False
+    assert storage.embedding()["status"] == "off"
+    assert (await storage.search("tea")).mode == "keyword"
+
+
+async def test_accesses_are_folded_once_they_are_many(
+    storage: FileStorage, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_store, "_COMPACT_AT", 5)
+    memory_id = await storage.store(memory_of("tea"))
+    for _ in range(7):
+        await storage.touch([memory_id])
+    memory = await storage.get(memory_id)
+    assert memory is not None
+    assert memory.access_count == 7
+    assert len(lines_of(storage.folder.journal)) < 7
+
+
+async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing(
+    storage: FileStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(journal_store, "_COMPACT_AT", 2)
+    memory_id = await storage.store(memory_of("tea"))
+
+    def fails() -> None:
+        raise BusyError("somebody else is writing")
+
+    monkeypatch.setattr(storage._store, "compact", fails)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(4):
+            await storage.touch([memory_id])
+        memory = await storage.get(memory_id)
+    assert memory is not None
+    assert memory.access_count == 4
+    assert "background_work_failed" in caplog.text
+    assert "tea" not in caplog.text
+
+
+async def test_the_worker_passes_on_results_and_errors() -> None:
+    worker = Worker("test")
+
+    def fails() -> None:
+        raise StorageError("no")
+
+    assert await worker.run(lambda: 5) == 5
+    with pytest.raises(StorageError):
+        await worker.run(fails)
+    worker.close()
+    worker.close()
+    assert await worker.run(max, 1, 2) == 2
+    worker.close()
+
+
+async def test_a_forgotten_texts_versions_are_all_known_as_forgotten(storage: FileStorage) -> None:
+    memory_id = await storage.store(memory_of("tea"))
+    await storage.update(memory_id, {"content": "coffee"})
+    await storage.delete(memory_id)
+    assert await storage.was_forgotten("coffee")
+
+
+async def test_replacing_a_broken_record_by_a_deleted_one_leaves_nothing(storage: FileStorage) -> None:
+    """A foreign program deletes a memory and puts nonsense under its id, all before the next look."""
+    memory_id = await storage.store(memory_of("tea"))
+    moment = {"at": "2026-03-01T12:00:00Z", "kind": "memory", "id": memory_id}
+    with storage.folder.journal.open("ab") as file:
+        for seq, change in ((2, {"op": "delete"}), (3, {"op": "put", "data": {"content": ""}})):
+            file.write(b"--- " + json.dumps({"seq": seq, **moment, **change}).encode() + b"\n")
+    assert await storage.get(memory_id) is None
+    assert await storage.count() == 0
+    assert list(await storage.search("tea")) == []
+    assert (await storage.health())["problems"] == 1

@@ -1,0 +1,86 @@
+"""Where an agent's files lie, and that they never lie anywhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import ConfigurationError, StorageError, ValidationError
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage, detect_storage, folder_of
+from tests.support import memory_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_agent_is_the_folder_and_naming_it_creates_nothing(root: Path) -> None:
+    folder = folder_of("bob", root)
+    assert (folder.agent_id, folder.path) == ("bob", root / "bob")
+    assert {
+        path.parent for path in (folder.journal, folder.scratchpad, folder.metadata, folder.vectors, folder.audit)
+    } == {root / "bob"}
+    assert not root.exists()
+
+
+def test_the_default_root_is_in_the_home(home: Path) -> None:
+    assert folder_of("bob").path == home / ".amplifier" / "memory" / "bob"
+    assert FileStorage("bob").folder.path == home / ".amplifier" / "memory" / "bob"
+
+
+def test_a_name_finds_its_folder_ignoring_case(root: Path) -> None:
+    (root / "Bob").mkdir(parents=True)
+    for name in ("bob", "BOB", "Bob"):
+        assert folder_of(name, root).agent_id == "Bob"
+    (root / "bob").mkdir()
+    assert folder_of("bob", root).agent_id == "bob"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "bob\n", "CON", "x" * 65, "", "b\0b", "_sessions"])
+def test_a_name_that_leads_elsewhere_is_refused(root: Path, name: str) -> None:
+    with pytest.raises(ValidationError):
+        folder_of(name, root)
+    with pytest.raises(ValueError, match="cannot be an agent's name"):
+        detect_storage(name, root)
+
+
+def test_a_link_inside_the_root_is_fine_and_one_out_of_it_is_not(root: Path, tmp_path: Path) -> None:
+    (root / "real").mkdir(parents=True)
+    (root / "alias").symlink_to(root / "real")
+    assert folder_of("alias", root).agent_id == "alias"
+    (root / "out").symlink_to(tmp_path)
+    with pytest.raises(StorageError) as refused:
+        folder_of("out", root)
+    assert refused.value.code == "outside_root"
+
+
+async def test_links_in_a_circle_are_a_clear_error(root: Path) -> None:
+    root.mkdir()
+    (root / "loop").symlink_to(root / "loop")
+    with pytest.raises(StorageError):
+        await FileStorage("loop", root).store(memory_of("tea", agent_id="loop"))
+    with pytest.raises(StorageError):
+        await FileStorage("bob", root / "loop").store(memory_of("tea"))
+
+
+def test_files_in_the_way_are_told(root: Path, tmp_path: Path) -> None:
+    root.mkdir()
+    (root / "bob").write_text("x")
+    with pytest.raises(StorageError, match="is a file"):
+        folder_of("bob", root)
+    with pytest.raises(StorageError, match="not a folder"):
+        folder_of("bob", root / "bob")
+
+
+def test_the_backend_follows_the_settings(root: Path) -> None:
+    assert isinstance(detect_storage("bob", root), FileStorage)
+    for backend in ("auto", "file"):
+        assert isinstance(detect_storage("bob", root, settings=ServiceSettings(backend=backend)), FileStorage)
+    chosen = ServiceSettings(storage_root=str(root))
+    assert detect_storage("bob", settings=chosen).agent_id == "bob"
+
+
+def test_a_server_needs_an_address(root: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        detect_storage("bob", root, settings=ServiceSettings(backend="server"))

@@ -1,0 +1,127 @@
+"""Settings: defaults, checks, what two modules may say together, and what an error never shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_memory.errors import ConfigurationError
+from agent_memory.settings import (
+    TOOL_NAMES,
+    CaptureSettings,
+    ScratchpadSettings,
+    ServiceSettings,
+    ToolSettings,
+    build_settings,
+    merge_shared,
+    parse_module_config,
+)
+
+MODULE = "tool-memory-semantic"
+
+
+def test_nothing_given_is_the_defaults() -> None:
+    for raw in (None, {}):
+        own, shared, warnings = parse_module_config(MODULE, ToolSettings, raw)
+        assert (own, shared, warnings) == (ToolSettings(), {}, [])
+    assert ServiceSettings().embedder == "local"
+    assert ServiceSettings().storage_root == "~/.amplifier/memory"
+
+
+def test_a_modules_own_values_are_parted_from_the_shared_ones() -> None:
+    own, shared, warnings = parse_module_config(
+        MODULE, ScratchpadSettings, {"token_budget": "500", "default_search_limit": 7, "agent_id": None}
+    )
+    assert own.token_budget == 500
+    assert shared == {"default_search_limit": 7}
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"), [("token_bugdet", "'token_budget'"), ("storage-root", "'storage_root'"), ("xyzzy", ""), (5, "")]
+)
+def test_an_unknown_key_is_a_warning_with_the_near_name(key: Any, hint: str) -> None:
+    _, _, (warning,) = parse_module_config(MODULE, ScratchpadSettings, {key: 1})
+    assert MODULE in warning
+    assert str(key) in warning
+    assert hint in warning
+    assert ("did you mean" in warning) is bool(hint)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "key"),
+    [
+        (ToolSettings, {"tools": ["memory_serch"]}, "tools"),
+        (ToolSettings, {"tools": "memory_search"}, "tools"),
+        (ScratchpadSettings, {"token_budget": 0}, "token_budget"),
+        (ScratchpadSettings, {"token_budget": "much"}, "token_budget"),
+        (ScratchpadSettings, {"exclude_categories": 5}, "exclude_categories"),
+        (CaptureSettings, {"min_confidence": 2}, "min_confidence"),
+        (CaptureSettings, {"min_confidence": float("nan")}, "min_confidence"),
+        (CaptureSettings, {"capture_patterns": ["("]}, "capture_patterns"),
+        (CaptureSettings, {"capture_patterns": 5}, "capture_patterns"),
+        (CaptureSettings, {"max_content_length": 10_001}, "max_content_length"),
+        (ToolSettings, {"agent_id": "../x"}, "agent_id"),
+        (ToolSettings, {"backend": "cloud"}, "backend"),
+        (ToolSettings, {"default_search_limit": 0}, "default_search_limit"),
+        (ToolSettings, {"storage_root": ""}, "storage_root"),
+        (ToolSettings, {"freshness_decay_rate": float("inf")}, "freshness_decay_rate"),
+        (ToolSettings, {"max_scratchpad_entries": 101}, "max_scratchpad_entries"),
+    ],
+)
+def test_a_wrong_value_names_module_and_key(kind: Any, raw: dict[str, Any], key: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_module_config(MODULE, kind, raw)
+    assert MODULE in refused.value.message
+    assert f"'{key}" in refused.value.message
+
+
+@pytest.mark.parametrize("raw", [[], ["x"], "text", 5, True])
+def test_what_is_no_mapping_is_refused(raw: Any) -> None:
+    with pytest.raises(ConfigurationError, match="not a mapping"):
+        parse_module_config(MODULE, ToolSettings, raw)
+
+
+def test_an_address_is_never_shown() -> None:
+    address = "https://user:" + "pass" + "word@example.test"
+    settings = build_settings(MODULE, ServiceSettings, {"qdrant_url": address})
+    assert "word@" not in repr(settings)
+    assert "word@" not in str(settings)
+    for key in ("qdrant_url", "embedding_base_url"):
+        with pytest.raises(ConfigurationError) as refused:
+            merge_shared({"one": {key: address}, "two": {key: address + "/x"}})
+        assert "word@" not in str(refused.value.as_dict())
+    with pytest.raises(ConfigurationError) as refused:
+        parse_module_config(MODULE, ToolSettings, {"qdrant_url": {"secret": address}})
+    assert "word@" not in str(refused.value.as_dict())
+
+
+def test_the_same_value_twice_is_no_conflict() -> None:
+    merged = merge_shared(
+        {"one": {"agent_id": "bob"}, "two": {"agent_id": "bob", "default_search_limit": 9}, "three": {}}
+    )
+    assert (merged.agent_id, merged.default_search_limit) == ("bob", 9)
+
+
+def test_two_values_are_a_conflict_that_names_both_modules_and_values() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        merge_shared({"one": {"agent_id": "bob"}, "two": {"agent_id": "alice"}})
+    assert refused.value.code == "conflicting_settings"
+    for named in ("one", "two", "'bob'", "'alice'", "agent_id"):
+        assert named in refused.value.message
+
+
+def test_the_tools_setting_lists_each_tool_once() -> None:
+    assert ToolSettings(tools=("memory_search", "memory_search")).tools == ("memory_search",)
+    assert ToolSettings().tools == TOOL_NAMES
+
+
+def test_a_bare_capture_pattern_is_a_rule() -> None:
+    (rule,) = CaptureSettings.model_validate({"capture_patterns": ["we agreed .+"]}).capture_patterns
+    assert (rule.pattern, rule.category) == ("we agreed .+", "note")
+
+
+@pytest.mark.parametrize("kind", [ServiceSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
+def test_every_setting_says_what_it_is(kind: Any) -> None:
+    assert all(field.description for field in kind.model_fields.values())

@@ -1,0 +1,268 @@
+"""What each tool takes and answers when all is well, and what a model is shown of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.models import CATEGORIES
+from agent_memory.settings import TOOL_NAMES
+from amplifier_module_tool_memory_semantic import ALL_TOOLS, READING_TOOLS
+from tests.support import plan
+from tests.unit.tool_memory_semantic.test_hostile_input import assert_carriable, assert_refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def done(tools: dict[str, Any], name: str, **arguments: Any) -> dict[str, Any]:
+    result = await tools[f"memory_{name}"].execute(arguments)
+    assert result.success, result.error
+    assert_carriable(result.output)
+    output: dict[str, Any] = result.output
+    return output
+
+
+async def stored(tools: dict[str, Any], content: str, category: str = "note", **arguments: Any) -> str:
+    memory_id: str = (await done(tools, "store", content=content, category=category, **arguments))["memory_id"]
+    return memory_id
+
+
+# -- schemas ----------------------------------------------------------------------------------------------------------
+
+
+def nodes(schema: Any) -> list[dict[str, Any]]:
+    if isinstance(schema, list):
+        return [node for item in schema for node in nodes(item)]
+    return [schema, *(node for value in schema.values() for node in nodes(value))] if isinstance(schema, dict) else []
+
+
+@pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.name)
+def test_a_schema_is_plain_json_schema_that_any_provider_takes(tool: Any) -> None:
+    schema = tool(None).input_schema
+    text = json.dumps(schema)
+    assert "$ref" not in text
+    assert "$defs" not in text
+    assert '"null"' not in text
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    assert set(schema["required"]) <= schema["properties"].keys()
+    assert schema["required"], "loop-basic crashes on a call without arguments"
+    for name, value in schema["properties"].items():
+        assert value.get("description") or name in {"category", "tags"}, name
+    for node in nodes(schema):
+        if "type" in node and isinstance(node["type"], str):
+            assert node["type"] in {"object", "string", "integer", "number", "boolean", "array"}
+            assert node["type"] != "array" or "items" in node
+    assert len(text) < 3000
+
+
+def test_the_categories_of_the_schema_are_the_built_in_ones() -> None:
+    by_name = {tool.name: tool(None).input_schema["properties"] for tool in ALL_TOOLS}  # type: ignore[arg-type]
+    assert by_name["memory_store"]["category"]["enum"] == list(CATEGORIES)
+    assert by_name["memory_search"]["filters"]["properties"]["category"]["enum"] == list(CATEGORIES)
+
+
+def test_names_and_descriptions_are_for_a_model_to_read() -> None:
+    assert tuple(tool.name for tool in ALL_TOOLS) == TOOL_NAMES
+    assert all(20 < len(tool.description) < 500 for tool in ALL_TOOLS)
+
+
+# -- mounting ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_allow_list_chooses_what_is_offered(mounted: Any, root: Path) -> None:
+    offered = (await mounted({"tools": ["memory_search", "memory_status"], "storage_root": str(root)})).get("tools")
+    assert list(offered) == ["memory_search", "memory_status"]
+
+
+async def test_the_memory_assistant_reads_only_whatever_its_list_says(mounted: Any) -> None:
+    offered = (await mounted({"tools": list(TOOL_NAMES)}, session_id="p-c_memory-assistant", parent_id="p")).get(
+        "tools"
+    )
+    assert tuple(offered) == READING_TOOLS
+
+
+async def test_another_sub_session_has_all_tools(mounted: Any) -> None:
+    offered = (await mounted({}, session_id="p-c_coder", parent_id="p")).get("tools")
+    assert tuple(offered) == TOOL_NAMES
+
+
+@pytest.mark.parametrize(
+    "config", [{"tools": ["memory_serach"]}, {"default_search_limit": "x"}, {"agent_id": "../x"}, ["x"]]
+)
+async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, config: Any) -> None:
+    tools = (await mounted(config)).get("tools")
+    assert tuple(tools) == TOOL_NAMES
+    result = await tools["memory_search"].execute({"query": "x"})
+    assert_refused(result)
+    assert result.error["code"] == "configuration"
+    assert "tool-memory-semantic" in result.error["message"]
+    assert_refused(await tools["memory_activate"].execute({"agent_id": "bob"}))
+
+
+# -- store and search -------------------------------------------------------------------------------------------------
+
+
+async def test_storing_answers_where_it_went(tools: dict[str, Any]) -> None:
+    output = await done(tools, "store", content="Prefers tea", category="preference", tags=["Drink"], metadata={"n": 1})
+    assert output["memory_id"].startswith("mem-")
+    assert (output["in_scratchpad"], output["backend"]) == (True, "file")
+    assert output["stored_at"].endswith("Z")
+    again = await done(tools, "store", content="prefers TEA", category="note")
+    assert again["duplicate_of"] == again["memory_id"] == output["memory_id"]
+
+
+async def test_a_secret_is_removed_and_that_is_said(tools: dict[str, Any]) -> None:
+    token = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+    output = await done(tools, "store", content=f"The mirror takes {token}", category="note")
+    assert output["redacted"]
+    found = await done(tools, "search", query="mirror")
+    assert token not in json.dumps(found)
+
+
+async def test_searching_answers_hits_counts_and_mode(tools: dict[str, Any]) -> None:
+    empty = await done(tools, "search", query="tea")
+    assert (empty["results"], empty["total_found"], empty["mode"]) == ([], 0, "keyword")
+    memory_id = await stored(tools, "Prefers peppermint tea", "preference", tags=["drink"])
+    found = await done(tools, "search", query="peppermint")
+    (hit,) = found["results"]
+    assert hit.keys() == {
+        "id", "content", "category", "tags", "relevance_score", "match_type", "timestamp", "access_count",
+    }  # fmt: skip
+    assert (hit["id"], hit["tags"], hit["match_type"]) == (memory_id, ["drink"], "keyword")
+    assert 0 <= hit["relevance_score"] <= 1
+    assert found["search_latency_ms"] >= 0
+    assert found["total_found"] == 1
+
+
+async def test_explaining_and_superseded_versions_are_shown_on_request(tools: dict[str, Any]) -> None:
+    old = await stored(tools, "The office is in Berlin")
+    new = await stored(tools, "The office is in Lyon", supersedes=old)
+    plain = await done(tools, "search", query="office")
+    assert [hit["id"] for hit in plain["results"]] == [new]
+    full = await done(tools, "search", query="office", include_superseded=True, explain=True)
+    by_id = {hit["id"]: hit for hit in full["results"]}
+    assert by_id[old]["superseded_by"] == new
+    assert "superseded_by" not in by_id[new]
+    assert by_id[new]["parts"]
+    assert full["rejected"] == []
+
+
+async def test_every_filter_narrows(tools: dict[str, Any]) -> None:
+    await stored(tools, "tea one", "preference", tags=["a", "b"])
+    await stored(tools, "tea two", "note", tags=["a"])
+    for filters, hits in (
+        ({"category": "note"}, 1),
+        ({"tags": ["a"]}, 2),
+        ({"tags": ["A", "b"]}, 1),
+        ({"min_access_count": 99}, 0),
+        ({"date_range": {"start": "2000-01-01", "end": "2000-01-02"}}, 0),
+        ({"date_range": {"start": "2000-01-01"}}, 2),
+        ({"category": None, "tags": None, "date_range": None}, 2),
+    ):
+        assert (await done(tools, "search", query="tea", filters=filters))["total_found"] == hits
+
+
+async def test_what_is_stored_after_a_strangers_words_has_low_trust(mounted: Any) -> None:
+    coordinator = await mounted()
+    tools = coordinator.get("tools")
+    await coordinator.hooks.emit("tool:post", {"tool_name": "web_fetch", "result": "Remember that …"})
+    output = await done(tools, "store", content="Read on a page", category="note")
+    assert (output["trust"], output["in_scratchpad"]) == ("low", False)
+    hit = (await done(tools, "search", query="page"))["results"][0]
+    assert hit["trust"] == "low"
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "thanks"})
+    assert "trust" not in await done(tools, "store", content="Said later", category="note")
+
+
+async def test_capture_is_told_what_the_model_stored_and_saw(mounted: Any) -> None:
+    coordinator = await mounted()
+    tools = coordinator.get("tools")
+    memory_id = await stored(tools, "Prefers tea")
+    await done(tools, "update", memory_id=memory_id, content="Prefers green tea")
+    await done(tools, "search", query="tea")
+    turn = tools["memory_search"].session.turn
+    assert turn.stored == ["Prefers tea", "Prefers green tea"]
+    assert turn.returned == ["Prefers green tea"]
+
+
+# -- the others -------------------------------------------------------------------------------------------------------
+
+
+async def test_promoting_listing_updating_and_forgetting(tools: dict[str, Any]) -> None:
+    first, second = await stored(tools, "Prefers tea"), await stored(tools, "Works in Oslo")
+    promoted = await done(tools, "promote", memory_id=first)
+    assert promoted == {"memory_id": first, "promoted": False, "evicted": None, "scratchpad_size": 2}
+    listed = await done(tools, "list_recent", limit=1)
+    assert [m["id"] for m in listed["memories"]] == [second]
+    assert (listed["count"], listed["scratchpad_size"], listed["backend"]) == (1, 2, "file")
+    updated = await done(tools, "update", memory_id=first, content="Prefers coffee", pinned=True)
+    assert (updated["memory_id"], updated["fields"]) == (first, ["content", "pinned"])
+    assert (await done(tools, "list_recent"))["memories"][1]["pinned"] is True
+    assert await done(tools, "forget", memory_id=first) == {"memory_id": first, "forgotten": True}
+    assert_refused(await tools["memory_forget"].execute({"memory_id": first}))
+
+
+async def test_forgetting_names_the_older_versions_that_went_with_it(tools: dict[str, Any]) -> None:
+    old = await stored(tools, "The office is in Berlin")
+    new = await stored(tools, "The office is in Lyon", supersedes=old)
+    assert (await done(tools, "forget", memory_id=new))["older_versions"] == [old]
+
+
+async def test_an_end_is_set_and_taken_back(tools: dict[str, Any]) -> None:
+    memory_id = await stored(tools, "Milk is open")
+    await done(tools, "update", memory_id=memory_id, expires_at="2001-01-01T00:00:00Z")
+    assert (await done(tools, "search", query="milk"))["total_found"] == 0
+    await done(tools, "update", memory_id=memory_id, expires_at="")
+    assert (await done(tools, "search", query="milk"))["total_found"] == 1
+
+
+async def test_status_tells_how_things_stand(mounted: Any, root: Path) -> None:
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", "storage_rot": 1}
+    tools = (await mounted(config)).get("tools")
+    await stored(tools, "Prefers tea", "preference")
+    short = await done(tools, "status", detail="short")
+    assert (short["agent_id"], short["enabled"], short["backend"]) == ("bob", True, "file")
+    assert short["counts"] == {"memories": 1, "superseded": 0, "scratchpad": 1, "pinned": 0}
+    assert (short["health"], short["suggestions"]) == ({"status": "ok"}, [])
+    assert "storage_root" in short["warnings"][0]
+    full = await done(tools, "status", detail="full")
+    assert (full["by_category"], full["by_trust"]) == ({"preference": 1}, {"medium": 1})
+
+
+async def test_status_answers_although_the_journal_cannot_be_read(tools: dict[str, Any], root: Path) -> None:
+    await stored(tools, "Prefers tea")
+    await tools["memory_status"].session._opened[1].settle()
+    (root / "bob" / "memories.yaml").unlink()
+    (root / "bob" / "memories.yaml").mkdir()
+    output = await done(tools, "status", detail="full")
+    assert output["health"]["status"] == "unreadable"
+    degraded = await done(tools, "search", query="tea")
+    assert degraded["degraded"]
+    assert degraded["results"][0]["match_type"] == "scratchpad"
+    assert_refused(await tools["memory_store"].execute({"content": "x", "category": "note"}))
+
+
+async def test_activating_switches_on_and_announces_a_switch(mounted: Any, root: Path) -> None:
+    coordinator = await mounted({"storage_root": str(root), "embedder": "none"})
+    tools = coordinator.get("tools")
+    assert await done(tools, "activate", agent_id=" bob ") == {"agent_id": "bob", "enabled": True, "memories": 0}
+    await stored(tools, "Prefers tea")
+    assert (await done(tools, "activate", agent_id="bob"))["memories"] == 1
+    refused = await tools["memory_activate"].execute({"agent_id": "alice"})
+    assert_refused(refused)
+    assert refused.error["code"] == "needs_user"
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "Start as Alice with memory enabled"})
+    switched = await done(tools, "activate", agent_id="alice")
+    assert (switched["previous"], switched["memories"]) == ("bob", 0)
+    assert "bob" in switched["announce"]
+    assert (await done(tools, "search", query="tea"))["total_found"] == 0
+
+
+async def test_an_identity_of_the_host_is_used(mounted: Any, root: Path) -> None:
+    config = {"storage_root": str(root), "embedder": "none"}
+    tools = (await mounted(config, config=plan(agent_identity="carol"))).get("tools")
+    assert (await done(tools, "status", detail="short"))["agent_id"] == "carol"
