@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
 _WORTH_WAITING: Final = 64
-"""Texts that a search with a short patience still waits for: about half a second of local embedding."""
+"""Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
+it waits once, since they may be in the cache, which is read in no time."""
 
 
 class Meaning:
@@ -44,6 +45,7 @@ class Meaning:
     ) -> None:
         embedder = embedder or _embedder(settings)
         self._embedder = embedder
+        self._waited = False
         self._absent = None if embedder else _reason(settings)
         self._worker = EmbeddingWorker(embedder, VectorCache(cache)) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
@@ -72,14 +74,16 @@ class Meaning:
         """Wait until searches go by meaning too; tell whether they do.
 
         Args:
-            patience: Seconds at most; None waits for all that is to be embedded. With a patience, a long queue is not
-                waited for at all: words answer meanwhile.
+            patience: Seconds at most; None waits for all that is to be embedded. With a patience, a long queue is
+                waited for only once: after that, words answer until it is short.
         """
         if self._worker is None or self.index is None:
             return False
-        if patience is not None and (self.index.is_empty or self._worker.status.pending > _WORTH_WAITING):
+        many = self._worker.status.pending > _WORTH_WAITING
+        if patience is not None and (self.index.is_empty or (many and self._waited)):
             self._worker.start()
             return False
+        self._waited = self._waited or bool(patience)
         return await asyncio.to_thread(self._worker.drain, patience)
 
     def describe(self) -> dict[str, Any]:
