@@ -1,6 +1,8 @@
 # Everything a fresh machine with Python 3.11 needs. `make demo` and `make test` make their own .venv where there is none.
 
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# The first Python that is new enough and really runs (version managers leave names behind that do not).
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+  $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
 HOME_DIR ?=
@@ -34,6 +36,7 @@ clean:
 	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/.installed: pyproject.toml $(MODULES:%=modules/%/pyproject.toml) demo/pyproject.toml
+	@test -n "$(PYTHON)" || { echo "agent-memory needs Python 3.11 or newer; none was found."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (once; a minute or two)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
