@@ -215,7 +215,7 @@ def _plot(report: dict[str, Any], ks: list[int], path: Path) -> None:
     axes.set_xticks(range(len(names)), names)
     axes.set_ylim(0, 1)
     axes.set_title(f"{report['set']}, {report['queries']} questions, memory = {report['unit']}")
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left", frameon=False, ncols=2)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
