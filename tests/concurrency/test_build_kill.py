@@ -45,7 +45,12 @@ async def filled(root: Path) -> None:
 
 def begin(root: Path) -> subprocess.Popen[bytes]:
     folder = GrowingStorage("bob", root, embedder=EMBEDDER).folder
-    command = [*python_module("agent_memory.storage.build"), str(folder.path), json.dumps(asdict(EMBEDDER.identity))]
+    command = [
+        *python_module("agent_memory.storage.build"),
+        str(folder.path),
+        json.dumps(asdict(EMBEDDER.identity)),
+        "7",
+    ]
     return subprocess.Popen([*command, "--activate"], stdout=subprocess.DEVNULL, env=child_environment())
 
 

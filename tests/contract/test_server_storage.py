@@ -101,7 +101,7 @@ class TestAgreement:
         self, server: LocalServer, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
     ) -> AsyncIterator[tuple[MemoryStorage, MemoryStorage]]:
         embedder = HashEmbedder(64, {"db": "database"})
-        monkeypatch.setattr("agent_memory.storage.meaning._embedder", lambda settings: embedder)
+        monkeypatch.setattr("agent_memory.storage.meaning.embedder_of", lambda settings: embedder)
         file = FileStorage("bob", root, settings=ServiceSettings(), clock=clock)
         there = server.open(clock=clock, embedder=HashEmbedder(64, {"db": "database"}))
         yield file, there

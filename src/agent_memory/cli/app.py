@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from agent_memory.cli import editing, reading, server, transfer, writing
+from agent_memory.cli import editing, moving, reading, server, transfer, writing
 from agent_memory.cli.running import runnable
 
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
@@ -43,7 +43,13 @@ def build() -> typer.Typer:
     app.command("import")(runnable(transfer.import_, may_be_new=True))
     app.command("push")(runnable(server.push))
     app.command("pull")(runnable(server.pull, may_be_new=True))
-    app.command("compact")(runnable(writing.compact))
+    for name, move in (
+        ("compact", writing.compact),
+        ("migrate", moving.migrate),
+        ("rollback", moving.rollback),
+        ("reindex", moving.reindex),
+    ):
+        app.command(name)(runnable(move))
     return app
 
 

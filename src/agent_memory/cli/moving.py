@@ -1,7 +1,5 @@
 """Commands that move a memory to the vector engine and back: migrate, rollback, reindex."""
 
-from __future__ import annotations
-
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,15 +58,15 @@ async def _build(run: Run) -> None:
     run.screen.show(f"{counted(built.memories, 'memory', 'memories')} in the index, in {seconds} s. It is in use now.")
 
 
-async def _watched(run: Run) -> Built:
+async def _watched(run: Run) -> "Built":
     with run.screen.progress() as progress:
         bars: dict[str, Any] = {}
 
         async def show(stage: str, done: int, total: int) -> None:
             if stage not in bars:
-                for name, bar in bars.items():  # one stage ends where the next begins
-                    progress.update(bar, completed=progress.tasks[list(bars).index(name)].total)
-                bars[stage] = progress.add_task(_STAGES.get(stage, stage), total=total)
+                for bar in bars.values():  # one stage ends where the next begins
+                    progress.update(bar, completed=progress.tasks[bar].total)
+                bars[stage] = progress.add_task(_STAGES.get(stage, stage))
             progress.update(bars[stage], completed=done, total=total)
 
         return await run.service.growth.migrate(run.caller, show)

@@ -125,7 +125,7 @@ def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], an
     from filelock import FileLock, Timeout  # noqa: PLC0415 - not needed where this module is only imported
 
     try:
-        lock = FileLock(folder.parent / HOLDER_LOCK, timeout=0)
+        lock = FileLock(folder.parent / HOLDER_LOCK, timeout=0, mode=0o600)
         lock.acquire()
     except Timeout:
         answers.send_bytes(wire.pack({"failed": "Another process holds the index.", "code": "busy"}))

@@ -115,7 +115,7 @@ _SPECS: Final = (
     EventSpec(
         "memory:migration_started",
         "An index is being built; memories are stored and found meanwhile.",
-        {"memory_count": "memories to move", "plan": "backend, and estimated_duration_seconds"},
+        {"memory_count": "memories to move", "plan": "backend, batch_size and estimated_duration_seconds"},
         audited=True,
     ),
     EventSpec(

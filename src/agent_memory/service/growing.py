@@ -90,7 +90,11 @@ class Growth:
         async with self._moving:
             estimate = await self._storage.estimate()
             watch = _Watch(self._report, caller, progress, estimate.count)
-            plan = {"backend": "vector", "estimated_duration_seconds": estimate.seconds}
+            plan = {
+                "backend": "vector",
+                "batch_size": self._settings.migration_batch_size,
+                "estimated_duration_seconds": estimate.seconds,
+            }
             await self._report("memory:migration_started", caller, memory_count=estimate.count, plan=plan)
             before = self._storage.backend
             try:

@@ -60,6 +60,7 @@ def _suggestions(
         found.append("Some lines of the journal are damaged; they are kept, and everything else works.")
     if backend == "file" and len(memories) >= settings.migration_threshold and settings.backend == "auto":
         found.append(
-            f"More than {settings.migration_threshold} memories: `agent-memory migrate` would make searches faster."
+            f"More than {settings.migration_threshold} memories: `agent-memory migrate` builds an index, "
+            "which makes searches faster from some 20,000 on."
         )
     return found

@@ -6,5 +6,16 @@ from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import AgentFolder, folder_of
 from agent_memory.storage.projection import describe
 from agent_memory.storage.store import filters_of
+from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
-__all__ = ["AgentFolder", "FileStorage", "MemoryStorage", "describe", "detect_storage", "filters_of", "folder_of"]
+__all__ = [
+    "AgentFolder",
+    "FileStorage",
+    "GrowingStorage",
+    "MemoryStorage",
+    "VectorStorage",
+    "describe",
+    "detect_storage",
+    "filters_of",
+    "folder_of",
+]

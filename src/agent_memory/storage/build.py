@@ -1,4 +1,4 @@
-"""Builds a generation of the index: `python -m agent_memory.storage.build AGENT_FOLDER IDENTITY [--activate]`.
+"""Builds a generation of the index: `python -m agent_memory.storage.build AGENT_FOLDER IDENTITY BATCH [--activate]`.
 
 A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
 the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from agent_memory.engine.shard import Shard
 
 _NICENESS: Final = 10
-_AT_ONCE: Final = 300
+_MOST_AT_ONCE: Final = 300
 """Texts whose vectors are read together: below 400 the cache looks each one up, above it scans."""
 _SPOT_CHECKS: Final = 32
 _LEAST_COSINE: Final = 0.99
@@ -51,7 +51,7 @@ def main() -> None:
     os.nice(_NICENESS)
     say = _speaker()
     try:
-        build(folder, identity, activate="--activate" in sys.argv[3:], say=say)
+        build(folder, identity, activate="--activate" in sys.argv[4:], say=say, batch=int(sys.argv[3]))
     except BrokenPipeError:
         os._exit(1)  # nobody listens any more
     except AgentMemoryError as error:
@@ -59,7 +59,7 @@ def main() -> None:
         sys.exit(_BUSY_CODE if isinstance(error, BusyError) else 1)
 
 
-def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, say: Any) -> None:
+def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, say: Any, batch: int = 100) -> None:
     """Build, check and take into use a new generation.
 
     Args:
@@ -67,6 +67,7 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         identity: Whose vectors to take from the cache.
         activate: Make the vector backend the active one; otherwise only if it still is.
         say: Called with the fields of each report.
+        batch: Texts whose vectors are moved together.
 
     Raises:
         BusyError: Another process is building.
@@ -85,7 +86,8 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         say(stage="load", done=0, total=total)
         shard = Shard.create(unfinished / "shard", namespace_of(folder.agent_id), identity.dimension)
         try:
-            written = _load(shard, projection, VectorCache(folder.vectors), identity, say)
+            portions = _portions(projection, min(batch, _MOST_AT_ONCE))
+            written = _load(shard, projection, portions, VectorCache(folder.vectors), identity, say)
             projection.clear()
             say(stage="index", done=0, total=len(written))
             shard.flush()
@@ -104,11 +106,18 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
     say(stage="done", generation=generation, memories=total, points=len(written))
 
 
-def _load(shard: Shard, projection: Projection, cache: VectorCache, identity: EmbedderIdentity, say: Any) -> list[str]:
+def _load(
+    shard: Shard,
+    projection: Projection,
+    portions: Iterator[dict[str, list[bytes]]],
+    cache: VectorCache,
+    identity: EmbedderIdentity,
+    say: Any,
+) -> list[str]:
     """Write every memory that has all its vectors; return the ids of the points."""
     written: list[str] = []
     done, total = 0, len(projection.memories)
-    for portion in _portions(projection):
+    for portion in portions:
         hashes = {key for keys in portion.values() for key in keys}
         known = cache.get_many(identity, hashes)
         points: list[Point] = []
@@ -126,15 +135,15 @@ def _load(shard: Shard, projection: Projection, cache: VectorCache, identity: Em
     return written
 
 
-def _portions(projection: Projection) -> Iterator[dict[str, list[bytes]]]:
-    """Yield memories with the hashes of their pieces, as many at a time as the cache looks up well."""
+def _portions(projection: Projection, at_once: int) -> Iterator[dict[str, list[bytes]]]:
+    """Yield memories with the hashes of their pieces, so many pieces at a time."""
     portion: dict[str, list[bytes]] = {}
     texts = 0
     for memory_id, memory in projection.memories.items():
         keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(memory)))
         portion[memory_id] = keys
         texts += len(keys)
-        if texts >= _AT_ONCE:
+        if texts >= at_once:
             yield portion
             portion, texts = {}, 0
     if portion:

@@ -7,6 +7,7 @@ not what it says. What the engine does not know yet, or no longer, is looked at 
 from __future__ import annotations
 
 import contextlib
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 NEAREST: Final = 256
 """Candidates asked for: four times what a ranking looks at closely, so that filters leave enough of them."""
+_PAYS_FROM: Final = 20_000
+"""Memories from which the engine is asked. With fewer, comparing all is as fast or faster, and exact: .2 ms against .7
+at 5,000, 1.6 against 1.9 at 20,000, 7.6 against 1.9 at 100,000. The index is kept in step all the same."""
 _ENOUGH: Final = 100
 """Candidates that must be left after filters; with fewer, and more to be had, all memories are looked at."""
 _MOST_BEHIND: Final = 2000
@@ -42,7 +46,7 @@ class CandidateIndex(DenseIndex):
 
     Attributes:
         engine: Who names candidates; None looks at every memory.
-        behind: Memories that may differ from what the engine holds.
+        behind: Memories that may differ from what the engine holds; kept only while there is one.
     """
 
     def __init__(self, worker: EmbeddingWorker) -> None:
@@ -54,18 +58,20 @@ class CandidateIndex(DenseIndex):
 
     @override
     def put(self, memory_id: str, texts: Iterable[str]) -> None:
-        self.behind.add(memory_id)
+        if self.engine is not None:
+            self.behind.add(memory_id)
         super().put(memory_id, texts)
 
     @override
     def remove(self, memory_id: str) -> None:
-        self.behind.add(memory_id)
+        if self.engine is not None:
+            self.behind.add(memory_id)
         super().remove(memory_id)
 
     @override
     def cosines(self, query: Vector) -> Cosines:
         self._absorb()
-        if self.engine is None or len(self.behind) > _MOST_BEHIND:
+        if self.engine is None or len(self._keys) < _PAYS_FROM or len(self.behind) > _MOST_BEHIND:
             return self.exact(query)
         return _NearCosines(self, query)
 
@@ -118,12 +124,40 @@ class CandidateIndex(DenseIndex):
         if found is None:
             return None
         ids = [memory_id for memory_id, _ in found.pairs if memory_id in self._keys and memory_id not in self.behind]
-        if not found.complete and self._enough is not None and sum(map(self._enough, ids)) < _ENOUGH:
+        if not found.complete and not self._leaves_enough(ids):
             return None
-        scored = [(one, cosine) for one in [*ids, *self.behind] if (cosine := self.cosine_of(one, query)) is not None]
-        scored.sort(key=lambda pair: -pair[1])
-        least = 0.0 if found.complete or not found.pairs else found.pairs[-1][1] - _SLACK
-        return [pair for pair in scored if pair[1] >= max(floor, least)], found.complete
+        scored = self._scored([*ids, *self.behind], query)
+        scored.sort(key=itemgetter(1), reverse=True)
+        least = floor if found.complete or not found.pairs else max(floor, found.pairs[-1][1] - _SLACK)
+        return [pair for pair in scored if pair[1] >= least], found.complete
+
+    def _leaves_enough(self, ids: list[str]) -> bool:
+        if self._enough is None:
+            return True
+        admitted = 0
+        for memory_id in ids:
+            admitted += self._enough(memory_id)
+            if admitted >= _ENOUGH:
+                return True
+        return False
+
+    def _scored(self, ids: list[str], query: Vector) -> list[tuple[str, float]]:
+        """Return the exact cosines of those that have vectors, in one multiplication."""
+        if self._matrix is None or self._matrix.shape[1] != len(query):
+            return []
+        rows: list[int] = []
+        owners: list[str] = []
+        for memory_id in ids:
+            for key in self._keys.get(memory_id, ()):
+                row = self._row.get(key)
+                if row is not None:
+                    rows.append(row)
+                    owners.append(memory_id)
+        best: dict[str, float] = {}
+        for memory_id, cosine in zip(owners, (self._matrix[rows] @ query).tolist(), strict=True):
+            if cosine > best.get(memory_id, -2.0):
+                best[memory_id] = cosine
+        return list(best.items())
 
     def estimate(self, query: Vector, floor: float) -> int:
         """Return about how many memories have a cosine of at least `floor`."""

@@ -10,6 +10,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import folder_of
 from agent_memory.storage.generations import Generations
+from agent_memory.storage.vector import GrowingStorage, VectorStorage, can_grow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,9 +45,6 @@ def detect_storage(
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
     if settings.backend == "file":
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
-
-    from agent_memory.storage.vector import GrowingStorage, VectorStorage, can_grow  # noqa: PLC0415 - not for files
-
     if settings.backend == "vector":
         return VectorStorage(agent_id, storage_root, settings=settings, clock=clock)
     migrated = Generations(folder_of(agent_id, storage_root or settings.storage_root)).active()[0] == "vector"

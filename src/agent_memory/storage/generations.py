@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.journal.files import make_private_folder, replace_file, sync_folder, translated
+from agent_memory.journal.files import PRIVATE_FILE, make_private_folder, replace_file, sync_folder, translated
 from agent_memory.journal.lock import folder_lock
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class State:
         dimension: Numbers in a vector.
         journal: Generation of the journal, and
         seq: sequence number, up to which the shard holds every change. Later ones may be in it as well.
+        written: Points written or removed since it was built; they are in no graph, and take room until the next build.
         engine: Name and version of the engine.
         format: Of the folder.
     """
@@ -52,6 +53,7 @@ class State:
     dimension: int
     journal: str
     seq: int
+    written: int = 0
     engine: str = ENGINE
     format: int = FORMAT
 
@@ -108,7 +110,8 @@ class Generations:
         except (OSError, ValueError, TypeError):
             return None
         whole = state.format == FORMAT and state.engine == ENGINE and self.shard(generation).is_dir()
-        sound = isinstance(state.seq, int) and isinstance(state.dimension, int) and isinstance(state.agent_id, str)
+        sound = all(isinstance(number, int) for number in (state.seq, state.dimension, state.written))
+        sound = sound and isinstance(state.agent_id, str)
         return state if whole and sound else None
 
     def write_state(self, generation: str, state: State) -> None:
@@ -203,7 +206,7 @@ class Generations:
     def _lock(self, path: Path, doing: str) -> Iterator[None]:
         from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a builder needs
 
-        lock = FileLock(path, timeout=0, thread_local=False)
+        lock = FileLock(path, timeout=0, mode=PRIVATE_FILE, thread_local=False)
         with translated(path, "lock"):
             try:
                 lock.acquire()

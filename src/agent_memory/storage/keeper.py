@@ -43,6 +43,8 @@ _POINTS_AT_ONCE: Final = 32
 """Points in one request: under 5 ms of the engine's time, and less than a pipe holds."""
 _FLUSH_AFTER: Final = 500
 """Points after which the engine brings its pages onto the disk, so that its log does not grow for ever."""
+_WORN_AFTER: Final = 10_000
+"""Points written since a build, from which on a new one pays: each search looks at all of them (1 ms for 10,000)."""
 _WARM_AT_ONCE: Final = 200
 
 
@@ -90,6 +92,7 @@ class Keeper:
         self._flushing: tuple[str, int] | None = None
         self._written = 0
         self._not_before = 0.0
+        self._rewritten = 0
 
     @property
     def is_holding(self) -> bool:
@@ -132,7 +135,7 @@ class Keeper:
 
         How far the shard is gets noted; the next to open it begins there.
         """
-        state, mark = self._state, self._mark()
+        state, mark, opened = self._state, self._mark(), self._index.engine is not None
         client, self._client = self._client, None
         self._index.engine = None
         self._index.behind.clear()
@@ -140,6 +143,9 @@ class Keeper:
         self._queue.clear()
         if client is None:
             return None
+        if not opened:
+            client.kill()  # nothing to bring onto the disk, and nobody should wait for an opening
+        state, self._written = _worn(state, self._written) if state is not None else None, 0
         closing = threading.Thread(target=self._close, args=(client, self._generation, state, mark))
         closing.start()
         return closing
@@ -157,8 +163,10 @@ class Keeper:
         if time.monotonic() < self._not_before:
             return None
         state = self._generations.state(generation)
-        if not self._meaning.is_ready or not self._store.warm(_WARM_AT_ONCE):
-            return _LATER if not self._meaning.is_ready else _SOON
+        if not self._meaning.is_ready:
+            return None if self._meaning.describe()["status"] == "failing" else _LATER
+        if not self._store.warm(_WARM_AT_ONCE):
+            return _SOON
         if (unfit := self._unfit(state)) is not None or state is None:
             self.needs_build = unfit
             return None
@@ -207,6 +215,7 @@ class Keeper:
             if opened.memories.get(memory_id) != len(keys) or changed_at.get(memory_id, 0) > seq
         } | (opened.memories.keys() - memories.keys())
         self._index.engine = self._client
+        self._rewritten = self._store.rewritten
         self.problem = None
 
     # -- catching up --------------------------------------------------------------------------------------------------
@@ -215,11 +224,15 @@ class Keeper:
         assert self._client is not None
         if not self._store.warm(_WARM_AT_ONCE):
             return _SOON
+        if self._store.rewritten != self._rewritten:  # its numbers may stand for other changes now
+            self._rewritten, self.needs_build = self._store.rewritten, "another program rewrote the journal"
         if not self._client.is_idle:
             if self._client.reply() is None:
                 return _SOON
             self._acknowledged()
         if not self._index.behind:
+            if self._state is not None and self._state.written + self._written >= _WORN_AFTER:
+                self.needs_build = "much has changed since the index was built"
             return self._flush() if self._written >= _FLUSH_AFTER else None
         if not self._queue:
             self._queue.extend(self._index.behind)
@@ -275,7 +288,7 @@ class Keeper:
                 self._applied[memory_id] = applied
         self._flying = {}
         if self._flushing is not None and self._state is not None:
-            self._state = self._note(self._generation, self._state, self._flushing)
+            self._state = self._note(self._generation, _worn(self._state, self._written), self._flushing)
             self._flushing, self._written = None, 0
 
     def _is_known(self, memory_id: str) -> bool:
@@ -332,6 +345,10 @@ class Keeper:
         status = "in use" if self.is_holding else ("opening" if self._client is not None else "not held")
         report: dict[str, Any] = {"status": status, "behind": len(self._index.behind) if self.is_holding else 0}
         return {**report, "problem": self.problem} if self.problem else report
+
+
+def _worn(state: State, written: int) -> State:
+    return replace(state, written=state.written + written)
 
 
 def points_of(memory: Memory, pieces: int) -> list[Point]:

@@ -43,17 +43,17 @@ class Meaning:
         make_index: Callable[[EmbeddingWorker], DenseIndex] = DenseIndex,
         embedder: Embedder | None = None,
     ) -> None:
-        embedder = embedder or _embedder(settings)
+        embedder = embedder or embedder_of(settings)
         self._embedder = embedder
         self._waited = False
-        self._absent = None if embedder else _reason(settings)
+        self._absent = None if embedder else reason_without(settings)
         self._worker = EmbeddingWorker(embedder, VectorCache(cache)) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
 
     @staticmethod
     def is_possible(settings: ServiceSettings) -> bool:
         """Tell whether the embedder of `settings` is there, without loading its model."""
-        return _embedder(settings) is not None
+        return embedder_of(settings) is not None
 
     @property
     def is_ready(self) -> bool:
@@ -100,7 +100,8 @@ class Meaning:
             self._worker.close()
 
 
-def _embedder(settings: ServiceSettings) -> Embedder | None:
+def embedder_of(settings: ServiceSettings) -> Embedder | None:
+    """Return the embedder that `settings` ask for, not yet loaded; None if it is switched off or not installed."""
     if settings.embedder == "openai" and find_spec("openai") is not None:
         model = settings.embedding_model or "text-embedding-3-small"
         return OpenAIEmbedder(model, dimensions=settings.embedding_dimensions, base_url=settings.embedding_base_url)
@@ -110,7 +111,8 @@ def _embedder(settings: ServiceSettings) -> Embedder | None:
     return None
 
 
-def _reason(settings: ServiceSettings) -> str:
+def reason_without(settings: ServiceSettings) -> str:
+    """Return, for people, why there is no embedder."""
     if settings.embedder == "none":
         return "embedder is set to none"
     extra = f"amplifier-bundle-agent-memory[{settings.embedder}]"

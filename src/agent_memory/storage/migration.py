@@ -74,7 +74,12 @@ def estimate(count: int, missing: int, characters: int, identity: EmbedderIdenti
 
 
 async def build_index(
-    folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, progress: Progress | None = None
+    folder: AgentFolder,
+    identity: EmbedderIdentity,
+    *,
+    activate: bool,
+    batch: int = 100,
+    progress: Progress | None = None,
 ) -> Built:
     """Build a generation in a child process and take it into use; cancelling kills the child.
 
@@ -82,13 +87,14 @@ async def build_index(
         folder: The agent's folder.
         identity: Whose vectors to take from the cache.
         activate: Make the vector backend the active one; otherwise only if it still is.
+        batch: Texts whose vectors are moved together.
         progress: Told how far it is.
 
     Raises:
         BusyError: Another process is building.
         MigrationError: It failed; the backend is the one that was active before.
     """
-    command = [*python_module("agent_memory.storage.build"), str(folder.path), json.dumps(asdict(identity))]
+    command = [*python_module("agent_memory.storage.build"), str(folder.path), json.dumps(asdict(identity)), str(batch)]
     try:
         child = await asyncio.create_subprocess_exec(
             *command,

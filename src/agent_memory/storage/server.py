@@ -23,7 +23,7 @@ from agent_memory.retrieval import SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.file import ranking_of
-from agent_memory.storage.meaning import _embedder, _reason
+from agent_memory.storage.meaning import embedder_of, reason_without
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -156,7 +156,9 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def delete(self, memory_id: str) -> Memory:
-        return await self._run(lambda store: store.delete(memory_id))
+        memory = await self._run(lambda store: store.delete(memory_id))
+        self._worker.submit(self._compact_behind)  # marks of what was forgotten long ago: nobody else drops them
+        return memory
 
     @override
     async def older_versions(self, memory_id: str) -> list[str]:
@@ -222,8 +224,7 @@ class QdrantServerStorage(MemoryStorage):
     # -- in the worker's thread ---------------------------------------------------------------------------------------
 
     async def _run(self, function: Callable[[ServerStore], T]) -> T:
-        # Shielded: a call that waits in the queue must survive its caller, as one that runs does.
-        return await asyncio.shield(asyncio.ensure_future(self._worker.run(lambda: function(self._opened().store))))
+        return await self._worker.run(lambda: function(self._opened().store))
 
     def _opened(self) -> _Open:
         line = self._line
@@ -243,7 +244,7 @@ class QdrantServerStorage(MemoryStorage):
         from agent_memory.storage.server_meaning import ServerMeaning, ServerVectors  # noqa: PLC0415
         from agent_memory.storage.server_store import ServerStore  # noqa: PLC0415
 
-        embedder = self._embedder or _embedder(self._settings)
+        embedder = self._embedder or embedder_of(self._settings)
         identity, absent = _identified(embedder, self._settings)
         absent = _checked_collection(wire, self._settings, identity) or absent
         server = ServerLog(wire)
@@ -254,6 +255,9 @@ class QdrantServerStorage(MemoryStorage):
         index = SearchIndex(ranking_of(self._settings), vectors)
         store = ServerStore(self.agent_id, server, index, self._clock)
         return _Open(store, ServerMeaning(vectors, worker, absent))
+
+    def _compact_behind(self) -> None:
+        self._opened().store.compact()
 
     def _prepare_behind(self) -> None:
         opened = self._opened()
@@ -322,7 +326,7 @@ def connect(settings: ServiceSettings) -> QdrantClient:
 def _identified(embedder: Embedder | None, settings: ServiceSettings) -> tuple[EmbedderIdentity | None, str | None]:
     """Return which vectors the embedder makes, or why it makes none."""
     if embedder is None:
-        return None, _reason(settings)
+        return None, reason_without(settings)
     try:
         return embedder.identity, None
     except EmbeddingError as error:

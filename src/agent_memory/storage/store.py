@@ -144,6 +144,11 @@ class JournalStore:
         report: dict[str, Any] = {"status": "damaged" if problems else "ok"}
         return {**report, "problems": len(problems), "first_problems": problems[:5]} if problems else report
 
+    @property
+    def rewritten(self) -> int:
+        """How often another program was found to have rewritten the journal."""
+        return self._journal.rewritten
+
     def watermark(self) -> tuple[str, int]:
         """Return (generation, seq) up to which this process has read."""
         return self._journal.watermark

@@ -41,7 +41,7 @@ log = get_logger(__name__)
 _LOOK_EVERY: Final = 1.0
 """Seconds between two looks at whether the engine wants attention, when nothing was written."""
 _BUILD_AGAIN_SECONDS: Final = 300.0
-"""Until a rebuild that failed is tried again."""
+"""Until an index that is still no good is built once more."""
 _FILE, _VECTOR = "file", "vector"
 
 
@@ -85,6 +85,7 @@ class GrowingStorage(FileStorage):
             raise _impossible(self._meaning)
         self._store = _NarrowingStore(self.folder, ranking_of(settings), index, clock)
         self._generations = Generations(self.folder)
+        self._batch = settings.migration_batch_size
         wanted = self._wanted if wanted is None else wanted
         self._keeper = Keeper(
             self._store, index, self._store.memory_of, self._generations, self._meaning, wanted=wanted
@@ -128,7 +129,7 @@ class GrowingStorage(FileStorage):
         """
         await self._embed_all(progress)
         identity = await asyncio.to_thread(self._meaning.identity)
-        built = await build_index(self.folder, identity, activate=True, progress=progress)
+        built = await build_index(self.folder, identity, activate=True, batch=self._batch, progress=progress)
         self.backend = _VECTOR
         await self._worker.run(self._keeper.step)  # lets go of the index from before
         self._nudge(at_once=True)
@@ -262,14 +263,14 @@ class GrowingStorage(FileStorage):
         loop = asyncio.get_running_loop()
         if loop.time() < self._rest_until:
             return None
+        self._rest_until = loop.time() + _BUILD_AGAIN_SECONDS  # also after one that is no good at once
         log.info("index_is_built", reason=reason)
         try:
             await self._embed_all(None)
             identity = await asyncio.to_thread(self._meaning.identity)
-            await build_index(self.folder, identity, activate=self._keeper.wanted)
+            await build_index(self.folder, identity, activate=self._keeper.wanted, batch=self._batch)
         except AgentMemoryError as error:
             self._keeper.problem = f"{reason}; building it failed: {error.message}"
-            self._rest_until = loop.time() + _BUILD_AGAIN_SECONDS
             log.warning("index_not_built", reason=reason, code=error.code, error=error.message)
             return None
         return 0.0

@@ -567,6 +567,18 @@ async def test_marks_of_the_forgotten_go_after_thirty_days(
     await fresh.close()
 
 
+async def test_forgetting_drops_old_marks_by_itself(
+    server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock
+) -> None:
+    await bob.delete(await bob.store(memory_of("tea")))
+    recent = await bob.store(memory_of("coffee"))
+    clock.advance(days=31)
+    await bob.delete(recent)
+    await bob.count()  # after what `delete` does behind its answer
+    rows = [payload for payload, _ in points_of(server, "bob").values() if payload["kind"] == "memory"]
+    assert [row["id"] for row in rows] == [recent]
+
+
 async def test_a_client_that_slept_through_a_purge_notices_what_was_forgotten(
     server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
 ) -> None:

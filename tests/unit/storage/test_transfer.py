@@ -195,6 +195,30 @@ async def test_a_push_that_broke_off_is_completed_by_the_next(
     assert {m.id: m for m in await everything(there)} == {m.id: m for m in memories}
 
 
+async def test_a_pull_that_broke_off_is_completed_by_the_next_with_every_link(
+    here: FileStorage, there: QdrantServerStorage, tmp_path: Path, clock: FrozenClock
+) -> None:
+    """A memory that replaces one stored after it must not come without its link: nobody would set it later."""
+    memories = await a_life(here)
+    await pushed(here, there)
+    other = FileStorage("bob", tmp_path / "elsewhere", settings=ServiceSettings(embedder="none"), clock=clock)
+    told: list[Restored] = []
+
+    def breaks(restored: Restored) -> None:
+        told.append(restored)
+        if len(told) == 3:
+            raise StorageError("The disk is gone.")
+
+    selection = await select(there, other, as_it_is)
+    service = MemoryService(other, ServiceSettings(embedder="none"))
+    with pytest.raises(StorageError):
+        await service.restore(selection.missing, breaks, NOBODY)
+    await pulled(there, other)
+    assert {m.id: m for m in await everything(other)} == {m.id: m for m in memories}
+    await service.settle()
+    await other.close()
+
+
 async def test_upper_and_lower_case_are_one_agent(server: LocalServer, here: FileStorage, clock: FrozenClock) -> None:
     await here.store(memory_of("tea"))
     upper = server.open("Bob", clock=clock)

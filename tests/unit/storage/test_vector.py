@@ -44,6 +44,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[EngineHere]:
         return started[-1]
 
     monkeypatch.setattr("agent_memory.storage.keeper.EngineClient", start)
+    monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 0)
     return started
 
 
@@ -151,6 +152,20 @@ async def test_many_unheard_changes_are_looked_at_without_the_engine(
     assert engines[0].asked == 0
 
 
+async def test_few_memories_are_compared_here_which_is_faster_but_the_engine_learns_of_them(
+    storage: VectorStorage, engines: list[EngineHere], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 6)
+    await stored(storage, facts(5))
+    assert await storage.caught_up(30)
+    assert (await storage.search("Kafka number3")).mode == "hybrid"
+    assert engines[0].asked == 0
+    await stored(storage, facts(1, seed=1))
+    assert await storage.caught_up(30)
+    await storage.search("Kafka number3")
+    assert engines[0].asked == 1
+
+
 # -- keeping in step --------------------------------------------------------------------------------------------------
 
 
@@ -253,8 +268,9 @@ async def test_a_renamed_agent_keeps_its_index(
 
 
 async def test_an_engine_that_dies_costs_nothing_but_speed(
-    root: Path, clock: FrozenClock, embedder: HashEmbedder
+    root: Path, clock: FrozenClock, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 0)
     made_index(root, embedder.identity)
     storage = VectorStorage("bob", root, clock=clock, embedder=embedder)
     await stored(storage, facts(10))
@@ -323,6 +339,52 @@ async def test_an_index_that_is_no_good_is_built_anew_while_searches_go_on(
         again._keeper._generation
     ]
     await again.close()
+
+
+async def test_a_build_that_does_not_help_is_not_tried_without_end(
+    root: Path, clock: FrozenClock, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builds: list[object] = []
+
+    async def useless(*arguments: object, **_options: object) -> None:
+        builds.append(arguments)
+
+    monkeypatch.setattr("agent_memory.storage.vector.build_index", useless)
+    storage = VectorStorage("bob", root, clock=clock, embedder=embedder)
+    await stored(storage, facts(3))
+    assert not await storage.caught_up(1)
+    assert len(builds) == 1
+    assert len(await storage.search("Kafka number1")) > 0
+    await storage.close()
+
+
+async def test_an_index_that_has_changed_much_is_built_anew(
+    storage: VectorStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_memory.storage.keeper._WORN_AFTER", 10)
+    first = storage._keeper._generation
+    await stored(storage, facts(12))
+    while storage._keeper._generation == first:
+        assert await storage.caught_up(60)
+    state = storage._generations.state(storage._keeper._generation)
+    assert state is not None
+    assert state.written == 0
+
+
+async def test_a_journal_restored_under_us_has_its_index_built_anew(storage: VectorStorage, root: Path) -> None:
+    await stored(storage, [memory_of("The office is in Lyon", id="mem-00000000000a")])
+    journal = root / "bob" / "memories.yaml"
+    backup = journal.read_bytes()
+    await storage.update("mem-00000000000a", {"content": "The office is in Oslo"})
+    await storage.prepare(None)
+    assert await storage.caught_up(30)
+    first = storage._keeper._generation
+    journal.write_bytes(backup)
+    assert (await storage.search("office Lyon"))[0].memory.content == "The office is in Lyon"
+    while storage._keeper._generation == first:
+        assert await storage.caught_up(60)
+    found = await storage.search("office Lyon")
+    assert [(hit.memory.content, hit.match_type) for hit in found] == [("The office is in Lyon", "hybrid")]
 
 
 async def test_both_sides_of_a_fork_go_on(root: Path, clock: FrozenClock, embedder: HashEmbedder) -> None:

@@ -1,0 +1,64 @@
+"""`agent-memory migrate`, `rollback` and `reindex`, in this process; the index is built in another, as always."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from agent_memory.cli.app import build
+from agent_memory.embeddings.testing import HashEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+@pytest.fixture
+def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.delenv("AGENT_MEMORY_AGENT", raising=False)
+    app, runner = build(), CliRunner()
+
+    def run(*arguments: str, code: int = 0) -> Result:
+        result = runner.invoke(app, [*arguments, "--root", str(root)], prog_name="agent-memory", catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def with_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = HashEmbedder()
+    monkeypatch.setattr("agent_memory.storage.meaning.embedder_of", lambda _settings: embedder)
+
+
+@pytest.mark.usefixtures("with_embedder")
+def test_there_and_back(cli: Callable[..., Result]) -> None:
+    cli("store", "--agent", "bob", "The office is in Lyon")
+    moved = json.loads(cli("migrate", "--json").stdout)
+    assert (moved["backend"], moved["changed"], moved["memories"]) == ("vector", True, 1)
+    assert "uses the vector engine already" in cli("migrate").stdout
+    assert "vector" in cli("status").stdout
+    cli("store", "Tea at noon")
+    assert json.loads(cli("reindex", "--json").stdout)["memories"] == 2
+    assert "Lyon" in cli("search", "office").stdout
+    assert "files alone again" in cli("rollback").stdout
+    assert json.loads(cli("rollback", "--json").stdout) == {"backend": "file", "changed": False}
+    assert "noon" in cli("search", "tea").stdout
+
+
+@pytest.mark.usefixtures("with_embedder")
+def test_without_an_index_there_is_none_to_build_anew(cli: Callable[..., Result]) -> None:
+    cli("store", "--agent", "bob", "The office is in Lyon")
+    assert "agent-memory migrate" in cli("reindex", code=2).stderr
+
+
+def test_without_an_embedder_it_says_what_is_missing(cli: Callable[..., Result]) -> None:
+    cli("store", "--agent", "bob", "The office is in Lyon")
+    assert "pip install" in cli("migrate", code=1).stderr
+    assert "pip install" in cli("rollback", code=1).stderr

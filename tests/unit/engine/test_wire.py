@@ -1,0 +1,43 @@
+"""Messages between client and host."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.engine import Where, wire
+from tests.engines import point
+
+JSON = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
+
+
+@given(JSON, st.binary())
+def test_a_message_comes_out_as_it_went_in(head: dict[str, object], body: bytes) -> None:
+    assert wire.unpack(wire.pack(head, body)) == (head, body)
+
+
+@given(st.binary(max_size=40))
+def test_garbage_is_an_error_or_a_mapping(message: bytes) -> None:
+    try:
+        head, _ = wire.unpack(message)
+    except ValueError:
+        return
+    assert isinstance(head, dict)
+
+
+@given(st.lists(st.tuples(*[st.floats(width=32, allow_nan=False)] * 3)))
+def test_rows_come_out_as_they_went_in(rows: list[tuple[float, ...]]) -> None:
+    assert wire.numbers(b"".join(wire.floats(row) for row in rows), 3) == rows
+
+
+@pytest.mark.parametrize(
+    "where",
+    [Where(), Where(category="a", tags=("b", "c"), since=1.5, until=2.5, min_access_count=0, group="", kind="memory")],
+)
+def test_conditions_survive_the_way(where: Where) -> None:
+    assert Where.from_json(where.as_json()) == where
+
+
+def test_points_survive_the_way() -> None:
+    assert type(sent := point(3, tags=("a", "b"), piece=2)).from_json(sent.as_json()) == sent
