@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _BATCH: Final = 32
 """Texts between two looks at the queue: about 0.2 s of local work, a third of an API call's worth of latency."""
 
+_HEAD_START_SECONDS: Final = 0.5
+"""Loading a model holds the interpreter for a third of a second. What has just been opened is first read, and searched
+by words, unless somebody waits for the model."""
+
 _REMEMBERED_QUERIES: Final = 64
 _FAILURES_BEFORE_REST: Final = 3
 _REST_SECONDS: Final = 30.0
@@ -75,6 +79,7 @@ class EmbeddingWorker:
         self._closing = False
         self._busy = 0
         self._ready = False
+        self._wanted = False  # somebody waits for the model
         self._embedded = self._cached = self._refused = self._failures = 0
         self._singly = 0  # texts still to be tried one by one
         self._problem: EmbeddingError | None = None
@@ -101,7 +106,7 @@ class EmbeddingWorker:
     def start(self) -> None:
         """Begin loading the model, if that has not begun."""
         with self._state:
-            self._ensure_thread()
+            self._hurry()
 
     def submit(self, texts: dict[bytes, str]) -> None:
         """Ask for the vectors of texts by their hashes; `collect` hands them out when they are there."""
@@ -147,7 +152,7 @@ class EmbeddingWorker:
     def drain(self, timeout: float | None = None) -> bool:
         """Wait until every submitted text has its vector; False on timeout, failure or after `close`."""
         with self._state:
-            self._ensure_thread()
+            self._hurry()
             self._state.wait_for(lambda: self._idle() or self._closing or self._resting(), timeout)
             return self._idle() and self._ready
 
@@ -177,7 +182,14 @@ class EmbeddingWorker:
         self._thread = threading.Thread(target=self._run, name="agent-memory-embedding", daemon=True)
         self._thread.start()
 
+    def _hurry(self) -> None:
+        self._wanted = True
+        self._ensure_thread()
+        self._state.notify_all()
+
     def _run(self) -> None:
+        with self._state:
+            self._state.wait_for(lambda: self._closing or self._wanted, _HEAD_START_SECONDS)
         while True:
             with self._state:
                 if self._resting():

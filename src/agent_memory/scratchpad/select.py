@@ -20,13 +20,15 @@ def select(memories: Iterable[Memory], *, max_entries: int, promotion_threshold:
         max_entries: How many at most, pinned ones included.
         promotion_threshold: From this many accesses on, an access counts as a promotion.
     """
-    candidates = []
-    for order, memory in enumerate(memories):
-        if memory.trust == "low":
-            continue
-        moment = recency(memory, promotion_threshold)
-        if not _evicted(memory, moment):
-            candidates.append((memory.pinned, moment, order, memory))
+    known = list(memories)
+    # The newest first: the heap then fills with what stays, instead of replacing its least with each memory.
+    candidates = (
+        (memory.pinned, moment, order, memory)
+        for order, memory in zip(range(len(known), 0, -1), reversed(known), strict=True)
+        if memory.trust != "low"
+        and (moment := recency(memory, promotion_threshold))
+        and (memory.evicted_at is None or not _evicted(memory, moment))
+    )
     # Among equal moments the last stored comes first; `order` is unique, so memories are never compared.
     return [memory for _, _, _, memory in heapq.nlargest(max_entries, candidates)]
 

@@ -70,7 +70,7 @@ class FileStorage(MemoryStorage):
         include_superseded: bool = False,
         explain: bool = False,
     ) -> SearchResults:
-        vector = await asyncio.to_thread(self._store.meaning_of, query)
+        vector = await asyncio.to_thread(self._store.meaning_of, query) if self._meaning.is_ready else None
         return await self._worker.run(
             self._store.search,
             query,
