@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import MINILM_DIMENSION, LocalEmbedder
@@ -33,6 +34,7 @@ from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from amplifier_module_hooks_memory_capture import mount as mount_capture
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -223,6 +225,45 @@ def measure_once(rounds: int) -> list[Figure]:
     return figures
 
 
+async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
+    """Measure what capture adds to a prompt, a tool's answer and the end of a turn: the time inside its handlers."""
+    handlers: dict[str, list[Any]] = {}
+    coordinator = MockCoordinator()
+    coordinator.config["session"] = {"capabilities": {"agent_identity": "bench"}}
+    register = coordinator.hooks.register
+    context = MockContextManager()
+    await coordinator.mount("context", context)
+
+    class Listening:
+        """The coordinator, with an eye on who registers for what."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "hooks":
+                return self
+            return getattr(coordinator if hasattr(coordinator, name) else coordinator.hooks, name)
+
+        def register(self, event: str, handler: Any, **options: Any) -> Any:
+            handlers.setdefault(event, []).append(handler)
+            return register(event, handler, **options)
+
+    cleanup = await mount_capture(Listening(), {"storage_root": str(root)})
+    rng, figures = random.Random(5), []
+    for event in ("prompt:submit", "tool:post", "orchestrator:complete"):
+        samples = []
+        for number in range(rounds):
+            text = sentence(rng, number)
+            await context.add_message({"role": "assistant", "content": text})
+            data = {"prompt": text, "tool_name": "bash", "result": {"success": True, "output": text}}
+            started = time.perf_counter()
+            for handler in handlers[event]:
+                await handler(event, data)
+            samples.append(time.perf_counter() - started)
+            await asyncio.sleep(0.02)  # a conversation has pauses, in which the queue is worked off
+        figures.append(figure(f"capture hook on {event}", 0, samples, 1))
+    await cleanup()
+    return figures
+
+
 def floor_append(root: Path, rounds: int) -> Figure:
     """Measure what no store can be faster than: appending 1 kB and syncing it."""
     descriptor = os.open(root / "floor", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -257,6 +298,7 @@ def main() -> None:
     args = parser.parse_args()
     figures = measure_once(args.rounds)
     with tempfile.TemporaryDirectory() as scratch:
+        figures += asyncio.run(measure_hooks(Path(scratch) / "hooks", args.rounds))
         figures.append(floor_append(Path(scratch), args.rounds))
         for size in (int(part) for part in args.sizes.split(",")):
             root = Path(scratch) / str(size)
