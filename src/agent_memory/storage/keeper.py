@@ -83,6 +83,7 @@ class Keeper:
         self._generations = generations
         self._meaning = meaning
         self._client: EngineClient | None = None
+        self._closing: threading.Thread | None = None
         self._pid = os.getpid()
         self._generation = ""
         self._state: State | None = None
@@ -142,13 +143,13 @@ class Keeper:
         self._applied, self._flying, self._flushing = {}, {}, None
         self._queue.clear()
         if client is None:
-            return None
+            return self._closing  # somebody was faster; its end is waited for all the same
         if not opened:
             client.kill()  # nothing to bring onto the disk, and nobody should wait for an opening
         state, self._written = _worn(state, self._written) if state is not None else None, 0
-        closing = threading.Thread(target=self._close, args=(client, self._generation, state, mark))
-        closing.start()
-        return closing
+        self._closing = threading.Thread(target=self._close, args=(client, self._generation, state, mark))
+        self._closing.start()
+        return self._closing
 
     def _close(self, client: EngineClient, generation: str, state: State | None, mark: tuple[str, int] | None) -> None:
         if client.close() and mark is not None and state is not None:
