@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
 
 _LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
-_WORTH_WAITING: Final = 64
+WORTH_WAITING: Final = 64
 """Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
 it waits once, since they may be in the cache, which is read in no time."""
 
@@ -79,7 +79,7 @@ class Meaning:
         """
         if self._worker is None or self.index is None:
             return False
-        many = self._worker.status.pending > _WORTH_WAITING
+        many = self._worker.status.pending > WORTH_WAITING
         if patience is not None and (self.index.is_empty or (many and self._waited)):
             self._worker.start()
             return False

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import text_hash
 from agent_memory.errors import AgentMemoryError
 from agent_memory.logs import get_logger
+from agent_memory.storage.meaning import WORTH_WAITING
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ log = get_logger(__name__)
 
 _READY_SHARE: Final = 0.9
 """As `DenseIndex`: below it, who has a vector would outrank who has none."""
-
-_WORTH_WAITING: Final = 64
-"""As `Meaning`: memories that a search with a short patience still waits for."""
 
 _AT_ONCE: Final = 32
 _BATCH_SECONDS: Final = 120.0
@@ -212,7 +210,7 @@ class ServerMeaning:
         """
         if self.vectors is None:
             return False
-        if patience is not None and (self.vectors.is_empty or self.vectors.missing > _WORTH_WAITING):
+        if patience is not None and (self.vectors.is_empty or self.vectors.missing > WORTH_WAITING):
             self.vectors.start()
             self.fill_later()
             return False
