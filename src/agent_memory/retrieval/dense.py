@@ -7,6 +7,7 @@ thread-safe; vectors arrive from the embedding thread through the worker's own q
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.embeddings.cache import text_hash
@@ -25,12 +26,18 @@ _READY_SHARE: Final = 0.9
 
 _FIRST_ROWS: Final = 256
 
+_SAMPLED: Final = 1_000
+"""Memories of several rows that are looked at for a count."""
+
+_NOBODYS: Final = -2.0
+"""The cosine of a row that stands for no memory any more: below every floor."""
+
 
 class Cosines(Protocol):
     """Raw cosines between one query and the memories."""
 
-    def get(self, memory_id: str) -> float | None:
-        """Return the cosine of a memory, None while it has no vector."""
+    def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
+        """Return the cosines of some memories, without those that have no vector yet."""
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         """Return memories whose cosine reaches `floor`, best first; at most `count`, or all."""
@@ -82,12 +89,14 @@ class DenseIndex:
     def __init__(self, worker: EmbeddingWorker) -> None:
         self._worker = worker
         self._keys: dict[str, tuple[bytes, ...]] = {}  # memory -> texts that stand for it
-        self._users: dict[bytes, set[str]] = {}  # text -> memories
+        self._users: dict[bytes, dict[str, None]] = {}  # text -> memories
+        self._several: dict[str, None] = {}  # memories of several texts
         self._row: dict[bytes, int] = {}
+        self._at: list[bytes] = []  # row -> text
         self._free: list[int] = []
         self._used = 0  # rows of the matrix that were ever in use
         self._matrix: Matrix | None = None
-        self._table: _Table | None = None
+        self._shared: NDArray[np.int32] | None = None  # row -> how many memories it stands for
 
     @property
     def is_empty(self) -> bool:
@@ -114,23 +123,27 @@ class DenseIndex:
         self._keys[memory_id] = tuple(by_hash)
         missing = {key: text for key, text in by_hash.items() if key not in self._users}
         for key in by_hash:
-            self._users.setdefault(key, set()).add(memory_id)
+            self._users.setdefault(key, {})[memory_id] = None
+            self._count(key)
+        self._several.pop(memory_id, None)
+        if len(by_hash) > 1:
+            self._several[memory_id] = None
         self._release(memory_id, [key for key in old if key not in by_hash])
-        self._table = None
         if missing:
             self._worker.submit(missing)
 
     def remove(self, memory_id: str) -> None:
         """Forget a memory; an unknown id changes nothing."""
         self._release(memory_id, self._keys.pop(memory_id, ()))
-        self._table = None
+        self._several.pop(memory_id, None)
 
     def clear(self) -> None:
         """Forget all memories."""
         for memory_id in list(self._keys):
             self.remove(memory_id)
-        self._matrix = None
+        self._matrix = self._shared = None
         self._free.clear()
+        self._at.clear()
         self._used = 0
 
     def embed_query(self, text: str) -> Vector | None:
@@ -142,13 +155,33 @@ class DenseIndex:
         import numpy as np  # noqa: PLC0415  nothing slow at import
 
         self._absorb()
-        if self._table is None:
-            self._table = _Table(self._keys, self._row)
-        if self._matrix is None or not self._table.ids or self._matrix.shape[1] != len(query):
-            return _Cosines(_Table({}, {}), np.empty(0, dtype=np.float32))
+        if self._matrix is None or self._matrix.shape[1] != len(query):
+            return _Cosines(self, np.empty(0, dtype=np.float32))
         with _one_thread():
             values: NDArray[np.float32] = self._matrix[: self._used] @ query
-        return _Cosines(self._table, self._table.best(values))
+        if self._free:
+            values[self._free] = _NOBODYS
+        return _Cosines(self, values)
+
+    def rows_of(self, memory_id: str) -> list[int]:
+        """Return the rows of the vectors that a memory has by now."""
+        return [self._row[key] for key in self._keys.get(memory_id, ()) if key in self._row]
+
+    def memories_at(self, row: int) -> Iterable[str]:
+        """Return the memories that a row stands for."""
+        return self._users[self._at[row]] if self._row.get(self._at[row]) == row else ()
+
+    def how_many_within(self, chosen: NDArray[np.bool_]) -> int:
+        """Return how many memories the chosen rows stand for; with thousands of several rows each, about how many.
+
+        Args:
+            chosen: One truth value for each row in use.
+        """
+        assert self._shared is not None
+        step = max(1, len(self._several) // _SAMPLED)
+        sample = islice(self._several, None, None, step)
+        again = sum(max(0, int(chosen[self.rows_of(memory_id)].sum()) - 1) for memory_id in sample)
+        return int(self._shared[: self._used][chosen].sum()) - step * again
 
     def prune(self) -> int:
         """Drop every cached vector whose text stands for no memory; return how many went."""
@@ -161,7 +194,8 @@ class DenseIndex:
     def _release(self, memory_id: str, keys: Iterable[bytes]) -> None:
         for key in keys:
             users = self._users[key]
-            users.discard(memory_id)
+            del users[memory_id]
+            self._count(key)
             if users:
                 continue
             del self._users[key]
@@ -179,8 +213,14 @@ class DenseIndex:
                 row = self._row[key] = self._new_row(len(vector))
             assert self._matrix is not None
             self._matrix[row] = vector
-        if arrived:
-            self._table = None
+            self._at[row] = key
+            self._count(key)
+
+    def _count(self, key: bytes) -> None:
+        """Note how many memories a text stands for, once it has a row."""
+        row = self._row.get(key)
+        if row is not None and self._shared is not None:
+            self._shared[row] = len(self._users[key])
 
     def _new_row(self, dimension: int) -> int:
         import numpy as np  # noqa: PLC0415
@@ -189,72 +229,75 @@ class DenseIndex:
             return self._free.pop()
         if self._matrix is None:
             self._matrix = np.zeros((_FIRST_ROWS, dimension), dtype=np.float32)
+            self._shared = np.zeros(_FIRST_ROWS, dtype=np.int32)
         if self._used == len(self._matrix):
             self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+            self._shared = np.concatenate([self._shared, np.zeros_like(self._shared)])
         self._used += 1
+        self._at.append(b"")
         return self._used - 1
 
 
-class _Table:
-    """Memories that have a vector, in a fixed order, and the rows of the matrix that stand for each."""
-
-    def __init__(self, keys: dict[str, tuple[bytes, ...]], row: dict[bytes, int]) -> None:
-        import numpy as np  # noqa: PLC0415
-
-        self.ids: list[str] = []
-        first: list[int] = []
-        self._several: list[tuple[int, list[int]]] = []
-        for memory_id, of in keys.items():
-            rows = [row[key] for key in of if key in row]
-            if not rows:
-                continue
-            if len(rows) > 1:
-                self._several.append((len(self.ids), rows))
-            self.ids.append(memory_id)
-            first.append(rows[0])
-        self._first = np.array(first, dtype=np.intp)
-        self.position = {memory_id: at for at, memory_id in enumerate(self.ids)}
-
-    def best(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return one value a memory: the best of its pieces."""
-        chosen = values[self._first]
-        for at, rows in self._several:
-            chosen[at] = values[rows].max()
-        return chosen
-
-
 class _Cosines:
-    def __init__(self, table: _Table, values: NDArray[np.float32]) -> None:
-        self._table = table
+    """One value a row; a memory of several rows counts by its best."""
+
+    def __init__(self, index: DenseIndex, values: NDArray[np.float32]) -> None:
+        self._index = index
         self._values = values
 
-    def get(self, memory_id: str) -> float | None:
-        at = self._table.position.get(memory_id)
-        return None if at is None else float(self._values[at])
+    def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
+        owners: list[str] = []
+        rows: list[int] = []
+        for memory_id in memory_ids if len(self._values) else ():
+            for row in self._index.rows_of(memory_id):
+                owners.append(memory_id)
+                rows.append(row)
+        best: dict[str, float] = {}
+        for memory_id, value in zip(owners, self._values[rows].tolist() if rows else (), strict=True):
+            best[memory_id] = max(value, best.get(memory_id, value))
+        return best
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         import numpy as np  # noqa: PLC0415
 
         chosen = np.flatnonzero(self._values >= floor)
-        if count is not None and count < len(chosen):
-            # A few equals at the cut may fall either way; sorting all would cost more than the rest of a search.
-            chosen = np.sort(chosen[np.argpartition(-self._values[chosen], count - 1)[:count]])
-        return self._sorted(chosen)
+        wanted = len(chosen) if count is None else count
+        while wanted < len(chosen):  # sorting all would cost more than the rest of a search
+            found = self._owners(_best(chosen, self._values, wanted))
+            if len(found) >= (count or 0):
+                return found[:count]
+            wanted *= 2  # several rows were of one memory
+        return self._owners(chosen)[:count]
 
     def how_many(self, floor: float) -> int:
-        return int((self._values >= floor).sum())
+        return self._index.how_many_within(self._values >= floor) if len(self._values) else 0
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
         import numpy as np  # noqa: PLC0415
 
-        return self._sorted(np.flatnonzero(self._values < floor))[:count]
+        found = self._owners(np.flatnonzero((self._values < floor) & (self._values > _NOBODYS)))
+        return [pair for pair in found if self.of([pair[0]])[pair[0]] < floor][:count]
 
-    def _sorted(self, chosen: NDArray[np.intp]) -> list[tuple[str, float]]:
+    def _owners(self, rows: NDArray[np.intp]) -> list[tuple[str, float]]:
+        """Return the memories that some rows stand for, best first, each once."""
         import numpy as np  # noqa: PLC0415
 
-        chosen = chosen[np.argsort(-self._values[chosen], kind="stable")]
-        ids = self._table.ids
-        return [(ids[at], value) for at, value in zip(chosen.tolist(), self._values[chosen].tolist(), strict=True)]
+        rows = rows[np.argsort(-self._values[rows], kind="stable")]
+        best: dict[str, float] = {}
+        for row, value in zip(rows.tolist(), self._values[rows].tolist(), strict=True):
+            for memory_id in self._index.memories_at(row):
+                best.setdefault(memory_id, value)
+        return list(best.items())
+
+
+def _best(rows: NDArray[np.intp], values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
+    """Return the `count` rows of the highest values, ascending; the earlier ones among equals at the cut."""
+    import numpy as np  # noqa: PLC0415
+
+    within = values[rows]
+    cut = np.partition(within, len(rows) - count)[len(rows) - count]
+    above, equal = rows[within > cut], rows[within == cut]
+    return np.sort(np.concatenate([above, equal[: count - len(above)]]))
 
 
 def _one_thread() -> Any:

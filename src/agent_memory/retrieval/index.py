@@ -191,7 +191,7 @@ class SearchIndex:
     def _unfile(self, entry: Entry) -> None:
         if entry.document is None:
             return
-        self.postings.remove(entry.document)
+        self.postings.remove(entry.document, filed_terms(entry.memory))
         del self.owners[entry.document]
         self.conversations.remove(entry.memory.id)
         entry.document = None

@@ -1,4 +1,4 @@
-"""The steps of one search: find candidates, gather evidence about them, fuse, order, explain.
+"""The steps of one search: find candidates (`finding`), gather evidence about them, fuse, order, explain.
 
 Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores.
 """
@@ -6,25 +6,23 @@ Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is app
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval import fusion
+from agent_memory.retrieval.finding import find, score_of
 from agent_memory.retrieval.form import moment_of
 from agent_memory.retrieval.fusion import Evidence, Talk
 from agent_memory.retrieval.results import Hit, MatchKind, Ranking, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Memory
     from agent_memory.retrieval.conversation import Turn
     from agent_memory.retrieval.dense import Cosines
+    from agent_memory.retrieval.finding import Allowed, Found
     from agent_memory.retrieval.index import SearchIndex
     from agent_memory.retrieval.query import Question
-
-    Allowed = Callable[[Memory], bool] | None
 
 _POOL: Final = 60
 """Best of each list that are looked at closely: 40 to 300 differ by .003 frac@10, 60 takes half the time of 100."""
@@ -34,18 +32,6 @@ _WITH_NEIGHBOURS: Final = 20
 
 _SHOWN_REJECTIONS: Final = 50
 """An explanation is read by a person or paid for in tokens: the best fifty of each reason say enough."""
-
-
-@dataclass(slots=True)
-class _Found:
-    """Memories above the floor: by words (raw BM25) and by meaning (raw cosine, best first)."""
-
-    words: dict[str, float]
-    meaning: list[tuple[str, float]]
-    cosines: Cosines | None
-    floor: float  # of a hit by meaning alone
-    filtered: list[str]
-    by_meaning_alone: int  # how many memories are above the floor and not among `words`
 
 
 def rank(
@@ -60,7 +46,7 @@ def rank(
 ) -> Ranking:
     """Rank by words and, when there are cosines, by meaning; arguments as in `SearchIndex.search`."""
     size = max(limit, _POOL)
-    found = _find(index, question, cosines, size, allowed)
+    found = find(index, question, cosines, size, allowed)
     pool = _pool(index, found, size, allowed)
     evidence = _evidence(index, question, found, pool)
     at = now.timestamp()
@@ -74,10 +60,9 @@ def rank(
         Rejected(one[2], "beyond_limit", _hit(index, one, evidence[one[2]], found, now, scale).parts) for one in late
     ]
     if explain:
-        rejected += _left_out(found)
+        rejected += _left_out(index, found)
     brought_in = sum(each.bm25 <= 0 and not _is_near(each, found.floor) for each in evidence.values())
-    total = len(found.words) + found.by_meaning_alone + brought_in
-    return Ranking(hits, total, "keyword" if cosines is None else "hybrid", tuple(rejected))
+    return Ranking(hits, found.total + brought_in, "keyword" if cosines is None else "hybrid", tuple(rejected))
 
 
 def rank_recent(index: SearchIndex, *, limit: int, now: datetime, allowed: Allowed) -> Ranking:
@@ -92,36 +77,9 @@ def rank_recent(index: SearchIndex, *, limit: int, now: datetime, allowed: Allow
     return Ranking(tuple(hits), len(kept), "keyword")
 
 
-def _find(index: SearchIndex, question: Question, cosines: Cosines | None, size: int, allowed: Allowed) -> _Found:
-    scores = index.postings.scores(question.weights)
-    words = {index.owners[document]: score for document, score in scores.items()}
-    floor = index.settings.similarity_threshold
-    if floor is None:
-        floor = index.vectors.similarity_threshold if index.vectors is not None else 0.0
-    if allowed is None:
-        meaning = cosines.at_least(floor, size) if cosines is not None else []
-        alone = cosines.how_many(floor) - _common(words, cosines, floor) if cosines is not None else 0
-        return _Found(words, meaning, cosines, floor, [], alone)
-    meaning = cosines.at_least(floor) if cosines is not None else []
-    kept = {
-        memory_id: allowed(index.entries[memory_id].memory)
-        for memory_id in words.keys() | {memory_id for memory_id, _ in meaning}
-    }
-    filtered = sorted((one for one in kept if not kept[one]), key=lambda one: -words.get(one, 0.0))
-    words = {memory_id: score for memory_id, score in words.items() if kept[memory_id]}
-    meaning = [pair for pair in meaning if kept[pair[0]]]
-    alone = sum(memory_id not in words for memory_id, _ in meaning)
-    return _Found(words, meaning, cosines, floor, filtered, alone)
-
-
-def _common(words: dict[str, float], cosines: Cosines, floor: float) -> int:
-    """Return how many hits by words are above the floor by meaning, too."""
-    return sum((cosine := cosines.get(memory_id)) is not None and cosine >= floor for memory_id in words)
-
-
-def _pool(index: SearchIndex, found: _Found, size: int, allowed: Allowed) -> list[str]:
+def _pool(index: SearchIndex, found: Found, size: int, allowed: Allowed) -> list[str]:
     """Choose whom to look at closely: the best of each list, and the neighbours of those that are turns."""
-    by_words = heapq.nlargest(size, found.words, key=found.words.__getitem__)
+    by_words = found.words[:size]
     by_meaning = [memory_id for memory_id, _ in found.meaning[:size]]
     pool = dict.fromkeys([*by_words, *by_meaning])
     for memory_id in [*by_words[:_WITH_NEIGHBOURS], *by_meaning[:_WITH_NEIGHBOURS]]:
@@ -132,8 +90,8 @@ def _pool(index: SearchIndex, found: _Found, size: int, allowed: Allowed) -> lis
     return list(pool)
 
 
-def _evidence(index: SearchIndex, question: Question, found: _Found, pool: list[str]) -> dict[str, Evidence]:
-    gathered = {memory_id: Evidence(bm25=found.words.get(memory_id, 0.0)) for memory_id in pool}
+def _evidence(index: SearchIndex, question: Question, found: Found, pool: list[str]) -> dict[str, Evidence]:
+    gathered = {memory_id: Evidence(bm25=score_of(index, found.scores, memory_id)) for memory_id in pool}
     most = max((each.bm25 for each in gathered.values()), default=0.0)
     enough = fusion.ENOUGH_WORDS * index.postings.full_score(question.weights)
     for each in gathered.values():
@@ -143,8 +101,9 @@ def _evidence(index: SearchIndex, question: Question, found: _Found, pool: list[
     if found.cosines is not None and index.vectors is not None:
         least = index.vectors.similarity_threshold
         nearest = found.meaning[0][1] if found.meaning else least
+        cosines = found.cosines.of(gathered)
         for memory_id, each in gathered.items():
-            each.cosine = found.cosines.get(memory_id)
+            each.cosine = cosines.get(memory_id)
             # One without a vector yet is judged by its words; it must not lose for being new.
             each.meaning = each.share if each.cosine is None else fusion.scaled(each.cosine, least, nearest)
     _add_talks(index, question, gathered)
@@ -203,7 +162,7 @@ def _hit(
     index: SearchIndex,
     key: tuple[float, float, str],
     evidence: Evidence,
-    found: _Found,
+    found: Found,
     now: datetime,
     scale: float,
 ) -> Hit:
@@ -233,15 +192,16 @@ def _kind(evidence: Evidence, floor: float) -> MatchKind:
     return "hybrid" if evidence.bm25 > 0 else "vector"
 
 
-def _left_out(found: _Found) -> list[Rejected]:
-    filtered = []
-    for memory_id in found.filtered[:_SHOWN_REJECTIONS]:
-        cosine = found.cosines.get(memory_id) if found.cosines is not None else None
-        filtered.append(Rejected(memory_id, "filtered", {} if cosine is None else {"cosine": cosine}))
+def _left_out(index: SearchIndex, found: Found) -> list[Rejected]:
+    shown = found.filtered[:_SHOWN_REJECTIONS]
+    cosines = found.cosines.of(shown) if found.cosines is not None else {}
+    filtered = [Rejected(one, "filtered", {"cosine": cosines[one]} if one in cosines else {}) for one in shown]
     if found.cosines is None:
         return filtered
-    known = found.words.keys() | set(found.filtered)
-    below = [pair for pair in found.cosines.below(found.floor, 4 * _SHOWN_REJECTIONS) if pair[0] not in known]
-    return filtered + [
-        Rejected(memory_id, "below_floor", {"cosine": cosine}) for memory_id, cosine in below[:_SHOWN_REJECTIONS]
+    known = set(found.filtered)
+    below = [
+        Rejected(memory_id, "below_floor", {"cosine": cosine})
+        for memory_id, cosine in found.cosines.below(found.floor, 4 * _SHOWN_REJECTIONS)
+        if memory_id not in known and score_of(index, found.scores, memory_id) == 0
     ]
+    return filtered + below[:_SHOWN_REJECTIONS]

@@ -32,8 +32,6 @@ _ENOUGH: Final = 100
 """Candidates that must be left after filters; with fewer, and more to be had, all memories are looked at."""
 _MOST_BEHIND: Final = 2000
 """Memories the engine does not know yet, up to which asking it still pays."""
-_MOST_LOOKED_UP: Final = 400
-"""Cosines asked for one by one, beyond which computing all at once is faster."""
 _SAMPLE: Final = 4096
 """Vectors from which the number of those above a floor is estimated: within 10 % where it is a tenth of all."""
 
@@ -105,13 +103,6 @@ class CandidateIndex(DenseIndex):
             return None
         return [self._matrix[row] for row in rows]
 
-    def cosine_of(self, memory_id: str, query: Vector) -> float | None:
-        """Return the exact cosine of one memory, None while it has no vector."""
-        rows = [self._row[key] for key in self._keys.get(memory_id, ()) if key in self._row]
-        if not rows or self._matrix is None or self._matrix.shape[1] != len(query):
-            return None
-        return max(float(self._matrix[row] @ query) for row in rows)
-
     def near(self, query: Vector, floor: float) -> tuple[list[tuple[str, float]], bool] | None:
         """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.
 
@@ -126,8 +117,8 @@ class CandidateIndex(DenseIndex):
         ids = [memory_id for memory_id, _ in found.pairs if memory_id in self._keys and memory_id not in self.behind]
         if not found.complete and not self._leaves_enough(ids):
             return None
-        scored = self._scored([*ids, *self.behind], query)
-        scored.sort(key=itemgetter(1), reverse=True)
+        wanted = dict.fromkeys([*ids, *self.behind])
+        scored = sorted(self.scored(wanted, query).items(), key=itemgetter(1), reverse=True)
         least = floor if found.complete or not found.pairs else max(floor, found.pairs[-1][1] - _SLACK)
         return [pair for pair in scored if pair[1] >= least], found.complete
 
@@ -141,30 +132,27 @@ class CandidateIndex(DenseIndex):
                 return True
         return False
 
-    def _scored(self, ids: list[str], query: Vector) -> list[tuple[str, float]]:
+    def scored(self, ids: Iterable[str], query: Vector) -> dict[str, float]:
         """Return the exact cosines of those that have vectors, in one multiplication."""
         if self._matrix is None or self._matrix.shape[1] != len(query):
-            return []
-        rows: list[int] = []
-        owners: list[str] = []
-        for memory_id in ids:
-            for key in self._keys.get(memory_id, ()):
-                row = self._row.get(key)
-                if row is not None:
-                    rows.append(row)
-                    owners.append(memory_id)
+            return {}
+        pairs = [(memory_id, row) for memory_id in ids for row in self.rows_of(memory_id)]
         best: dict[str, float] = {}
-        for memory_id, cosine in zip(owners, (self._matrix[rows] @ query).tolist(), strict=True):
-            if cosine > best.get(memory_id, -2.0):
-                best[memory_id] = cosine
-        return list(best.items())
+        values = (self._matrix[[row for _, row in pairs]] @ query).tolist() if pairs else []
+        for (memory_id, _), cosine in zip(pairs, values, strict=True):
+            best[memory_id] = max(cosine, best.get(memory_id, cosine))
+        return best
 
     def estimate(self, query: Vector, floor: float) -> int:
-        """Return about how many memories have a cosine of at least `floor`."""
-        if self._matrix is None or self._used == 0:
+        """Return about how many memories have a cosine of at least `floor` and meet the conditions of `narrowed`."""
+        import numpy as np  # noqa: PLC0415 - nothing slow at import
+
+        if self._matrix is None:
             return 0
-        sample = self._matrix[: self._used : max(1, self._used // _SAMPLE)] @ query
-        return round(float((sample >= floor).mean()) * len(self._keys))
+        step = max(1, self._used // _SAMPLE)
+        rows = np.flatnonzero(self._matrix[: self._used : step] @ query >= floor) * step
+        near = [memory_id for row in rows.tolist() for memory_id in self.memories_at(row)]
+        return step * (len(near) if self._enough is None else sum(map(self._enough, near)))
 
 
 _SLACK: Final = 0.002
@@ -178,19 +166,10 @@ class _NearCosines:
         self._index = index
         self._query = query
         self._all: Cosines | None = None
-        self._known: dict[str, float | None] = {}
-        self._looked_up = 0
         self._near: tuple[float, tuple[list[tuple[str, float]], bool] | None] | None = None
 
-    def get(self, memory_id: str) -> float | None:
-        if self._all is not None:
-            return self._all.get(memory_id)
-        if memory_id not in self._known:
-            self._looked_up += 1
-            if self._looked_up > _MOST_LOOKED_UP:
-                return self._exact().get(memory_id)
-            self._known[memory_id] = self._index.cosine_of(memory_id, self._query)
-        return self._known[memory_id]
+    def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
+        return self._all.of(memory_ids) if self._all is not None else self._index.scored(memory_ids, self._query)
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         found = self._above(floor)
@@ -214,7 +193,6 @@ class _NearCosines:
             return None
         if self._near is None or self._near[0] != floor:
             self._near = (floor, self._index.near(self._query, floor))
-            self._known |= self._near[1][0] if self._near[1] else {}
         return self._near[1]
 
     def _exact(self) -> Cosines:

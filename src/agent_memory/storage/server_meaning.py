@@ -248,8 +248,8 @@ class _Cosines:
         self._best_first = best_first
         self._by_id = dict(best_first)
 
-    def get(self, memory_id: str) -> float | None:
-        return self._by_id.get(memory_id)
+    def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
+        return {memory_id: self._by_id[memory_id] for memory_id in memory_ids if memory_id in self._by_id}
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         return self._best_first[: self.how_many(floor)][:count]

@@ -28,7 +28,7 @@ def dense(worker: EmbeddingWorker) -> DenseIndex:
 
 
 def _cosine(dense: DenseIndex, embedder: HashEmbedder, query: str, memory_id: str) -> float | None:
-    return dense.cosines(embedder.embed_query(query)).get(memory_id)
+    return dense.cosines(embedder.embed_query(query)).of([memory_id]).get(memory_id)
 
 
 def test_the_same_words_have_a_cosine_of_one(

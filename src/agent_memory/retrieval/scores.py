@@ -1,0 +1,112 @@
+"""Scores of the documents that hold a word of a query, and which of them are best.
+
+Two ways to hold them, one meaning: a dict while there are few, an array over all documents once there are many. Must
+not know how a score is computed; `postings` does.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Scores(Protocol):
+    """Positive scores by document; every document without one has 0."""
+
+    def __len__(self) -> int:
+        """Return how many documents have a score."""
+
+    def get(self, document: int) -> float:
+        """Return the score of a document, 0 if it has none."""
+
+    def best(self, count: int) -> list[int]:
+        """Return the best `count` documents, best first, the newer first among equals."""
+
+    def sample(self, count: int) -> list[int]:
+        """Return all documents that have a score, or at most twice `count` of them, evenly chosen."""
+
+
+class FewScores:
+    """Scores in a dict.
+
+    Args:
+        found: Score by document.
+    """
+
+    def __init__(self, found: dict[int, float]) -> None:
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, document: int) -> float:
+        """See `Scores.get`."""
+        return self._found.get(document, 0.0)
+
+    def best(self, count: int) -> list[int]:
+        """See `Scores.best`."""
+        return [document for _, document in heapq.nlargest(count, zip(self._found.values(), self._found, strict=True))]
+
+    def sample(self, count: int) -> list[int]:
+        """See `Scores.sample`."""
+        return list(islice(self._found, None, None, _step(len(self._found), count)))
+
+
+class ManyScores:
+    """Scores in an array.
+
+    Args:
+        values: One for each document, shape (documents,); 0 for those without.
+    """
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        self._values = values
+        self._documents = (values > 0).nonzero()[0]  # of truth values: three times as fast as of numbers
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def get(self, document: int) -> float:
+        """See `Scores.get`."""
+        return float(self._values[document])
+
+    def best(self, count: int) -> list[int]:
+        """See `Scores.best`."""
+        import numpy as np  # noqa: PLC0415 - nothing slow at import
+
+        documents = self._documents
+        if count < 1:
+            return []
+        if count < len(documents):
+            scores = self._values[documents]
+            cut = np.partition(scores, len(scores) - count)[len(scores) - count]
+            above, equal = documents[scores > cut], documents[scores == cut]
+            documents = np.concatenate([above, equal[len(equal) - (count - len(above)) :]])
+        order = np.lexsort((-documents, -self._values[documents]))
+        best: list[int] = documents[order].tolist()
+        return best
+
+    def sample(self, count: int) -> list[int]:
+        """See `Scores.sample`."""
+        chosen: list[int] = self._documents[:: _step(len(self._documents), count)].tolist()
+        return chosen
+
+
+def _step(total: int, count: int) -> int:
+    return max(1, total // count)
+
+
+@lru_cache(maxsize=1)
+def numpy_if_there() -> Any:
+    """Return numpy, or None where no extra that needs it is installed: search by words does without."""
+    try:
+        import numpy as np  # noqa: PLC0415
+    except ImportError:
+        return None
+    return np
