@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.conversation import Conversations
+from agent_memory.retrieval.facets import Facets
+from agent_memory.retrieval.finding import Sieve
 from agent_memory.retrieval.form import (
     embedded_texts,
     filed_terms,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.embeddings.protocol import Vector
+    from agent_memory.engine import Where
     from agent_memory.models import Memory
     from agent_memory.retrieval.dense import VectorSource
 
@@ -63,6 +66,7 @@ class SearchIndex:
         self.postings = Postings(ranking.k1, ranking.b)
         self.owners: dict[int, str] = {}  # document -> memory
         self.conversations = Conversations()
+        self.facets = Facets()
         self._unread: dict[str, None] = {}
         self._arrivals = 0
 
@@ -99,6 +103,7 @@ class SearchIndex:
         self._unread.clear()
         self.postings = Postings(self.settings.k1, self.settings.b)
         self.conversations = Conversations()
+        self.facets = Facets()
         if self.vectors is not None:
             self.vectors.clear()
 
@@ -141,6 +146,7 @@ class SearchIndex:
         limit: int,
         now: datetime,
         allowed: Callable[[Memory], bool] | None = None,
+        where: Where | None = None,
         explain: bool = False,
         vector: Vector | None = None,
     ) -> Ranking:
@@ -151,6 +157,7 @@ class SearchIndex:
             limit: Most hits to return, at least 1.
             now: The moment ages are counted from, aware.
             allowed: Keeps memories for which it is true; None keeps all.
+            where: What everything that is allowed meets; a hint by which fewer memories are looked at.
             explain: Also report what was left out, and why.
             vector: What `meaning_of` returned for this query; None asks the embedder here.
         """
@@ -163,12 +170,17 @@ class SearchIndex:
             cosines = None if vector is None else self.vectors.cosines(vector)
         if cosines is None and not question.weights:
             return rank_recent(self, limit=limit, now=now, allowed=allowed)
-        return rank(self, question, cosines, limit=limit, now=now, allowed=allowed, explain=explain)
+        sieve = None
+        if allowed is not None:
+            # Who wants an explanation wants to see all that is left out.
+            sieve = Sieve(allowed, None if where is None or explain else self.facets.few(where))
+        return rank(self, question, cosines, limit=limit, now=now, sieve=sieve, explain=explain)
 
     def _file(self, entry: Entry) -> None:
         memory = entry.memory
         terms = filed_terms(memory)
         entry.document = self.postings.add(terms)
+        self.facets.add(entry.document, memory)
         entry.moment = moment_of(memory).timestamp()
         entry.length_share = fusion.length_share(len(terms))
         entry.tells_time = tells_time(terms)
@@ -192,6 +204,7 @@ class SearchIndex:
         if entry.document is None:
             return
         self.postings.remove(entry.document, filed_terms(entry.memory))
+        self.facets.remove(entry.document, entry.memory)
         del self.owners[entry.document]
         self.conversations.remove(entry.memory.id)
         entry.document = None

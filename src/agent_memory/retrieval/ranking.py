@@ -15,12 +15,13 @@ from agent_memory.retrieval.fusion import Evidence, Talk
 from agent_memory.retrieval.results import Hit, MatchKind, Ranking, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
+    from agent_memory.models import Memory
     from agent_memory.retrieval.conversation import Turn
     from agent_memory.retrieval.dense import Cosines
-    from agent_memory.retrieval.finding import Allowed, Found
+    from agent_memory.retrieval.finding import Found, Sieve
     from agent_memory.retrieval.index import SearchIndex
     from agent_memory.retrieval.query import Question
 
@@ -41,13 +42,13 @@ def rank(
     *,
     limit: int,
     now: datetime,
-    allowed: Allowed,
+    sieve: Sieve | None,
     explain: bool,
 ) -> Ranking:
     """Rank by words and, when there are cosines, by meaning; arguments as in `SearchIndex.search`."""
     size = max(limit, _POOL)
-    found = find(index, question, cosines, size, allowed)
-    pool = _pool(index, found, size, allowed)
+    found = find(index, question, cosines, size, sieve)
+    pool = _pool(index, found, size, sieve)
     evidence = _evidence(index, question, found, pool)
     at = now.timestamp()
     scored = [_scored(index, memory_id, fusion.similarity(each), at) for memory_id, each in evidence.items()]
@@ -65,7 +66,7 @@ def rank(
     return Ranking(hits, found.total + brought_in, "keyword" if cosines is None else "hybrid", tuple(rejected))
 
 
-def rank_recent(index: SearchIndex, *, limit: int, now: datetime, allowed: Allowed) -> Ranking:
+def rank_recent(index: SearchIndex, *, limit: int, now: datetime, allowed: Callable[[Memory], bool] | None) -> Ranking:
     """Answer a query that says nothing with the latest memories."""
     kept = [entry.memory for entry in index.entries.values() if allowed is None or allowed(entry.memory)]
     latest = heapq.nlargest(limit, kept, key=lambda memory: (memory.timestamp, memory.id))
@@ -77,7 +78,7 @@ def rank_recent(index: SearchIndex, *, limit: int, now: datetime, allowed: Allow
     return Ranking(tuple(hits), len(kept), "keyword")
 
 
-def _pool(index: SearchIndex, found: Found, size: int, allowed: Allowed) -> list[str]:
+def _pool(index: SearchIndex, found: Found, size: int, sieve: Sieve | None) -> list[str]:
     """Choose whom to look at closely: the best of each list, and the neighbours of those that are turns."""
     by_words = found.words[:size]
     by_meaning = [memory_id for memory_id, _ in found.meaning[:size]]
@@ -85,7 +86,7 @@ def _pool(index: SearchIndex, found: Found, size: int, allowed: Allowed) -> list
     for memory_id in [*by_words[:_WITH_NEIGHBOURS], *by_meaning[:_WITH_NEIGHBOURS]]:
         turn = index.conversations.turn(memory_id)
         for near in turn.neighbours if turn is not None else ():
-            if near not in pool and (allowed is None or allowed(index.entries[near].memory)):
+            if near not in pool and (sieve is None or sieve.admits(index.entries[near].memory)):
                 pool[near] = None
     return list(pool)
 

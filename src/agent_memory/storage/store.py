@@ -24,6 +24,7 @@ from agent_memory.models import (
     to_text,
     utc_now,
 )
+from agent_memory.storage.conditions import where_of
 from agent_memory.storage.projection import KIND, Projection, describe
 
 if TYPE_CHECKING:
@@ -100,7 +101,13 @@ class JournalStore:
         everything = conditions == SearchFilters() and projection.hides_nothing
         with self._narrowed(conditions, allowed):
             ranking = self._index.search(
-                query, limit=limit, now=now, allowed=None if everything else allowed, explain=explain, vector=vector
+                query,
+                limit=limit,
+                now=now,
+                allowed=None if everything else allowed,
+                where=where_of(conditions),
+                explain=explain,
+                vector=vector,
             )
         results = [
             MemorySearchResult(

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from agent_memory.engine import Where, is_installed
+from agent_memory.engine import is_installed
 from agent_memory.errors import AgentMemoryError, ConfigurationError, MigrationError
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.candidates import CandidateIndex
+from agent_memory.storage.conditions import where_of
 from agent_memory.storage.file import FileStorage, ranking_of
 from agent_memory.storage.generations import Generations
 from agent_memory.storage.keeper import Keeper
@@ -310,24 +311,6 @@ class _NarrowingStore(JournalStore):
     def _narrowed(self, conditions: SearchFilters, allowed: Callable[[Memory], bool]) -> AbstractContextManager[None]:
         memories = self._projection.memories
         return self._candidates.narrowed(where_of(conditions), lambda memory_id: allowed(memories[memory_id]))
-
-
-def where_of(conditions: SearchFilters) -> Where:
-    """Return what the engine can check of a search's filters: never more than they ask, sometimes less.
-
-    Access counts are left out: they change with every search, and the engine is not told each time. A bound in time is
-    a millisecond wider, since numbers are less exact than dates.
-    """
-    between = conditions.date_range
-    return Where(
-        category=conditions.category,
-        tags=tuple(conditions.tags),
-        since=between.start.timestamp() - _MILLISECOND if between and between.start else None,
-        until=between.end.timestamp() + _MILLISECOND if between and between.end else None,
-    )
-
-
-_MILLISECOND: Final = 0.001
 
 
 def can_grow(settings: ServiceSettings) -> bool:

@@ -89,6 +89,25 @@ def test_at_least_and_below_split_at_the_floor_best_first(
     assert [memory_id for memory_id, _ in found.below(0.5, 5)] == ["c"]
 
 
+def test_a_memory_of_several_pieces_and_pieces_of_several_memories_are_counted_once(
+    dense: DenseIndex, worker: EmbeddingWorker, embedder: HashEmbedder
+) -> None:
+    dense.put("long", ["alpha", "alpha beta", "gamma"])
+    dense.put("twin", ["alpha"])
+    dense.put("gone", ["alpha delta"])
+    dense.put("other", ["gamma"])
+    assert worker.drain(10)
+    dense.cosines(embedder.embed_query("alpha"))
+    dense.remove("gone")
+    found = dense.cosines(embedder.embed_query("alpha"))
+    assert found.how_many(0.5) == 2
+    assert [one for one, _ in found.at_least(0.5)] == [one for one, _ in found.at_least(0.5, 2)] == ["long", "twin"]
+    assert len(found.at_least(0.5, 1)) == 1
+    assert [one for one, _ in found.below(0.5, 5)] == ["other"]
+    assert found.of(["long", "twin", "gone", "unknown"]) == pytest.approx({"long": 1, "twin": 1}, abs=1e-3)
+    assert found.how_many(-2.0) == 3
+
+
 def test_it_is_ready_only_with_a_model_and_nearly_all_vectors(
     dense: DenseIndex, worker: EmbeddingWorker, embedder: HashEmbedder
 ) -> None:
