@@ -7,23 +7,28 @@
     results = await storage.search("which database did we pick")
 
 The layers, from the top: `host` (Amplifier), `service` (the one write path), `storage`, `retrieval`, `journal` and
-`embeddings`, `models`. Importing this opens no file, starts no thread and loads no model.
+`embeddings`, `models`. Importing this opens no file, starts no thread and loads no model; each name loads
+what it needs when it is first asked for, so that the engine's processes start without pydantic.
 """
 
-from agent_memory.embeddings import EmbeddingGenerator
-from agent_memory.errors import AgentMemoryError
-from agent_memory.models import (
-    Memory,
-    MemorySearchResult,
-    Observation,
-    Scratchpad,
-    SearchFilters,
-    SearchResults,
-)
-from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.service import MemoryService
-from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, MemoryStorage, detect_storage
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent_memory.embeddings import EmbeddingGenerator
+    from agent_memory.errors import AgentMemoryError
+    from agent_memory.models import (
+        Memory,
+        MemorySearchResult,
+        Observation,
+        Scratchpad,
+        SearchFilters,
+        SearchResults,
+    )
+    from agent_memory.scratchpad import ScratchpadManager
+    from agent_memory.service import MemoryService
+    from agent_memory.settings import ServiceSettings
+    from agent_memory.storage import FileStorage, MemoryStorage, detect_storage
 
 __all__ = [
     "AgentMemoryError",
@@ -41,3 +46,25 @@ __all__ = [
     "ServiceSettings",
     "detect_storage",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+
+    def __getattr__(name: str) -> object:
+        """Load a public name (PEP 562)."""
+        for package, names in _OF.items():
+            if name in names:
+                return getattr(import_module(f"agent_memory.{package}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *__all__])
+
+    _OF = {
+        "embeddings": {"EmbeddingGenerator"},
+        "errors": {"AgentMemoryError"},
+        "models": {"Memory", "MemorySearchResult", "Observation", "Scratchpad", "SearchFilters", "SearchResults"},
+        "scratchpad": {"ScratchpadManager"},
+        "service": {"MemoryService"},
+        "settings": {"ServiceSettings"},
+        "storage": {"FileStorage", "MemoryStorage", "detect_storage"},
+    }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import agent_memory
 from tests.concurrency.processes import environment
 
 HEAVY = (
@@ -39,7 +40,7 @@ def imported(module: str, folder: Path) -> dict[str, object]:
     return result
 
 
-@pytest.mark.parametrize("module", ["agent_memory", "agent_memory.host"])
+@pytest.mark.parametrize("module", ["agent_memory", "agent_memory.service", "agent_memory.host"])
 def test_importing_creates_no_file_starts_no_thread_and_loads_nothing_heavy(module: str, tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -47,6 +48,19 @@ def test_importing_creates_no_file_starts_no_thread_and_loads_nothing_heavy(modu
     assert list(folder.iterdir()) == []
     assert result["threads"] == 1
     assert set(HEAVY) & set(result["modules"]) == set()  # type: ignore[call-overload]
+
+
+def test_the_front_door_itself_loads_nothing_and_the_holder_of_a_shard_no_models(tmp_path: Path) -> None:
+    assert "pydantic" not in imported("agent_memory", tmp_path)["modules"]  # type: ignore[operator]
+    assert "pydantic" not in imported("agent_memory.engine.host", tmp_path)["modules"]  # type: ignore[operator]
+
+
+def test_every_name_at_the_front_door_is_the_one_behind_it() -> None:
+    for name in agent_memory.__all__:
+        assert getattr(agent_memory, name).__name__ == name
+        assert name in dir(agent_memory)
+    with pytest.raises(AttributeError, match="no attribute 'Memmory'"):
+        agent_memory.Memmory  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_measure_would_notice(tmp_path: Path) -> None:
