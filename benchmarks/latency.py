@@ -1,10 +1,13 @@
-"""How long things take, beside the budget for each: `python -m benchmarks.latency [--sizes 1000,5000] [--json]`.
+"""How long things take, beside the budget for each, and beside what nobody can be faster than.
 
-Memories are synthetic sentences with synthetic vectors (random unit vectors put into the cache), so that a size of
-5,000 takes seconds; the figures named "embedding" run the real model. Percentiles are over `--rounds` calls after a
-warm-up. Everything goes through the product's own storage and service. Beside them, in the same run, the floor: one
-append with fsync, and one numpy matrix product. A store's processor time is that of the store alone: embedding and the
-scratchpad file come behind the answer, so the one is switched off there and the other waited for.
+    python -m benchmarks.latency [--sizes 1000,5000,20000,100000] [--rounds 200] [--json] [--plot FILE.png]
+
+Memories are synthetic sentences with synthetic vectors in clusters (put into the cache), so that a size of 5,000 takes
+seconds; figures named "embedding", and searches "by text", run the real model. Everything goes through the product's
+own storage and service. For each size one process grows from files into the vector engine while it is searched; then
+come numpy, the raw engine and QdrantClient's local mode over the same vectors, and ratios of medians. A store's
+processor time is that of the store alone: embedding and the scratchpad file come behind the answer, so the one is
+switched off there and the other waited for. Measure on a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -20,97 +23,61 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-import numpy as np
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
-from agent_memory.embeddings import VectorCache, text_hash
-from agent_memory.embeddings.local import MINILM_DIMENSION, LocalEmbedder
-from agent_memory.models import Memory
+from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount as mount_capture
+from benchmarks._latency_data import (
+    Figure,
+    Ratio,
+    amount,
+    figure,
+    fill,
+    question,
+    sampled,
+    sentence,
+    timed,
+)
+from benchmarks._latency_first import first_answer
+from benchmarks._latency_vectors import AGENT, queries
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-_SUBJECTS = ("ledger", "parser", "queue", "cache", "router", "scheduler", "session", "journal", "worker", "exporter")
-_VERBS = ("uses", "needs", "prefers", "avoids", "replaces", "validates", "retries", "compresses", "mirrors")
-_OBJECTS = ("PostgreSQL", "Redis", "Kafka", "SQLite", "YAML", "protobuf", "gzip", "TLS", "coroutines", "snapshots")
-_REASONS = ("because it is faster", "since the audit asked for it", "after the outage in May", "to keep tests simple")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measurement: median and 95th percentile in milliseconds, and the budget for the latter, if there is one."""
-
-    what: str
-    size: int
-    p50_ms: float
-    p95_ms: float
-    budget_ms: float | None = None
-
-    @property
-    def kept(self) -> bool:
-        """Whether the budget is kept."""
-        return self.budget_ms is None or self.p95_ms <= self.budget_ms
-
-
-def sentence(rng: random.Random, number: int) -> str:
-    """Return a sentence of about the length that people store."""
-    return (
-        f"The {rng.choice(_SUBJECTS)} of service {number} {rng.choice(_VERBS)} {rng.choice(_OBJECTS)} "
-        f"{rng.choice(_REASONS)}, and the {rng.choice(_SUBJECTS)} {rng.choice(_VERBS)} {rng.choice(_OBJECTS)} instead."
-    )
-
-
-def figure(what: str, size: int, seconds: list[float], budget_ms: float | None = None) -> Figure:
-    """Sum up samples."""
-    ordered = sorted(seconds)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return Figure(what, size, round(statistics.median(ordered) * 1000, 3), round(p95 * 1000, 3), budget_ms)
-
-
-async def timed(call: Callable[[], Awaitable[object]], rounds: int) -> list[float]:
-    """Return how long each of `rounds` awaited calls took, in seconds."""
-    samples = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        await call()
-        samples.append(time.perf_counter() - started)
-    return samples
-
-
-async def fill(root: Path, size: int) -> FileStorage:
-    """Write `size` memories and their vectors, and return the storage, closed for the next opener's sake."""
-    rng = random.Random(size)
-    storage = FileStorage("bench", root)
-    memories = [Memory(agent_id="bench", content=sentence(rng, number), category="note") for number in range(size)]
-    for memory in memories:
-        await storage.store(memory)
-    identity = LocalEmbedder().identity
-    vectors = np.random.default_rng(size).normal(size=(size, MINILM_DIMENSION)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    await storage.close()
-    cache = VectorCache(storage.folder.vectors)
-    cache.put_many(identity, {text_hash(m.content): v for m, v in zip(memories, vectors, strict=True)})
-    cache.close()
-    return FileStorage("bench", root)
+_SMALL: Final = 5_000
+_UP_TO_NUMPY: Final = 20_000
+_LOCAL_NARROW: Final = "local mode: nearest 60, one category in nine"
+_ENGINE_NARROW: Final = "engine: nearest 60, one category in nine"
+_OURS_NARROW: Final = "filtered search, one category in nine, index built"
+_LOCAL_FIRST: Final = "local mode: process start to first answer"
+_ENGINE_FIRST: Final = "engine: process start to first answer"
+_OURS_FIRST: Final = "process start to first hybrid answer"
+_DRAWN: Final = (
+    "hybrid search, before the index is built",
+    "hybrid search, index built",
+    _OURS_NARROW,
+    "dense candidates, index built",
+    "numpy: matrix product",
+    "engine: nearest 60",
+    "local mode: nearest 60",
+    _LOCAL_NARROW,
+)
 
 
 async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
-    """Measure one size in this process."""
-    storage = await fill(root, size)
+    """Measure what needs no engine, in this process."""
+    storage = FileStorage(AGENT, root)
     rng = random.Random(7)
-    figures = []
     started = time.perf_counter()
     await storage.search("which service uses Kafka")
-    figures.append(figure("keyword search, first after start", size, [time.perf_counter() - started], 300))
+    first = time.perf_counter() - started
+    figures = [figure("keyword search, first after start", size, [first], 300 if size <= _SMALL else None)]
     await storage.prepare()
     store = storage._store  # noqa: SLF001 - the synchronous core: no thread hop in the figure
     now = store.clock()
@@ -118,32 +85,20 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     def keyword() -> None:
         index = store._index  # noqa: SLF001
         vectors, index.vectors = index.vectors, None
-        index.search(f"why does the {rng.choice(_SUBJECTS)} use {rng.choice(_OBJECTS)}", limit=5, now=now)
+        index.search(question(rng), limit=5, now=now)
         index.vectors = vectors
 
-    unit = np.random.default_rng(1).normal(size=MINILM_DIMENSION).astype(np.float32)
-    unit /= np.linalg.norm(unit)
-
-    def hybrid() -> None:
-        text = f"why does the {rng.choice(_SUBJECTS)} use {rng.choice(_OBJECTS)}"
-        store._index.search(text, limit=5, now=now, vector=unit)  # noqa: SLF001
-
-    figures.append(figure("keyword search, warm", size, sampled(keyword, rounds), 5))
-    figures.append(figure("hybrid search, query vector given", size, sampled(hybrid, rounds), 25))
-    queries = iter(f"what about the {rng.choice(_SUBJECTS)} and {number}" for number in range(10 * rounds))
-    figures.append(figure("hybrid search, by text", size, await timed(lambda: storage.search(next(queries)), rounds)))
-    manager = ScratchpadManager("bench", storage=storage)
+    figures.append(figure("keyword search, warm", size, sampled(keyword, rounds), 5 if size <= _SMALL else None))
+    manager = ScratchpadManager(AGENT, storage=storage)
     figures.append(figure("scratchpad load and format", size, await timed(manager.format_for_context, rounds), 10))
-    figures.append(await measure_store(root, size, rounds))
-    matrix = np.random.default_rng(2).normal(size=(size, MINILM_DIMENSION)).astype(np.float32)
-    figures.append(figure("floor: numpy matrix product", size, sampled(lambda: matrix @ unit, rounds)))
     await storage.close()
+    figures.append(await measure_store(root, size, rounds))
     return figures
 
 
 async def measure_store(root: Path, size: int, rounds: int) -> Figure:
     """Measure the processor time of a store of 1,000 characters, all threads together."""
-    service = MemoryService(FileStorage("bench", root, settings=ServiceSettings(embedder="none")))
+    service = MemoryService(FileStorage(AGENT, root, settings=ServiceSettings(embedder="none")))
     rng = random.Random(3)
     await service.store({"content": "warm up: the redactor loads at the first store", "category": "note"})
     samples = []
@@ -157,32 +112,18 @@ async def measure_store(root: Path, size: int, rounds: int) -> Figure:
     return figure("store, 1,000 characters, processor time", size, samples, 15)
 
 
-def sampled(call: Callable[[], object], rounds: int) -> list[float]:
-    """Return how long each of `rounds` calls took, in seconds, after three that do not count."""
-    for _ in range(3):
-        call()
-    samples = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        call()
-        samples.append(time.perf_counter() - started)
-    return samples
-
-
-def search_in_process(root: str, rounds: int, barrier: Any, results: Any) -> None:
+def search_in_process(root: str, size: int, rounds: int, barrier: Any, results: Any) -> None:
     """Search in a process of its own, at the same time as others."""
 
     async def work() -> None:
-        storage = FileStorage("bench", root)
+        storage = FileStorage(AGENT, root)
         await storage.prepare()
         store, rng = storage._store, random.Random(os.getpid())  # noqa: SLF001
-        unit = np.random.default_rng(1).normal(size=MINILM_DIMENSION).astype(np.float32)
-        unit /= np.linalg.norm(unit)
+        asked = cycle(queries(size, rounds))
         await asyncio.to_thread(barrier.wait)
 
         def hybrid() -> None:
-            text = f"why does the {rng.choice(_SUBJECTS)} use {rng.choice(_OBJECTS)}"
-            store._index.search(text, limit=5, now=store.clock(), vector=unit)  # noqa: SLF001
+            store._index.search(question(rng), limit=5, now=store.clock(), vector=next(asked))  # noqa: SLF001
 
         results.put(sampled(hybrid, rounds))
         await storage.close()
@@ -195,14 +136,15 @@ def measure_together(root: Path, size: int, rounds: int, processes: int) -> Figu
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.Queue()
     workers = [
-        context.Process(target=search_in_process, args=(str(root), rounds, barrier, results)) for _ in range(processes)
+        context.Process(target=search_in_process, args=(str(root), size, rounds, barrier, results))
+        for _ in range(processes)
     ]
     for worker in workers:
         worker.start()
     samples = [sample for _ in workers for sample in results.get(timeout=300)]
     for worker in workers:
         worker.join()
-    return figure(f"hybrid search, vector given, {processes} processes", size, samples, 25)
+    return figure(f"hybrid search, {processes} processes at once", size, samples, 25 if size <= _SMALL else None)
 
 
 def measure_once(rounds: int) -> list[Figure]:
@@ -215,10 +157,10 @@ def measure_once(rounds: int) -> list[Figure]:
     embedding = sampled(lambda: embedder.embed_query(f"which database did we pick for ledger {next(numbers)}"), rounds)
     figures = [loading, figure("embedding a query", 0, embedding, 15)]
     for what, before, budget in (
-        ("import agent_memory", "", 300),
-        ("import after amplifier_core", "amplifier_core", 80),
+        ("import of all of agent_memory", "", 300),
+        ("import of all, after amplifier_core", "amplifier_core", 80),
     ):
-        code = f"import time{', ' + before if before else ''}; t = time.perf_counter(); import agent_memory; "
+        code = f"import time{', ' + before if before else ''}; t = time.perf_counter(); from agent_memory import *; "
         code += "print(time.perf_counter() - t)"
         runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(7)]
         figures.append(figure(what, 0, [statistics.median(runs)], budget))
@@ -229,7 +171,7 @@ async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
     """Measure what capture adds to a prompt, a tool's answer and the end of a turn: the time inside its handlers."""
     handlers: dict[str, list[Any]] = {}
     coordinator = MockCoordinator()
-    coordinator.config["session"] = {"capabilities": {"agent_identity": "bench"}}
+    coordinator.config["session"] = {"capabilities": {"agent_identity": AGENT}}
     register = coordinator.hooks.register
     context = MockContextManager()
     await coordinator.mount("context", context)
@@ -277,15 +219,89 @@ def floor_append(root: Path, rounds: int) -> Figure:
     return figure("floor: append and fsync", 0, samples)
 
 
-def table(figures: list[Figure]) -> str:
+def measure_growing(root: Path, size: int, rounds: int, seconds: float) -> list[Figure]:
+    """Measure an agent that grows into the engine, first answers, and what stands beside, each in its own process."""
+    figures = _child("benchmarks._latency_growing", root, size, rounds)
+    for way, what in (("words", "process start to first answer"), ("hybrid", "process start to first hybrid answer")):
+        figures.append(amount(what, size, first_answer(way, root, size), "s"))
+    return figures + _child("benchmarks._latency_peers", root, size, rounds, seconds)
+
+
+def _child(module: str, *arguments: object) -> list[Figure]:
+    command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    return [Figure(**item) for item in json.loads(output.splitlines()[-1])]
+
+
+def ratios(figures: list[Figure]) -> list[Ratio]:
+    """Compare medians of one run with each other."""
+    p50 = {(item.what, item.size): item.p50 for item in figures}
+    found = []
+    for size in dict.fromkeys(item.size for item in figures if item.size):
+        small = size <= _UP_TO_NUMPY
+        dense, hybrid = "dense candidates, index built", "hybrid search, index built"
+        wanted: list[tuple[str, str, str, dict[str, float]]] = [
+            ("dense candidates / numpy's product", dense, "numpy: matrix product", {"at_most": 4} if small else {}),
+            ("dense candidates / raw engine", dense, "engine: nearest 60", {}),
+            ("local mode / dense candidates", "local mode: nearest 60", dense, {"at_least": 6}),
+            ("local mode / raw engine, filtered", _LOCAL_NARROW, _ENGINE_NARROW, {"at_least": 50}),
+            ("local mode / hybrid search, filtered", _LOCAL_NARROW, _OURS_NARROW, {}),
+            ("local mode / raw engine, first answer", _LOCAL_FIRST, _ENGINE_FIRST, {"at_least": 4}),
+            ("local mode / hybrid search, first answer", _LOCAL_FIRST, _OURS_FIRST, {}),
+        ]
+        for what, one, other, promise in wanted:
+            if p50.get((one, size)) and p50.get((other, size)):
+                found.append(Ratio(what, size, round(p50[one, size] / p50[other, size], 2), **promise))
+        if (hybrid, size) in p50:
+            extra = p50[hybrid, size] - p50[dense, size]
+            limit = {5_000: 3.0, 100_000: 8.0}.get(size)
+            found.append(Ratio("text and ranking add, ms", size, round(extra, 2), at_most=limit))
+    return found
+
+
+def table(figures: list[Figure], compared: list[Ratio]) -> str:
     """Return the figures for people."""
-    lines = [f"{'what':<46}{'memories':>9}{'p50 ms':>10}{'p95 ms':>10}{'budget':>9}"]
+    lines = [f"{'what':<66}{'memories':>9}{'p50':>11}{'p95':>11}{'unit':>6}{'budget':>8}"]
     for item in figures:
-        budget = "" if item.budget_ms is None else f"{item.budget_ms:g}"
-        verdict = "" if item.budget_ms is None else ("  kept" if item.kept else "  MISSED")
-        size = str(item.size or "")
-        lines.append(f"{item.what:<46}{size:>9}{item.p50_ms:>10.3f}{item.p95_ms:>10.3f}{budget:>9}{verdict}")
+        budget = "" if item.budget is None else f"{item.budget:g}"
+        size, once = str(item.size or ""), item.p50 == item.p95
+        p50, p95 = f"{item.p50:.3f}", "" if once else f"{item.p95:.3f}"
+        lines.append(f"{item.what:<66}{size:>9}{p50:>11}{p95:>11}{item.unit:>6}{budget:>8}{_verdict(item)}")
+    lines += ["", f"{'ratio of medians':<66}{'memories':>9}{'value':>11}  wanted"]
+    for ratio in compared:
+        wanted = f"<= {ratio.at_most:g}" if ratio.at_most is not None else ""
+        wanted = f">= {ratio.at_least:g}" if ratio.at_least is not None else wanted
+        lines.append(
+            f"{ratio.what:<66}{ratio.size:>9}{ratio.value:>11.2f}  {wanted}{_verdict(ratio) if wanted else ''}"
+        )
     return "\n".join(lines)
+
+
+def _verdict(item: Figure | Ratio) -> str:
+    if isinstance(item, Figure) and item.budget is None:
+        return ""
+    return "  kept" if item.kept else "  MISSED"
+
+
+def plot(figures: list[Figure], path: Path) -> None:
+    """Draw medians over the number of memories."""
+    import matplotlib as mpl  # noqa: PLC0415 - only for those who ask
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    chart, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    for what in _DRAWN:
+        points = sorted((item.size, item.p50) for item in figures if item.what == what)
+        ours = ":" not in what
+        if points:
+            axes.plot(*zip(*points, strict=True), "o-" if ours else "s--", label=what, linewidth=2 if ours else 1)
+    axes.set(xscale="log", yscale="log", xlabel="memories", ylabel="milliseconds, median")
+    axes.set_title("One search, the query's vector given")
+    axes.grid(visible=True, which="both", alpha=0.25)
+    axes.legend(fontsize=8)
+    chart.savefig(path, dpi=130)
 
 
 def main() -> None:
@@ -294,7 +310,9 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,5000", help="numbers of memories, with commas")
     parser.add_argument("--processes", type=int, default=8, help="for the search in several processes at once")
     parser.add_argument("--rounds", type=int, default=200, help="calls behind each percentile")
+    parser.add_argument("--seconds", type=float, default=300, help="for filling QdrantClient's local mode; 0 leaves it")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
     args = parser.parse_args()
     figures = measure_once(args.rounds)
     with tempfile.TemporaryDirectory() as scratch:
@@ -302,12 +320,21 @@ def main() -> None:
         figures.append(floor_append(Path(scratch), args.rounds))
         for size in (int(part) for part in args.sizes.split(",")):
             root = Path(scratch) / str(size)
+            fill(root, size)
+            figures += measure_growing(root, size, args.rounds, args.seconds)
             figures += asyncio.run(measure(root, size, args.rounds))
-            figures.append(measure_together(root, size, args.rounds, args.processes))
+            if size <= _SMALL:  # eight agents with all memories each
+                figures.append(measure_together(root, size, args.rounds, args.processes))
+    compared = ratios(figures)
+    if args.plot:
+        plot(figures, args.plot)
     if args.json:
-        print(json.dumps([{**asdict(item), "kept": item.kept} for item in figures], indent=1))
+        rows = [{**asdict(item), "kept": item.kept} for item in figures]
+        print(
+            json.dumps({"figures": rows, "ratios": [{**asdict(one), "kept": one.kept} for one in compared]}, indent=1)
+        )
     else:
-        print(table(figures))
+        print(table(figures, compared))
 
 
 if __name__ == "__main__":
