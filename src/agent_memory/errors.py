@@ -10,7 +10,8 @@
     │   ├── ReadOnlyError      the folder, the disk or the journal's format forbids writing
     │   └── DiskFullError      the disk, or a quota, has no room; what was stored before is safe
     ├── EmbeddingError         an embedder is missing, broken or answered nonsense
-    └── MigrationError         a move between backends failed and was rolled back
+    ├── MigrationError         a move between backends failed and was rolled back
+    └── SystemRefusedError     the operating system has no file, thread or memory left for what was to be done
 
 Each carries `code`, a stable word for programs, and `recovery`, one sentence for people that says what to do next.
 The root is not called `MemoryError`: that name is Python's own.
@@ -112,3 +113,23 @@ class MigrationError(AgentMemoryError):
 
     default_code = "migration"
     default_recovery = "The previous backend is still active; see the message and try again."
+
+
+class SystemRefusedError(AgentMemoryError):
+    """The operating system gave no file descriptor, thread or memory; what was acknowledged is safe."""
+
+    default_code = "system"
+    default_recovery = "Close other programs, or raise the limits of this one (files, threads, memory), then try again."
+
+
+def refused_by_system(error: Exception) -> SystemRefusedError | None:
+    """Return an error of ours for one that the system raises from anywhere, even from an import; None for any other.
+
+    For the edges, where a person or a model is told: below, what reads or writes files has better words.
+    """
+    is_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    is_system = isinstance(error, OSError | MemoryError) and not isinstance(error, BrokenPipeError)
+    if not (is_thread or is_system):
+        return None
+    what = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return SystemRefusedError(f"The system refused what this needs: {what}. What was stored before is safe.")

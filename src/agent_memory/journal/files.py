@@ -9,10 +9,12 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import sys
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError
+from agent_memory.journal.leftovers import claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
+_NOT_OFFERED: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
+"""How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
+
+
+class _NotAFileError(OSError):
+    """There is a pipe, a device or a folder where a file belongs."""
 
 
 @contextlib.contextmanager
@@ -42,14 +50,37 @@ def _translate(error: OSError, path: Path, doing: str) -> StorageError:
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return DiskFullError(f"{what} What was stored before is safe.")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return ReadOnlyError(f"{what} What can be read still is.")
+        return ReadOnlyError(f"{what} What can be read still is.", recovery=_give_back(path))
     if error.errno == errno.ELOOP:
         return StorageError(
             f"{path.name} is a symbolic link, which is not followed.",
             code="symlink",
             recovery="Replace the link by the file itself.",
         )
-    return StorageError(what)
+    return StorageError(what, **_advice(error, path))
+
+
+def _advice(error: OSError, path: Path) -> dict[str, str]:
+    """Return code and recovery of an error that is neither a full disk nor a missing permission."""
+    if isinstance(error, _NotAFileError) or error.errno == errno.EISDIR:
+        return {"code": "not_a_file", "recovery": f"Move what is called {path.name} away."}
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return {"code": "too_many_files", "recovery": "Close other files, or raise the limit (ulimit -n)."}
+    if error.errno == errno.EIO:
+        return {"recovery": "The disk may be failing: copy the folder to another one, then try again."}
+    return {}
+
+
+def _give_back(path: Path) -> str | None:
+    """Return what to do about files of another user, such as a command run with sudo leaves; None for one's own."""
+    try:
+        present = next(each for each in (path, *path.parents) if os.path.lexists(each))
+        owner = present.lstat().st_uid
+    except (OSError, StopIteration):
+        return None
+    if not hasattr(os, "geteuid") or owner == os.geteuid():
+        return None
+    return f"{present.name} belongs to another user (uid {owner}); make the agent's folder and all in it yours (chown)."
 
 
 def make_private_folder(folder: Path) -> None:
@@ -57,14 +88,38 @@ def make_private_folder(folder: Path) -> None:
     with translated(folder, "create"):
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         for parent in reversed(missing):
-            with contextlib.suppress(FileExistsError):  # another process was faster
+            with contextlib.suppress(FileExistsError):  # another process was faster, and may die before it syncs
                 parent.mkdir(mode=PRIVATE_FOLDER)
-                sync_folder(parent.parent)
+            sync_folder(parent.parent)
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open `path` with `flags`, not following a link, not inherited by children; a new file is 0600."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
+    """Open `path` with `flags`, not following a link, not inherited by children; a new file is 0600.
+
+    Raises:
+        OSError: Also when it is no file: opening a pipe would wait for whoever is at its other end.
+    """
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PRIVATE_FILE)
+    return _checked(descriptor)
+
+
+def read_file(path: Path) -> bytes:
+    """Return what is in `path`, which may be a link, in one go.
+
+    Raises:
+        OSError: It cannot be read, or is no file.
+    """
+    descriptor = _checked(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
+
+
+def _checked(descriptor: int) -> int:
+    """Return the descriptor of a file; anything else is closed."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _NotAFileError(errno.EINVAL, "it is no file")
+    return descriptor
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -79,19 +134,50 @@ def sync_file(descriptor: int) -> None:
     if sys.platform == "darwin":
         import fcntl  # noqa: PLC0415 - exists on Unix alone
 
-        with contextlib.suppress(OSError):  # not every file system offers it; fsync below does
+        try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError as error:
+            if error.errno not in _NOT_OFFERED:  # a failure is told once: the fsync below would not fail any more
+                raise
+        else:
             return
     os.fsync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a created or renamed name in `folder` durable."""
+    """Make a created or renamed name in `folder` durable; nothing to do where the file system has no such thing."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync_file(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_OFFERED:
+            raise
     finally:
         os.close(descriptor)
+
+
+def sync_way_to(folder: Path) -> None:
+    """Make the names of `folder` and of everything above it on the same disk durable, whoever made them."""
+    device = folder.stat().st_dev
+    for parent in folder.absolute().parents:
+        with contextlib.suppress(PermissionError):  # what we may not open, nobody has just made for us
+            if parent.stat().st_dev != device:
+                return  # the place where a disk is mounted was there before
+            sync_folder(parent)
+
+
+def sync_tree(folder: Path) -> None:
+    """Make everything in `folder` durable, also what other code wrote there without a sync."""
+    for each in folder.iterdir():
+        if each.is_dir():
+            sync_tree(each)
+        else:
+            descriptor = open_private(each, os.O_RDONLY)
+            try:
+                sync_file(descriptor)
+            finally:
+                os.close(descriptor)
+    sync_folder(folder)
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
@@ -105,15 +191,15 @@ def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
-        try:
-            write_all(descriptor, content)
-            if durable:
-                sync_file(descriptor)
-        finally:
-            os.close(descriptor)
+        claim(descriptor)
+        write_all(descriptor, content)
+        if durable:
+            sync_file(descriptor)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        os.close(descriptor)
     if durable:
         sync_folder(path.parent)

@@ -18,6 +18,8 @@ from agent_memory.errors import ValidationError
 FORMAT: Final = 1
 PREFIX: Final = b"--- "
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
+_MOST: Final = 2**53
+"""Greatest number that every reader of JSON knows exactly; one that somebody mistyped must not number what follows."""
 _ENTRY_FIELDS: Final = frozenset({"seq", "at", "op", "kind", "id", "data"})
 # PyYAML gives up on a key whose ':' is more than 1,024 characters away (yaml.scanner, stale_possible_simple_keys).
 _MAX_ENCODED_KEY: Final = 1000
@@ -139,7 +141,7 @@ def decode_entry(line: bytes) -> Entry:
     """
     value = decode_line(line)
     seq, at, op = value.get("seq"), value.get("at"), value.get("op")
-    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 1:
+    if not isinstance(seq, int) or isinstance(seq, bool) or not 1 <= seq <= _MOST:
         raise MalformedLineError("'seq' is not a positive number")
     if not isinstance(at, str) or not _is_moment(at):
         raise MalformedLineError("'at' is not a date and time")
@@ -169,7 +171,7 @@ def decode_header(line: bytes) -> Header:
     generation, min_reader, last_seq = value.get("generation"), value.get("min_reader", 1), value.get("last_seq", 0)
     if value.get("journal") != "agent-memory" or not isinstance(generation, str):
         raise MalformedLineError("it is not the header of an agent-memory journal")
-    if not isinstance(min_reader, int) or not isinstance(last_seq, int):
+    if not isinstance(min_reader, int) or not isinstance(last_seq, int) or not 0 <= last_seq <= _MOST:
         raise MalformedLineError("the header's numbers are not numbers")
     return Header(generation, min_reader, last_seq)
 
@@ -184,7 +186,7 @@ def _change(item: dict[str, Any]) -> Change:
     if not isinstance(kind, str) or not isinstance(record_id, str) or not isinstance(data, dict):
         raise MalformedLineError("'kind', 'id' or 'data' is missing or of the wrong type")
     count = data.get("count", 1)
-    if item["op"] == "touch" and (not isinstance(count, int) or isinstance(count, bool) or count < 0):
+    if item["op"] == "touch" and (not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST):
         raise MalformedLineError("a touch whose 'count' is not a number")
     return Change(str(item["op"]), kind, record_id, data)
 

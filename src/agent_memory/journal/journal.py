@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ReadOnlyError, StorageError
+from agent_memory.errors import ReadOnlyError, StorageError, ValidationError
+from agent_memory.journal.ages import first_young
+from agent_memory.journal.beside import conflict_copies, saved_from_loss
 from agent_memory.journal.compaction import compact_entries
 from agent_memory.journal.files import (
     make_private_folder,
     open_private,
     replace_file,
     sync_file,
-    sync_folder,
     translated,
     write_all,
 )
@@ -32,16 +33,21 @@ from agent_memory.journal.format import (
     decode_header,
     encode_entry,
 )
-from agent_memory.journal.lock import WAIT_SECONDS, folder_lock
+from agent_memory.journal.leftovers import remove_leftovers
+from agent_memory.journal.lock import WAIT_SECONDS, folder_lock, locks_work, make_lock, no_locks
+from agent_memory.journal.lost import keep_lost
+from agent_memory.journal.place import shared_file_system
+from agent_memory.journal.proof import Proof
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.rejected import rejected_path, set_aside
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-_LEFTOVER_SECONDS: Final = 3600.0
+_LONG_AGO, _FAR = "", "~"  # before and after every ISO 8601 date
+_SHOWN: Final = 5
 GRACE: Final = timedelta(days=30)
 """How long replaced and deleted versions stay: `why`, undo and restore live on them."""
 
@@ -66,13 +72,19 @@ class Journal:
         self._clock = clock
         self._wait = wait
         self._reader = JournalReader(path)
-        self._checked_tail = False
+        self._checked_tail = self._lock_works = self._swept = False
         self._undelivered = Update()
+        self._proof = Proof()
 
     @property
     def watermark(self) -> tuple[str, int]:
         """(generation, seq) up to which this object has read."""
         return self._reader.watermark
+
+    @property
+    def compacted_seq(self) -> int:
+        """The highest number that the last compaction saw; 0 before the first."""
+        return self._reader.header.last_seq if self._reader.header else 0
 
     @property
     def problems(self) -> list[Problem]:
@@ -83,6 +95,38 @@ class Journal:
     def rewritten(self) -> int:
         """How often another program was found to have rewritten the file (a copy was kept each time)."""
         return self._reader.rewritten
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know about the files here although nothing is damaged, a sentence each."""
+        notes = []
+        if self._reader.too_new:
+            notes.append(f"{self.path.name} was written by a newer version of agent-memory, so it is only read here.")
+        kind = shared_file_system(self.path.parent)
+        if kind is not None:
+            notes.append(
+                f"The folder is on a file system that other machines may share ({kind}); use it from one at a time."
+            )
+        copies, lost = conflict_copies(self.path.parent), saved_from_loss(self.path.parent)
+        if copies:
+            notes.append(
+                f"{', '.join(copies[:_SHOWN])}: not ours, perhaps conflict copies of a cloud service; nothing in them "
+                "is used. Look for what is missing, then remove them."
+            )
+        if lost:
+            notes.append(
+                f"{', '.join(lost[:_SHOWN])}: memories as they were before another program removed or changed them in "
+                f"{self.path.name}. `agent-memory import FILE` brings back what is missing; then remove it."
+            )
+        return notes
+
+    def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> Path:
+        """Write down records that another program removed from the file, and return where; see `lost`.
+
+        Raises:
+            StorageError: They could not be written.
+        """
+        return keep_lost(self.path, records)
 
     def poll(self) -> Update:
         """Return what is new since the last call, without the lock.
@@ -100,14 +144,19 @@ class Journal:
     def locked(self) -> Iterator[JournalWriter]:
         """Hold the lock and the open file for the block; begins by catching up (`writer.update`).
 
+        What was caught up with is on the disk when the block ends, also where nothing was appended: who repeats what
+        another process wrote relies upon it.
+
         Raises:
             BusyError: The lock was not to be had in time.
             ReadOnlyError: The folder forbids writing, or the journal is of a newer format.
             StorageError: The file cannot be opened or mended.
         """
-        make_private_folder(self.path.parent)
+        self._prepare()
         with folder_lock(self.path.parent, self._wait), translated(self.path, "write"):
-            descriptor = open_private(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            if self._proof.is_doubtful:
+                self._write_anew()
+            descriptor = self._open()
             try:
                 self._take(self._reader.poll_open(descriptor))
                 if self._reader.too_new:
@@ -117,19 +166,29 @@ class Journal:
                         recovery="Upgrade amplifier-bundle-agent-memory.",
                     )
                 self._mend_tail(descriptor)
-                yield JournalWriter(self._reader, descriptor, self._clock, self._deliver())
+                self._sweep()
+                writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._proof)
+                yield writer
+                writer.confirm()
             finally:
                 os.close(descriptor)
 
-    def compact(self, *, grace: timedelta = GRACE, keep: Callable[[Change], str | None] | None = None) -> Update:
+    def compact(
+        self,
+        *,
+        grace: timedelta = GRACE,
+        keep: Callable[[Change], str | None] | None = None,
+        generation: str | None = None,
+    ) -> Update:
         """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
 
         Args:
             grace: Deleted and replaced versions younger than this stay.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
+            generation: Do nothing if the file is of another one by the time the lock is held: somebody was faster.
 
         Returns:
-            The update for the owner: always a reset with every entry of the new file.
+            The update for the owner: a reset with every entry of the new file.
 
         Raises:
             BusyError: The lock was not to be had in time; nothing was changed.
@@ -137,7 +196,9 @@ class Journal:
         """
         with self.locked() as writer, translated(self.path, "compact"):
             self._undelivered = writer.update  # the owner gets it from the poll below, or from a later one on failure
-            self._sweep_temporaries()
+            if generation is not None and generation != self.watermark[0]:
+                return self._deliver()
+            remove_leftovers(self.path.parent, self.path.name)
             whole = JournalReader(self.path)
             entries = whole.poll().entries
             bad = list(whole.problems)
@@ -153,18 +214,78 @@ class Journal:
             if bad:
                 set_aside(rejected_path(self.path), bad, to_text(self._clock()))
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
-            cutoff = to_text(self._clock() - grace)
-            lines = compact_entries(entries, self.kinds, cutoff, keep)
+            young = first_young(entries, self._clock(), grace)
+            lines = self._folded(entries, young, keep)
             replace_file(self.path, header.encode() + b"".join(lines), durable=True)
+            writer.is_settled = True
         return self.poll()
+
+    def _folded(self, entries: Sequence[Entry], young: int, keep: Callable[[Change], str | None] | None) -> list[bytes]:
+        """Return the lines of the compacted file: up to the entry at `young` versions go, from there on they stay."""
+        try:
+            lines = compact_entries(entries[:young], self.kinds, _FAR, keep)
+            return lines + compact_entries(entries[young:], self.kinds, _LONG_AGO, keep)
+        except ValidationError:
+            # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
+            marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
+            if marked == list(entries):
+                raise
+            return self._folded(marked, young, keep)
+
+    def _prepare(self) -> None:
+        """Make sure that there is a folder to write to and that its lock keeps others out."""
+        folder = self.path.parent
+        with translated(self.path, "read"):
+            if self._reader.offset and not self.path.exists():
+                raise self._reader.gone()
+        make_private_folder(folder)
+        if not self._lock_works:
+            make_lock(folder)
+            reason = locks_work(folder)
+            if reason is not None:
+                raise no_locks(reason)
+            self._lock_works = True
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND
+        try:
+            return open_private(self.path, flags)
+        except FileNotFoundError:
+            if self._reader.offset:
+                raise self._reader.gone() from None
+            if self.path.with_name(f".{self.path.name}.icloud").exists():
+                raise StorageError(
+                    f"{self.path.name} is in the cloud and not on this machine. Nothing was written.",
+                    code="not_downloaded",
+                    recovery="Have the folder downloaded and kept on this machine, or move it out of the cloud folder.",
+                ) from None
+            return open_private(self.path, flags | os.O_CREAT)
+
+    def _write_anew(self) -> None:
+        """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
+        descriptor = self._open()
+        try:
+            content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+        finally:
+            os.close(descriptor)
+        replace_file(self.path, content, durable=True)
+        self._proof = Proof()
 
     def _take(self, update: Update) -> None:
         """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""
+        if update.reset:
+            self._proof.forget()
         self._undelivered = self._undelivered.then(update)
 
     def _deliver(self) -> Update:
         update, self._undelivered = self._undelivered, Update()
         return update
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left, at the first write of this one; the lock is held."""
+        if not self._swept:
+            self._swept = True
+            remove_leftovers(self.path.parent, self.path.name)
 
     def _recover_tail(self) -> None:
         """Let a whole last line that lacks only its newline be seen before the next writer comes by."""
@@ -177,7 +298,10 @@ class Journal:
             return  # a writer is at it, or nobody can write: what is whole has been read already
 
     def _mend_tail(self, descriptor: int) -> None:
-        """Make the file end with a newline: finish a whole last line, set a torn one aside."""
+        """Make the file end with a newline: finish a whole last line, set a torn one aside.
+
+        Synced together with what is appended next, or at the end of the block.
+        """
         size = os.fstat(descriptor).st_size
         offset = self._reader.offset
         if size == offset:
@@ -188,19 +312,9 @@ class Journal:
         except MalformedLineError as error:
             set_aside(rejected_path(self.path), [Problem(0, f"torn: {error}", tail)], to_text(self._clock()))
             os.ftruncate(descriptor, offset)
-            sync_file(descriptor)
             return
         write_all(descriptor, b"\n")
-        sync_file(descriptor)
         self._take(self._reader.poll_open(descriptor))
-
-    def _sweep_temporaries(self) -> None:
-        """Remove what killed processes left: of the journal at once, of other files once nobody can be at it."""
-        for leftover in self.path.parent.glob(".*.tmp"):
-            ours = leftover.name.startswith(f".{self.path.name}.")
-            with contextlib.suppress(FileNotFoundError):
-                if ours or time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
-                    leftover.unlink()
 
 
 class JournalWriter:
@@ -208,13 +322,16 @@ class JournalWriter:
 
     Attributes:
         update: What had come since the owner last looked; apply it before deciding what to write.
+        is_settled: Nothing is left to be made durable when the lock is given back.
     """
 
-    def __init__(self, reader: JournalReader, descriptor: int, clock: Clock, update: Update) -> None:
+    def __init__(self, reader: JournalReader, descriptor: int, clock: Clock, update: Update, proof: Proof) -> None:
         self._reader = reader
         self._descriptor = descriptor
         self._clock = clock
+        self._proof = proof
         self.update = update
+        self.is_settled = False
 
     @property
     def last_seq(self) -> int:
@@ -233,25 +350,43 @@ class JournalWriter:
             raise ValueError("an entry needs at least one change")
         seq, at = self._reader.last_seq + 1, to_text(self._clock())
         line = encode_entry(seq, at, tuple(changes))
-        created = self._reader.offset == 0
-        header = Header.fresh(self._reader.last_seq) if created else None
+        header = Header.fresh(self._reader.last_seq) if self._reader.offset == 0 else None
+        # The name first: where that fails nothing was written, and nobody finds bytes in a file that may yet vanish.
+        self._proof.secure_name(self._reader.path, self._descriptor)
         self._write(self._reader.offset, (header.encode() if header else b"") + line)
         if header:
-            sync_folder(self._reader.path.parent)
             self._reader.adopt_header(header, header.encode())
         self._reader.advance(line, seq, self._descriptor)
+        self.is_settled = True
         return Entry(seq, at, tuple(changes), line)
+
+    def confirm(self) -> None:
+        """Make durable what was read, unless an append has done so or this process knows that it is.
+
+        Raises:
+            OSError: It may not be on the disk.
+        """
+        if self._reader.offset and not self.is_settled:
+            self._proof.secure(self._reader.path, self._descriptor, self._reader.offset)
 
     def _write(self, size_before: int, content: bytes) -> None:
         try:
             write_all(self._descriptor, content)
-            sync_file(self._descriptor)
+            self._proof.sync(self._descriptor, size_before + len(content), relied_upon=size_before)
         except BaseException:
             # Not acknowledged: take it back, whether the disk was full or somebody pressed Ctrl-C.
             os.ftruncate(self._descriptor, size_before)
             with contextlib.suppress(OSError):  # the disk that refused may refuse this, too
                 sync_file(self._descriptor)
             raise
+
+
+def _is_encodable(entry: Entry) -> bool:
+    try:
+        encode_entry(entry.seq, entry.at, entry.changes)
+    except ValidationError:
+        return entry.opaque
+    return True
 
 
 def _refusal(entry: Entry, keep: Callable[[Change], str | None]) -> str | None:

@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.errors import StorageError
 from agent_memory.journal.files import open_private, replace_file, translated
 from agent_memory.journal.format import (
     FORMAT,
@@ -81,18 +82,20 @@ class JournalReader:
         return self.header is not None and self.header.min_reader > FORMAT
 
     def poll(self) -> Update:
-        """Return what was appended since the last call; a missing file is an empty journal.
+        """Return what was appended since the last call; a file that never was there is an empty journal.
 
         An unfinished last line counts as not yet written.
 
         Raises:
-            StorageError: The file is there but cannot be read.
+            StorageError: The file cannot be read, or it was there and is gone (`gone`).
         """
         with translated(self.path, "read"):
             try:
                 descriptor = open_private(self.path, os.O_RDONLY)
             except FileNotFoundError:
-                return self._vanished()
+                if self.offset:
+                    raise self.gone() from None
+                return Update()
             try:
                 return self.poll_open(descriptor)
             finally:
@@ -123,12 +126,18 @@ class JournalReader:
         self.header = header
         self._consume(line)
 
-    def _vanished(self) -> Update:
-        if self._signature is None:
-            return Update()
-        self._restart()
-        self._signature = None
-        return Update(reset=True)
+    def gone(self) -> StorageError:
+        """Return the error for a file that was read and is no longer there.
+
+        What was read stays: the same file put back is taken up where it was. An empty memory in its place, begun by
+        whoever writes next, would hide from everybody that the other one exists.
+        """
+        return StorageError(
+            f"{self.path.name} of {self.path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
+            "deleted while this session was using it. Nothing was written, and no new memory was begun.",
+            code="gone",
+            recovery="Put it back and go on, or start a new session, which looks where the settings say.",
+        )
 
     def _restart(self) -> None:
         self.header = None
@@ -140,10 +149,13 @@ class JournalReader:
         """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
         first = os.pread(descriptor, 4096, 0).split(b"\n", 1)[0]
         try:
-            generation = decode_header(first).generation
+            header = decode_header(first)
         except MalformedLineError:
-            generation = ""
+            header = Header("")
+        generation = header.generation
         if self.header is not None and generation and generation != self.header.generation:
+            if header.last_seq < self.last_seq:  # a backup, or another folder's: one of ours knows what we know
+                self._set_aside(descriptor, size)
             return False  # compacted by one of us: a new generation, nothing suspicious
         begin = max(0, self.offset - _PROBE_BYTES)
         grown = size > self.offset and os.pread(descriptor, self.offset - begin, begin) == self._probe

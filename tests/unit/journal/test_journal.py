@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, ValidationError
-from agent_memory.journal import Change, Journal
+from agent_memory.journal import Change, Journal, Update
 from agent_memory.journal import files as journal_files
 from agent_memory.journal.format import encode_line
 from agent_memory.journal.rejected import rejected_path
@@ -200,13 +200,29 @@ def test_compaction_mends_a_damaged_header(journal: Journal, path: Path) -> None
     assert b"rubbish" in rejected_path(path).read_bytes()
 
 
-def test_a_deleted_file_is_an_empty_journal_that_numbers_on(journal: Journal, path: Path) -> None:
+def test_a_file_that_is_gone_is_an_error_until_it_is_back(journal: Journal, path: Path) -> None:
     put(journal, "a")
-    path.unlink()
-    update = journal.poll()
-    assert update.reset
-    assert update.entries == []
+    path.rename(path.with_suffix(".away"))
+    with pytest.raises(StorageError) as gone:
+        journal.poll()
+    assert gone.value.code == "gone"
+    with pytest.raises(StorageError, match="moved, renamed or deleted"):
+        put(journal, "b")
+    assert not path.exists()
+    path.with_suffix(".away").rename(path)
+    assert journal.poll() == Update()
     assert put(journal, "b") == 2
+
+
+def test_an_older_file_in_its_place_is_taken_as_it_is_and_reported(journal: Journal, path: Path) -> None:
+    put(journal, "a")
+    backup = path.read_bytes()
+    put(journal, "b")
+    journal.compact()
+    path.write_bytes(backup)
+    assert [entry.seq for entry in journal.poll().entries] == [1]
+    assert journal.rewritten == 1
+    assert put(journal, "c") == 3
 
 
 def test_the_watermark_moves_with_each_write_and_its_generation_with_each_compaction(journal: Journal) -> None:
@@ -314,7 +330,9 @@ def test_a_new_journal_has_its_name_synced_too(journal: Journal, path: Path, mon
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
     put(journal, "a")
-    assert synced == [path.stat().st_ino, path.parent.stat().st_ino]
+    device = path.stat().st_dev
+    way = [folder.stat().st_ino for folder in path.parent.parents if folder.stat().st_dev == device]
+    assert synced == [*way, path.parent.stat().st_ino, path.stat().st_ino]
 
 
 def test_write_all_finishes_what_the_system_writes_in_pieces(
