@@ -106,6 +106,32 @@ class MemoryStorageContract:
             await storage.store(memory_of("tea", supersedes=UNKNOWN))
         assert await storage.count() == 0
 
+    async def test_several_come_back_together_also_before_what_they_replaced(self, storage: MemoryStorage) -> None:
+        old, gone = memory_of("The office is in Berlin", supersedes=UNKNOWN), memory_of("tea")
+        new = memory_of("The office is in Lyon", supersedes=old.id)
+        await storage.store_many([new, old, gone])
+        await storage.store_many([gone, old])
+        assert [memory async for memory in storage.iter_all()] == [new, old, gone]
+        assert await storage.superseded() == {old.id: new.id}
+
+    async def test_of_several_that_cannot_all_be_kept_none_is(self, storage: MemoryStorage) -> None:
+        memory = memory_of("tea")
+        await storage.store(memory)
+        first, second = new_memory_id(), new_memory_id()
+        refused = (
+            memory_of("coffee", id=memory.id),
+            memory_of("tea", agent_id="alice"),
+            memory_of("itself", id=first, supersedes=first),
+        )
+        for one in refused:
+            with pytest.raises(ValidationError):
+                await storage.store_many([memory_of("another"), one])
+        with pytest.raises(ValidationError):
+            await storage.store_many(
+                [memory_of("one", id=first, supersedes=second), memory_of("two", id=second, supersedes=first)]
+            )
+        assert [each async for each in storage.iter_all()] == [memory]
+
     async def test_without_unique_a_text_may_be_stored_twice(self, storage: MemoryStorage) -> None:
         await storage.store(memory_of("tea"))
         await storage.store(memory_of("tea"))

@@ -55,14 +55,15 @@ def rounded(vector: Vector) -> Vector:
     return coarse / length if length > 0 else coarse
 
 
+class _NewerSchemaError(Exception):
+    """The file belongs to a newer version: setting it aside would cost that version all its vectors."""
+
+
 class VectorCache:
     """Vectors on disk by embedder and text hash.
 
     Args:
         path: `embeddings.sqlite3` in an agent's folder; None keeps nothing, and every lookup misses.
-
-    Attributes:
-        problem: Why the file is not in use, or was begun anew; None while all is well.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -70,7 +71,13 @@ class VectorCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._owner = 0
-        self.problem: str | None = None
+        self._begun_anew: str | None = None
+        self._trouble: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """Why the file is not in use, or was begun anew; None while all is well."""
+        return self._trouble or self._begun_anew
 
     def get_many(self, identity: EmbedderIdentity, hashes: Collection[bytes]) -> dict[bytes, Vector]:
         """Return the known vectors among `hashes`, float32 of unit length; a damaged row counts as unknown."""
@@ -118,15 +125,19 @@ class VectorCache:
         for _ in range(2):
             try:
                 with self._connected() as database:
-                    return work(database)
-            except sqlite3.DatabaseError as error:
+                    result = work(database)
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: a damaged schema
                 self._disconnect()
                 if not _is_broken(error) or not self._set_aside(error):
-                    self.problem = self.problem or f"vector cache not in use: {error}"
+                    self._trouble = self._trouble or f"vector cache not in use: {error}"
                     return None
-            except OSError as error:
-                self.problem = f"vector cache not in use: {error}"
+            except (OSError, _NewerSchemaError) as error:
+                self._disconnect()
+                self._trouble = f"vector cache not in use: {error}"
                 return None
+            else:
+                self._trouble = None  # a full disk has room again, a folder may be written to
+                return result
         return None
 
     def _connected(self) -> sqlite3.Connection:
@@ -135,11 +146,24 @@ class VectorCache:
             # A handle taken across fork() would share its locks: leave it alone, it belongs to the parent.
             self._connection = None
         if self._connection is None:
+            if self._path.exists() and not self._path.is_file():
+                raise OSError(f"{self._path.name} is no file")  # opening a pipe would wait for its other end
             database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
             self._connection, self._owner = database, os.getpid()
-            _prepare(database)
-            self._path.chmod(0o600)
+            try:
+                _prepare(database)
+                self._path.chmod(0o600)
+            except (sqlite3.OperationalError, OSError):
+                if not self._read_only():
+                    raise
+                database.close()
+                self._connection = database = _open_unwritable(self._path)
+                _check_version(database)
         return self._connection
+
+    def _read_only(self) -> bool:
+        assert self._path is not None
+        return self._path.is_file() and not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
 
     def _disconnect(self) -> None:
         if self._connection is not None and self._owner == os.getpid():
@@ -147,39 +171,53 @@ class VectorCache:
                 self._connection.close()
         self._connection = None
 
-    def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
+    def _set_aside(self, error: Exception) -> bool:
         """Rename a file that is no cache of ours, so that a new one can take its place; False if that fails too."""
         assert self._path is not None
+        if self._read_only():
+            self._trouble = f"vector cache not in use: {error}"
+            return False
         aside = self._path.with_name(f"{self._path.name}.broken")
         try:
             self._path.replace(aside)
             for tail in ("-wal", "-shm"):
                 self._path.with_name(self._path.name + tail).unlink(missing_ok=True)
         except OSError as trouble:
-            self.problem = f"vector cache not in use: {error}; it could not be set aside: {trouble}"
+            self._trouble = f"vector cache not in use: {error}; it could not be set aside: {trouble}"
             return False
-        self.problem = f"vector cache was unreadable ({error}); set aside as {aside.name} and begun anew"
+        self._begun_anew = f"vector cache was unreadable ({error}); set aside as {aside.name} and begun anew"
         return True
 
 
 def _prepare(database: sqlite3.Connection) -> None:
+    version = _check_version(database)
     database.execute("PRAGMA journal_mode = WAL")
     # Derived data: a crash may cost the last vectors, never consistency.
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute("PRAGMA secure_delete = ON")  # a purged text's vector must not linger in free pages
-    version = database.execute("PRAGMA user_version").fetchone()[0]
-    if version == _SCHEMA_VERSION:
-        return
-    if version != 0:
-        raise sqlite3.DatabaseError(f"schema {version}, this version reads {_SCHEMA_VERSION}")
-    with database:
-        database.executescript(_SCHEMA)
-        database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+    if not version:
+        with database:
+            database.executescript(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 
-def _is_broken(error: sqlite3.DatabaseError) -> bool:
+def _check_version(database: sqlite3.Connection) -> int:
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    if version not in {0, _SCHEMA_VERSION}:
+        raise _NewerSchemaError(f"it is of a newer version of agent-memory (schema {version})")
+    return version
+
+
+def _open_unwritable(path: Path) -> sqlite3.Connection:
+    """Open a file for reading alone: without `immutable`, WAL wants to write beside it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
+
+
+def _is_broken(error: Exception) -> bool:
     """Tell a file that is no usable cache from a passing trouble: a lock, a full disk, a read-only folder."""
-    return type(error) is sqlite3.DatabaseError or "no such table" in str(error) or "no such column" in str(error)
+    if type(error) in {sqlite3.DatabaseError, UnicodeDecodeError}:
+        return True
+    return "no such table" in str(error) or "no such column" in str(error)
 
 
 def _select(database: sqlite3.Connection, identity: str, wanted: set[bytes]) -> list[tuple[bytes, bytes]]:

@@ -15,6 +15,8 @@ from agent_memory.embeddings.cache import VectorCache, rounded, text_hash
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Vector
 
 _BATCH: Final = 32
@@ -29,6 +31,9 @@ _FAILURES_BEFORE_REST: Final = 3
 _REST_SECONDS: Final = 30.0
 """After three failed batches in a row an embedder is left alone for half a minute; keyword search goes on."""
 
+
+_UNSAVED_AT_MOST: Final = 10_000
+"""Vectors that wait to be kept, about 15 MB; what is beyond is computed once more by the next process."""
 
 _OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
 """Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
@@ -72,6 +77,7 @@ class EmbeddingWorker:
         self._embedder = embedder
         self._cache = cache or VectorCache(None)
         self._state = threading.Condition()
+        self._unsaved: dict[bytes, Vector] = {}
         self._queue: OrderedDict[bytes, str] = OrderedDict()
         self._done: deque[tuple[bytes, Vector]] = deque()
         self._queries: OrderedDict[str, Vector] = OrderedDict()
@@ -139,9 +145,9 @@ class EmbeddingWorker:
                 return None
         try:
             vector = self._embedder.embed_query(text)
-        except EmbeddingError as error:
+        except Exception as error:  # noqa: BLE001 - as in `_run`: words still find
             with self._state:
-                self._problem = error
+                self._problem = error if isinstance(error, EmbeddingError) else _unexpected(error)
             return None
         with self._state:
             self._queries[text] = vector
@@ -151,6 +157,8 @@ class EmbeddingWorker:
 
     def drain(self, timeout: float | None = None) -> bool:
         """Wait until every submitted text has its vector; False on timeout, failure or after `close`."""
+        if self._unsaved:
+            self._save(self._embedder.identity, {})
         with self._state:
             self._hurry()
             self._state.wait_for(lambda: self._idle() or self._closing or self._resting(), timeout)
@@ -159,6 +167,10 @@ class EmbeddingWorker:
     def prune(self, keep: set[bytes]) -> int:
         """Drop cached vectors of texts that no memory has any more; return how many."""
         return self._cache.prune(keep)
+
+    def forget(self, keys: Iterable[bytes]) -> None:
+        """Drop the cached vectors of these texts."""
+        self._cache.forget(keys)
 
     def close(self, timeout: float | None = 5.0) -> None:
         """Stop after the batch at hand and close the cache; what is queued is left to the next process."""
@@ -179,8 +191,14 @@ class EmbeddingWorker:
     def _ensure_thread(self) -> None:
         if self._closing or (self._thread is not None and self._thread.is_alive()):
             return  # a thread does not survive fork(), so a child that finds it dead starts its own
-        self._thread = threading.Thread(target=self._run, name="agent-memory-embedding", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="agent-memory-embedding", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # no room for a thread: tried again with the next text
+            self._problem = _unexpected(error)
+            self._failures = _FAILURES_BEFORE_REST  # nobody is to wait for it
+            return
+        self._thread = thread
 
     def _hurry(self) -> None:
         self._wanted = True
@@ -203,6 +221,8 @@ class EmbeddingWorker:
                 found = self._vectors(batch)
             except EmbeddingError as error:
                 self._failed(batch, error)
+            except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
+                self._failed(batch, _unexpected(error))
             else:
                 self._succeeded(found)
 
@@ -224,11 +244,20 @@ class EmbeddingWorker:
         if fresh_keys:
             rows = self._embedder.embed_documents([batch[key] for key in fresh_keys])
             exact = dict(zip(fresh_keys, rows, strict=True))
-            self._cache.put_many(identity, exact)
+            self._save(identity, exact)
             fresh = {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
         self._embedded += len(fresh)
         self._cached += len(known)
         return {**known, **fresh}
+
+    def _save(self, identity: EmbedderIdentity, vectors: dict[bytes, Vector]) -> None:
+        """Keep vectors, with those that could not be kept before: a full disk has room again one day."""
+        with self._state:
+            vectors, self._unsaved = {**self._unsaved, **vectors}, {}
+        if vectors and not self._cache.put_many(identity, vectors):
+            with self._state:
+                room = max(0, _UNSAVED_AT_MOST - len(self._unsaved))
+                self._unsaved |= dict(list(vectors.items())[:room])
 
     def _failed(self, batch: dict[bytes, str], error: EmbeddingError) -> None:
         with self._state:
@@ -252,6 +281,13 @@ class EmbeddingWorker:
             self._failures = 0
             self._problem = None
             self._state.notify_all()
+
+
+def _unexpected(error: Exception) -> EmbeddingError:
+    return EmbeddingError(
+        f"The embedder failed with {type(error).__name__}: {' '.join(str(error).split())[:200]}. Words still find.",
+        code="embedder_failed",
+    )
 
 
 __all__ = ["EmbeddingWorker", "WorkerStatus", "text_hash"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import ConfigurationError, UnknownIdError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 
     from agent_memory.models import Memory, SearchFilters, SearchResults
     from agent_memory.storage.migration import Built, Estimate, Progress
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class MemoryStorage(ABC):
     """One agent's memories behind one interface.
 
-    Asynchronous at this edge, synchronous below: each call runs in the storage's own worker thread, one at a time, in
-    the order of the calls. A cancelled call still finishes; its result is dropped.
+    Asynchronous at this edge, synchronous below: each call runs in the storage's own worker thread, one at a time,
+    reads and writes each in the order of the calls; a read does not wait for a write that waits for another process.
+    A cancelled call still finishes; its result is dropped.
     """
 
     agent_id: str
@@ -61,6 +62,18 @@ class MemoryStorage(ABC):
 
         Raises:
             ValidationError: The id is taken by another text, or it supersedes an unknown memory.
+            StorageError: Nothing was written.
+        """
+
+    @abstractmethod
+    async def store_many(self, memories: Sequence[Memory]) -> None:
+        """Keep memories that are not there yet, as one change; what they supersede need not be there.
+
+        For bringing back what was stored once: all of them are there afterwards, or none.
+
+        Raises:
+            ValidationError: One is another agent's, its id is taken by another text, or it would replace itself through
+                others; nothing was stored.
             StorageError: Nothing was written.
         """
 

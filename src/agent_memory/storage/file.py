@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
+from agent_memory.journal.lock import LOCK_NAME
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import RankingSettings, SearchIndex
 from agent_memory.settings import ServiceSettings
@@ -17,9 +19,10 @@ from agent_memory.storage.store import JournalStore
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from pathlib import Path
 
+    from agent_memory.embeddings import Embedder
     from agent_memory.models import Memory, SearchFilters, SearchResults
 
 _WARM_AT_ONCE: Final = 200
@@ -37,6 +40,7 @@ class FileStorage(MemoryStorage):
         storage_root: Folder of all agents; that of `settings` when omitted.
         settings: Ranking and backend settings; the defaults when omitted.
         clock: Source of the present.
+        embedder: One of the caller's own, instead of that of `settings`.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
@@ -52,13 +56,37 @@ class FileStorage(MemoryStorage):
         *,
         settings: ServiceSettings | None = None,
         clock: Clock = utc_now,
+        embedder: Embedder | None = None,
     ) -> None:
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         self.agent_id = self.folder.agent_id
-        self._meaning = Meaning(settings, self.folder.vectors)
-        self._store = JournalStore(self.folder, SearchIndex(ranking_of(settings), self._meaning.index), clock)
-        self._worker = Worker(f"agent-memory-{self.agent_id}")
+        self._settings, self._clock, self._embedder = settings, clock, embedder
+        self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.path / LOCK_NAME)
+        self._parents: list[object] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make what holds this process's knowledge of the memories, empty."""
+        self._pid = os.getpid()
+        self._meaning = Meaning(self._settings, self.folder.vectors, embedder=self._embedder)
+        index = SearchIndex(ranking_of(self._settings), self._meaning.index)
+        self._store = JournalStore(self.folder, index, self._clock)
+
+    def _renew(self) -> None:
+        """Begin anew in a forked child.
+
+        Its parent's threads may have been in the middle of anything, and hold locks that nobody here would give back.
+        What they left is kept unused: finalising it would touch files that are still the parent's.
+        """
+        if self._pid != os.getpid():
+            self._parents.append((self._store, self._meaning))
+            self._begin()
+
+    @property
+    def _worker(self) -> Worker:
+        self._renew()
+        return self._thread
 
     @override
     async def search(
@@ -70,6 +98,7 @@ class FileStorage(MemoryStorage):
         include_superseded: bool = False,
         explain: bool = False,
     ) -> SearchResults:
+        self._renew()
         vector = await asyncio.to_thread(self._store.meaning_of, query) if self._meaning.is_ready else None
         return await self._worker.run(
             self._store.search,
@@ -83,10 +112,16 @@ class FileStorage(MemoryStorage):
 
     @override
     async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        memory_id = await self._worker.run(self._store.store, memory, unique=unique)
+        memory_id = await self._worker.write(self._store.store, memory, unique=unique)
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)  # behind the answer: words now, the vector after that
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory_id
+
+    @override
+    async def store_many(self, memories: Sequence[Memory]) -> None:
+        await self._worker.write(self._store.store_many, memories)
+        self._worker.submit(self._store.warm, _WARM_AT_ONCE)
+        self._worker.submit(self._store.compact_if_worthwhile)
 
     @override
     async def get(self, memory_id: str) -> Memory | None:
@@ -98,12 +133,15 @@ class FileStorage(MemoryStorage):
 
     @override
     async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
-        return await self._worker.run(self._store.update, memory_id, changes)
+        memory = await self._worker.write(self._store.update, memory_id, changes)
+        self._worker.submit(self._store.compact_if_worthwhile)
+        return memory
 
     @override
     async def delete(self, memory_id: str) -> Memory:
-        memory = await self._worker.run(self._store.delete, memory_id)
-        self._worker.submit(self._store.prune_vectors)
+        memory = await self._worker.write(self._store.delete, memory_id)
+        self._worker.submit(self._drop_vectors)
+        self._worker.submit(self._store.compact_if_worthwhile)
         return memory
 
     @override
@@ -112,7 +150,7 @@ class FileStorage(MemoryStorage):
 
     @override
     async def touch(self, memory_ids: Collection[str]) -> None:
-        await self._worker.run(self._store.touch, memory_ids)
+        await self._worker.write(self._store.touch, memory_ids)
         self._worker.submit(self._store.compact_if_worthwhile)
 
     @override
@@ -144,6 +182,7 @@ class FileStorage(MemoryStorage):
 
     @override
     def embedding(self) -> dict[str, Any]:
+        self._renew()
         return self._meaning.describe()
 
     @override
@@ -152,12 +191,23 @@ class FileStorage(MemoryStorage):
 
     @override
     async def compact(self) -> None:
-        await self._worker.run(self._store.compact)
+        await self._worker.write(self._store.compact)
         await self._worker.run(self._store.prune_vectors)
+
+    def _drop_vectors(self) -> None:
+        """Drop the vectors of what was just forgotten; the first time also those of whatever was forgotten before.
+
+        Not each time: looking through all of them takes as long as ten searches.
+        """
+        gone = self._store.take_gone()
+        if gone is None:
+            self._store.prune_vectors()
+        else:
+            self._meaning.forget(gone)
 
     @override
     async def close(self) -> None:
-        self._worker.close()
+        await asyncio.to_thread(self._worker.close)
         await asyncio.to_thread(self._meaning.close)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_memory.errors import StorageError
+from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.journal.files import translated
 from agent_memory.models import check_agent_id
 
@@ -60,9 +60,10 @@ def root_of(storage_root: str | Path) -> Path:
     """Return the storage root with `~` expanded and links resolved (the root itself may be a link).
 
     Raises:
+        ConfigurationError: No path can be made of it, for instance because there is no home to put in place of `~`.
         StorageError: It exists and is not a folder.
     """
-    root = Path(storage_root).expanduser()
+    root = _expanded(storage_root)
     with translated(root, "open"):
         root = _real(root)
         if root.exists() and not root.is_dir():
@@ -93,7 +94,31 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
         )
     if not usable:
         raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.")
+    if path.is_symlink() and not path.exists():
+        raise StorageError(
+            f"The folder of agent {agent_id!r} is a link to nowhere.",
+            code="symlink",
+            recovery="Bring back what it led to (a disk that is not mounted?), or remove the link.",
+        )
     return AgentFolder(path)
+
+
+def _expanded(storage_root: str | Path) -> Path:
+    text = str(storage_root)
+    try:
+        root = Path(storage_root).expanduser()
+        usable = b"\0" not in os.fsencode(root)
+    except (RuntimeError, ValueError):  # no home is known; characters that no name of a file has in this locale
+        root, usable = Path(), False
+    if text.startswith("~") and not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - no path yet
+        usable = False
+    if not usable:
+        raise ConfigurationError(
+            f"The storage root {text[:80]!r} cannot be made a path here.",
+            code="storage_root",
+            recovery="Set storage_root to a folder by its whole path, or HOME to your home.",
+        )
+    return root
 
 
 def _real(path: Path) -> Path:
@@ -103,8 +128,8 @@ def _real(path: Path) -> Path:
 
 def _existing_name(root: Path, agent_id: str) -> str:
     """Agent names are unique ignoring case, as some file systems are: 'Bob' finds the folder 'bob'."""
-    if (root / agent_id).exists():
-        return agent_id
     with translated(root, "list"):
+        if (root / agent_id).exists():
+            return agent_id
         names = [entry.name for entry in root.iterdir()] if root.is_dir() else []
     return next((name for name in sorted(names) if name.lower() == agent_id.lower()), agent_id)

@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import uuid
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.journal.files import PRIVATE_FILE, make_private_folder, replace_file, sync_folder, translated
+from agent_memory.journal.files import (
+    PRIVATE_FILE,
+    make_private_folder,
+    read_file,
+    replace_file,
+    sync_folder,
+    sync_tree,
+    translated,
+)
+from agent_memory.journal.leftovers import remove_leftovers
 from agent_memory.journal.lock import folder_lock
 
 if TYPE_CHECKING:
@@ -29,7 +39,10 @@ FORMAT: Final = 1
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
 _UNFINISHED: Final = ".new-"
+_GENERATION: Final = re.compile(r"[0-9a-f]{12}")
 _BUILD_LOCK: Final = "build.lock"
+_SWEEP_SECONDS: Final = 1.0
+"""What a build waits for whoever is sweeping: removing an index of 100,000 memories takes a tenth of it."""
 HOLDER_LOCK: Final = "holder.lock"
 
 
@@ -106,8 +119,8 @@ class Generations:
     def state(self, generation: str) -> State | None:
         """Return what a generation was made of; None when it is missing, damaged or of another format or engine."""
         try:
-            state = State(**json.loads((self.path / generation / "state.json").read_bytes()))
-        except (OSError, ValueError, TypeError):
+            state = State(**json.loads(read_file(self.path / generation / "state.json")))
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
         whole = state.format == FORMAT and state.engine == ENGINE and self.shard(generation).is_dir()
         sound = all(isinstance(number, int) for number in (state.seq, state.dimension, state.written))
@@ -133,9 +146,8 @@ class Generations:
             StorageError: The folder cannot be made.
         """
         make_private_folder(self.path)
-        with self._lock(self.path / _BUILD_LOCK, "build"):
-            for leftover in self.path.glob(f"{_UNFINISHED}*"):
-                shutil.rmtree(leftover, ignore_errors=True)
+        with self._lock(self.path / _BUILD_LOCK, "build", _SWEEP_SECONDS):
+            self._remove_unfinished()
             generation = uuid.uuid4().hex[:12]
             unfinished = self.path / f"{_UNFINISHED}{generation}"
             make_private_folder(unfinished / "shard")
@@ -152,6 +164,7 @@ class Generations:
         """
         self._write_state(unfinished, state)
         with translated(unfinished, "rename"):
+            sync_tree(unfinished)  # the engine leaves names unsynced; a shard full of gaps might open, and find nothing
             unfinished.rename(self.path / generation)
             sync_folder(self.path)
 
@@ -163,20 +176,41 @@ class Generations:
         Raises:
             StorageError: The folder cannot be locked.
         """
-        if self.path.is_dir():
+        if self._is_littered():
             with contextlib.suppress(BusyError), self._lock(self.path / _BUILD_LOCK, "remove"):
-                for leftover in self.path.glob(f"{_UNFINISHED}*"):
-                    shutil.rmtree(leftover, ignore_errors=True)
+                self._remove_unfinished()
                 self.remove_unused()
+
+    def _remove_unfinished(self) -> None:
+        for leftover in self.path.glob(f"{_UNFINISHED}*"):
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:  # nobody of ours made it, and opening a pipe would wait for its other end
+                with contextlib.suppress(OSError):
+                    leftover.unlink()
 
     def remove_unused(self) -> None:
         """As `sweep`, for whoever is building."""
         _, keep = self.active()
+        if keep is not None:
+            remove_leftovers(self.path / keep)
         for each in self.path.iterdir():
             if each.name == keep or not _is_name(each.name) or not each.is_dir():
                 continue
             with contextlib.suppress(StorageError), self._lock(each / HOLDER_LOCK, "remove"):
                 shutil.rmtree(each, ignore_errors=True)
+
+    def _is_littered(self) -> bool:
+        """Tell whether there is anything to remove: asked at each start, and mostly there is not."""
+        # A switch that cannot be read says nothing, and what lies behind a link is not ours to remove.
+        if self.path.is_symlink() or not self.path.is_dir() or "backend" not in self._note():
+            return False
+        keep = self.active()[1]
+        with translated(self.path, "list"):
+            names = [each.name for each in self.path.iterdir() if each.is_dir()]
+        if keep is not None:
+            remove_leftovers(self.path / keep)
+        return any(name.startswith(_UNFINISHED) or (_is_name(name) and name != keep) for name in names)
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
 
@@ -197,16 +231,16 @@ class Generations:
 
     def _read_note(self) -> dict[str, Any]:
         try:
-            note = json.loads(self._folder.metadata.read_bytes())
-        except (OSError, ValueError):
+            note = json.loads(read_file(self._folder.metadata))
+        except (OSError, ValueError, RecursionError):
             return {}
         return note if isinstance(note, dict) else {}
 
     @contextlib.contextmanager
-    def _lock(self, path: Path, doing: str) -> Iterator[None]:
+    def _lock(self, path: Path, doing: str, wait: float = 0) -> Iterator[None]:
         from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a builder needs
 
-        lock = FileLock(path, timeout=0, mode=PRIVATE_FILE, thread_local=False)
+        lock = FileLock(path, timeout=wait, mode=PRIVATE_FILE, thread_local=False)
         with translated(path, "lock"):
             try:
                 lock.acquire()
@@ -220,4 +254,4 @@ class Generations:
 
 def _is_name(generation: str) -> bool:
     """Tell whether this can name a generation's folder; the switch is a file that anybody may have edited."""
-    return generation.isalnum() and generation.isascii()
+    return _GENERATION.fullmatch(generation) is not None

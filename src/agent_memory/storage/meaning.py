@@ -7,14 +7,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache
+from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache, text_hash
 from agent_memory.errors import EmbeddingError
 from agent_memory.retrieval import DenseIndex
+from agent_memory.retrieval.form import embedded_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agent_memory.embeddings import Embedder, EmbedderIdentity
+    from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
 
 _LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
@@ -85,6 +87,15 @@ class Meaning:
             return False
         self._waited = self._waited or bool(patience)
         return await asyncio.to_thread(self._worker.drain, patience)
+
+    def forget(self, memories: Iterable[Memory]) -> None:
+        """Drop the cached vectors of memories that are gone, but for texts that others share.
+
+        For the thread that owns the index.
+        """
+        if self._worker is not None and self.index is not None:
+            gone = {text_hash(text) for memory in memories for text in embedded_texts(memory)}
+            self._worker.forget(gone - self.index.hashes())
 
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""

@@ -11,10 +11,12 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.engine.client import child_environment, python_module
-from agent_memory.errors import BusyError, MigrationError
+from agent_memory.errors import BusyError, MigrationError, StorageError
+from agent_memory.storage.generations import Generations
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity
@@ -28,6 +30,10 @@ _SECONDS_A_POINT: Final = 0.0002
 _SECONDS_A_NODE: Final = 0.0016
 """Of a graph, which is built from 10,000 points on; measured at 100,000 on two busy cores."""
 _GRAPH_FROM: Final = 10_000
+_STUCK_SECONDS: Final = 20.0
+"""Without a word; a builder that used no processor either in the second such time is ended."""
+_TIMES: Final = slice(11, 15)
+"""User and system time, own and of children, behind the name in /proc/PID/stat."""
 _SECONDS_A_TEXT: Final = {"local": 0.012, "openai": 0.01}
 _DOLLARS_A_CHARACTER: Final = {"text-embedding-3-small": 0.02 / 4e6, "text-embedding-3-large": 0.13 / 4e6}
 """OpenAI's list prices for a million tokens of four characters."""
@@ -105,7 +111,7 @@ async def build_index(
             env=child_environment(),
             start_new_session=True,
         )
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError: no thread to watch it with
         raise MigrationError(f"The process that builds the index could not be started: {error}.") from error
     try:
         last = await _listen(child, progress)
@@ -115,27 +121,55 @@ async def build_index(
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
-    return _result(last, child.returncode)
+    try:
+        return _result(last, child.returncode)
+    except MigrationError:
+        with contextlib.suppress(StorageError):  # what a killed child left may be what fills the disk
+            await asyncio.to_thread(Generations(folder).sweep)
+        raise
 
 
 async def _listen(child: asyncio.subprocess.Process, progress: Progress | None) -> dict[str, Any]:
     assert child.stdout is not None
     last: dict[str, Any] = {}
-    async for line in child.stdout:
+    spent = ""
+    while True:
+        try:
+            line = await asyncio.wait_for(child.stdout.readline(), _STUCK_SECONDS)
+        except TimeoutError:
+            before, spent = spent, _spent(child.pid)
+            if spent and spent == before:
+                child.kill()  # the engine waits for itself, as it does where it gets no memory for a thread
+                return {}
+            continue
+        if not line:
+            return last
         try:
             last = json.loads(line)
         except ValueError:
             continue  # killed in the middle of it
         if progress is not None and "done" in last:
             await progress(str(last["stage"]), int(last["done"]), int(last["total"]))
-    return last
+
+
+def _spent(pid: int) -> str:
+    """Return how much of a processor a sleeping process has used; nothing where it works, or that cannot be told."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+    except OSError:
+        return ""
+    return " ".join(fields[_TIMES]) if fields[0] == "S" else ""
 
 
 def _result(last: dict[str, Any], code: int | None) -> Built:
     if last.get("stage") == "done":
         return Built(str(last["generation"]), int(last["memories"]), int(last["points"]))
     if last.get("stage") != "failed":
-        raise MigrationError(f"The process that builds the index ended before it was done (code {code}).")
+        how = f"was ended (signal {-code})" if code and code < 0 else f"ended (code {code})"
+        raise MigrationError(
+            f"The process that builds the index {how} before it was done.",
+            recovery="See whether the disk is full or memory short, then try again; until then nothing changes.",
+        )
     if last["code"] == BusyError.default_code:
         raise BusyError("Another process is building this index.", recovery="Wait until it is done.")
     raise MigrationError(str(last["message"]), recovery=str(last["recovery"]))

@@ -35,7 +35,8 @@ class Projection:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, before a replay from the beginning."""
+        """Forget everything."""
+        self._before: tuple[Records, dict[str, Memory]] = ({}, {})
         self.memories: dict[str, Memory] = {}
         self.invalid: dict[str, str] = {}
         self._records: Records = {}
@@ -44,6 +45,16 @@ class Projection:
         self._by_text: dict[str, dict[str, None]] | None = None
         self._forgotten: list[str] = []
         self._forgotten_hashes: tuple[int, frozenset[str]] = (0, frozenset())
+
+    def begin_again(self) -> None:
+        """Forget everything, before a replay from the beginning.
+
+        What is found again in it, as after a compaction, need not be checked again: that takes most of a replay's time.
+        """
+        whole = {memory_id: memory for memory_id, memory in self.memories.items() if memory_id not in self.invalid}
+        before = (self._records, whole)
+        self.clear()
+        self._before = before
 
     def apply(self, entries: Collection[Entry]) -> dict[str, Memory | None]:
         """Replay `entries`; return each memory that changed, None for one that is gone.
@@ -58,6 +69,7 @@ class Projection:
                     if apply_change(self._records, change, entry.at):
                         changed[change.id] = None
         rebuilt = {memory_id: self._rebuild(memory_id) for memory_id in changed}
+        self._before = ({}, {})
         if broken := rebuilt.keys() & self.invalid.keys():
             rebuilt |= self._last_good(broken, entries)
         return rebuilt
@@ -137,11 +149,14 @@ class Projection:
             self.memories.pop(memory_id, None)
             self.invalid.pop(memory_id, None)
             return None
-        try:
-            memory = Memory.from_record(self._agent_id, memory_id, record)
-        except pydantic.ValidationError as error:
-            self.invalid[memory_id] = describe(error)
-            return None
+        old_records, old_memories = self._before
+        memory = old_memories.get(memory_id)
+        if memory is None or old_records.get(memory_id) != record:
+            try:
+                memory = Memory.from_record(self._agent_id, memory_id, record)
+            except pydantic.ValidationError as error:
+                self.invalid[memory_id] = describe(error)
+                return None
         self.invalid.pop(memory_id, None)
         return self._know(memory)
 

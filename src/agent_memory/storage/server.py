@@ -127,6 +127,7 @@ class QdrantServerStorage(MemoryStorage):
 
         return await self._run(ask)
 
+    @override
     async def store_many(self, memories: Sequence[Memory]) -> None:
         """Keep memories that are not there yet, as one change; what they supersede need not be there.
 

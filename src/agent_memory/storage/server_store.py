@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
-from agent_memory.errors import BusyError, ValidationError
+from agent_memory.errors import BusyError
 from agent_memory.journal import GRACE, Change, Entry, Update
 from agent_memory.models import Clock, content_hash, to_text, utc_now
 from agent_memory.storage.folder import AgentFolder
@@ -114,22 +114,17 @@ class ServerStore(JournalStore):
     def store(self, memory: Memory, *, unique: bool) -> str:
         return self._until_won(lambda: super(ServerStore, self).store(memory, unique=unique))
 
+    @override
     def store_many(self, memories: Sequence[Memory]) -> None:
-        """Keep memories that are not there yet, as one change; what they supersede need not be there.
+        """See `MemoryStorage.store_many`.
 
         Raises:
-            ValidationError: One belongs to another agent, or its id is taken by another text; nothing was stored.
             StorageError: Nothing was stored, unless the message says that this is not known.
         """
 
         def decide() -> None:
-            known = self.refresh().memories
-            for memory in memories:
-                if memory.agent_id != self.folder.agent_id:
-                    raise ValidationError(f"A memory of agent {memory.agent_id!r} cannot be stored here.")
-                if memory.id in known and known[memory.id].content != memory.content:
-                    raise ValidationError(f"The id {memory.id} is taken.", code="id_taken")
-            new = [Change("put", KIND, each.id, each.to_record()) for each in memories if each.id not in known]
+            self.refresh()
+            new = [Change("put", KIND, each.id, each.to_record()) for each in self._lacking(memories)]
             if new:
                 self._commit(new)
 

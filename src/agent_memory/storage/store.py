@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
-from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.journal import GRACE, Change, Journal, Update
+from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
+from agent_memory.journal import Change, Journal, Update
 from agent_memory.journal.files import replace_file
 from agent_memory.models import (
     Clock,
@@ -20,15 +20,16 @@ from agent_memory.models import (
     MemorySearchResult,
     SearchFilters,
     SearchResults,
-    record_of,
-    to_text,
     utc_now,
 )
+from agent_memory.storage.changes import difference, goes_in_a_circle, overlaid, same_but_for_accesses
 from agent_memory.storage.conditions import where_of
 from agent_memory.storage.projection import KIND, Projection, describe
+from agent_memory.storage.weight import Weight
+from agent_memory.storage.worker import TURN_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from agent_memory.embeddings.protocol import Vector
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 _FIXED_FIELDS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session"})
-# Fold the journal once this many lines could go and they outnumber the memories: rare enough to cost nothing.
-_COMPACT_AT: Final = 1000
 
 
 class JournalStore:
@@ -57,10 +56,12 @@ class JournalStore:
     def __init__(self, folder: AgentFolder, index: SearchIndex, clock: Clock = utc_now) -> None:
         self.folder = folder
         self.clock = clock
-        self._journal = Journal(folder.journal, {KIND}, clock=clock)
+        self._journal = Journal(folder.journal, {KIND}, clock=clock, wait=TURN_SECONDS)  # `Worker.write` has patience
         self._projection = Projection(folder.agent_id)
         self._index = index
-        self._touches = self._aged = 0
+        self._weight = Weight()
+        self._rewritten = 0
+        self._gone: list[Memory] | None = None
         self.changed_at: dict[str, int] = {}
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -140,6 +141,12 @@ class JournalStore:
         """Drop cached vectors of texts that no memory has any more: a vector tells something of its text."""
         self.refresh()
         self._index.prune()
+        self._gone = []
+
+    def take_gone(self) -> list[Memory] | None:
+        """Return what was forgotten here since the last call or pruning; None before the first pruning."""
+        gone, self._gone = self._gone, self._gone and []
+        return gone
 
     def health(self) -> dict[str, Any]:
         """See `MemoryStorage.health`."""
@@ -149,7 +156,9 @@ class JournalStore:
         if self._journal.rewritten:
             problems.append(f"{self.folder.journal.name} was rewritten by another program; a copy was kept beside it")
         report: dict[str, Any] = {"status": "damaged" if problems else "ok"}
-        return {**report, "problems": len(problems), "first_problems": problems[:5]} if problems else report
+        if problems:
+            report |= {"problems": len(problems), "first_problems": problems[:5]}
+        return {**report, "notes": notes} if (notes := self._journal.notes) else report
 
     @property
     def rewritten(self) -> int:
@@ -179,8 +188,37 @@ class JournalStore:
             if memory.supersedes and memory.supersedes not in known:
                 raise UnknownIdError(f"There is no memory {memory.supersedes} to supersede; nothing was stored.")
             self._append(writer, [Change("put", KIND, memory.id, memory.to_record())])
-        self._describe_folder()
+            self._describe_folder()
         return memory.id
+
+    def store_many(self, memories: Sequence[Memory]) -> None:
+        """See `MemoryStorage.store_many`."""
+        with self._writing() as writer:
+            new = self._lacking(memories)
+            if new:
+                self._append(writer, [Change("put", KIND, each.id, each.to_record()) for each in new])
+            self._describe_folder()
+
+    def _lacking(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Return which memories are not there.
+
+        Raises:
+            ValidationError: One of them cannot be kept.
+        """
+        known = dict(self._projection.memories)
+        for memory in memories:
+            if memory.agent_id != self.folder.agent_id:
+                raise ValidationError(
+                    f"A memory of agent {memory.agent_id!r} cannot be stored for {self.folder.agent_id!r}."
+                )
+            if memory.id in known and known[memory.id].content != memory.content:
+                raise ValidationError(f"The id {memory.id} is taken.", code="id_taken")
+            known.setdefault(memory.id, memory)
+        new = [known[memory.id] for memory in memories if memory.id not in self._projection.memories]
+        for memory in new:
+            if goes_in_a_circle(memory, known):
+                raise ValidationError(f"{memory.id} cannot replace itself; nothing was stored.")
+        return new
 
     def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
         """See `MemoryStorage.update`."""
@@ -190,7 +228,7 @@ class JournalStore:
             raise ValidationError(f"These fields cannot be changed: {names}.")
         with self._writing() as writer:
             before = self._require(memory_id)
-            after = _overlaid(before, changes)
+            after = overlaid(before, changes)
             if after == before:
                 return before
             target = after.supersedes
@@ -201,7 +239,7 @@ class JournalStore:
             if memory_id in self._projection.invalid:  # a patch upon a record that is wrong would be without effect
                 change = Change("put", KIND, memory_id, after.to_record())
             else:
-                change = Change("patch", KIND, memory_id, _difference(before, after))
+                change = Change("patch", KIND, memory_id, difference(before, after))
             self._append(writer, [change])
         return self._projection.memories[memory_id]
 
@@ -209,8 +247,10 @@ class JournalStore:
         """See `MemoryStorage.delete`."""
         with self._writing() as writer:
             memory = self._require(memory_id)
-            chain = [memory_id, *self._projection.older_versions(memory_id)]
-            self._append(writer, [Change("delete", KIND, each) for each in chain])
+            chain = [memory, *(self._require(each) for each in self._projection.older_versions(memory_id))]
+            self._append(writer, [Change("delete", KIND, each.id) for each in chain])
+        if self._gone is not None:
+            self._gone += chain
         return memory
 
     def older_versions(self, memory_id: str) -> list[str]:
@@ -229,16 +269,16 @@ class JournalStore:
         self._absorb(self._journal.compact(keep=self._refuse))
 
     def compact_if_worthwhile(self) -> None:
-        """Compact once enough lines could go: accesses that add up, and what is older than the grace time and replaced.
-
-        After a compaction there are at most as many of them as memories, so this never runs twice for nothing.
+        """Compact once that pays, see `Weight`, unless another process is at it or was faster.
 
         Raises:
             StorageError: The files are as they were.
         """
-        live = len(self._projection.memories)
-        if self._touches + max(0, self._aged - live) > max(_COMPACT_AT, live):
-            self.compact()
+        if not self._weight.pays(len(self._projection.memories), self.clock()):
+            return
+        with contextlib.suppress(BusyError):  # the next write tries again
+            self._absorb(self._journal.compact(keep=self._refuse, generation=self.watermark()[0]))
+            self.prune_vectors()
 
     def _narrowed(
         self,
@@ -265,25 +305,53 @@ class JournalStore:
         self._absorb(Update([writer.append(changes)]))
 
     def _absorb(self, update: Update) -> None:
+        known = self._projection.memories if update.reset and self._journal.rewritten > self._rewritten else {}
+        self._rewritten = self._journal.rewritten
         if update.reset:
-            self._projection.clear()
-            self._index.clear()
-            self._touches = self._aged = 0
-            self.changed_at.clear()
-        if not update.entries:
-            return
-        cutoff = to_text(self.clock() - GRACE)
+            self._replay_anew(update)
+        elif update.entries:
+            if self._weight.is_empty:
+                self._weight.clear(self._journal.compacted_seq)
+            self._count(update)
+            self._file(self._projection.apply(update.entries))
+        self._keep_lost(known)
+
+    def _replay_anew(self, update: Update) -> None:
+        """Replay a whole file, and tell the index what differs: most often somebody compacted and nothing does."""
+        before = self._projection.memories
+        self._projection.begin_again()
+        self._weight.clear(self._journal.compacted_seq)
+        self.changed_at.clear()
+        self._count(update)
+        self._projection.apply(update.entries)
+        now = self._projection.memories
+        self._file(dict.fromkeys(before.keys() - now.keys()))
+        self._file({memory_id: memory for memory_id, memory in now.items() if before.get(memory_id) is not memory})
+
+    def _count(self, update: Update) -> None:
         for entry in update.entries:
-            if entry.changes and all(change.op == "touch" for change in entry.changes):
-                self._touches += 1
-            elif entry.at < cutoff:
-                self._aged += 1
+            self._weight.add(entry)
             self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
-        for memory_id, memory in self._projection.apply(update.entries).items():
+
+    def _file(self, changed: Mapping[str, Memory | None]) -> None:
+        for memory_id, memory in changed.items():
             if memory is None:
                 self._index.remove(memory_id)
             else:
                 self._index.put(memory)
+
+    def _keep_lost(self, known: Mapping[str, Memory]) -> None:
+        """Write down what this process knew and another program removed or changed: it was acknowledged once."""
+        now = self._projection.memories
+        differs = {
+            memory_id: memory
+            for memory_id, memory in known.items()
+            if not same_but_for_accesses(memory, now.get(memory_id))
+        }
+        lost = {memory_id: memory.to_record() for memory_id, memory in differs.items()}
+        if lost:
+            with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
+                self._journal.keep_lost(lost)
 
     def _require(self, memory_id: str) -> Memory:
         memory = self._projection.memories.get(memory_id)
@@ -292,7 +360,10 @@ class JournalStore:
         return memory
 
     def _describe_folder(self) -> None:
-        """Leave a note for people and other versions beside the journal; derived, so a failure costs nothing."""
+        """Leave a note for people and other versions beside the journal; derived, so a failure costs nothing.
+
+        Under the lock, or it might replace what a migration has just written there.
+        """
         if not self.folder.metadata.exists():
             note = {"schema": SCHEMA, "backend": "file", "journal": self.folder.journal.name}
             with contextlib.suppress(OSError):
@@ -312,22 +383,3 @@ def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilte
     except (pydantic.ValidationError, TypeError, ValueError) as error:
         reason = describe(error) if isinstance(error, pydantic.ValidationError) else str(error)
         raise ValidationError(f"The filters are wrong: {reason}.", code="invalid_filter") from None
-
-
-def _overlaid(memory: Memory, changes: Mapping[str, Any]) -> Memory:
-    values = memory.model_dump()
-    for field, value in changes.items():
-        if value is None:
-            values.pop(field)
-        else:
-            values[field] = value
-    try:
-        return Memory.model_validate(values)
-    except pydantic.ValidationError as error:
-        raise ValidationError(f"Nothing was changed: {describe(error)}.") from None
-
-
-def _difference(before: Memory, after: Memory) -> dict[str, Any]:
-    """Return the patch that leads from one to the other: None removes a field, which then has its default."""
-    old, new = before.to_record(), after.to_record()
-    return record_of({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
@@ -17,7 +18,6 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError, MigrationE
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import SearchIndex
-from agent_memory.settings import ServiceSettings
 from agent_memory.storage.candidates import CandidateIndex
 from agent_memory.storage.conditions import where_of
 from agent_memory.storage.file import FileStorage, ranking_of
@@ -28,13 +28,14 @@ from agent_memory.storage.migration import Built, Estimate, Progress, build_inde
 from agent_memory.storage.store import JournalStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
     from agent_memory.models import Memory, SearchFilters, SearchResults
     from agent_memory.retrieval import RankingSettings
+    from agent_memory.settings import ServiceSettings
     from agent_memory.storage.folder import AgentFolder
 
 log = get_logger(__name__)
@@ -78,24 +79,34 @@ class GrowingStorage(FileStorage):
         embedder: Embedder | None = None,
         wanted: bool | None = None,
     ) -> None:
-        settings = settings or ServiceSettings()
-        super().__init__(agent_id, storage_root, settings=settings, clock=clock)
-        self._meaning = Meaning(settings, self.folder.vectors, CandidateIndex, embedder)
+        self._wanted = self._wanted if wanted is None else wanted
+        super().__init__(agent_id, storage_root, settings=settings, clock=clock, embedder=embedder)
+        self._batch = self._settings.migration_batch_size
+
+    @override
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._meaning = Meaning(self._settings, self.folder.vectors, CandidateIndex, self._embedder)
         index = self._meaning.index
         if not is_installed() or not isinstance(index, CandidateIndex):
             raise _impossible(self._meaning)
-        self._store = _NarrowingStore(self.folder, ranking_of(settings), index, clock)
+        store = _NarrowingStore(self.folder, ranking_of(self._settings), index, self._clock)
+        self._store: JournalStore = store
         self._generations = Generations(self.folder)
-        self._batch = settings.migration_batch_size
-        wanted = self._wanted if wanted is None else wanted
-        self._keeper = Keeper(
-            self._store, index, self._store.memory_of, self._generations, self._meaning, wanted=wanted
-        )
-        self.backend = _VECTOR if wanted else self._generations.active()[0]
+        self._keeper = Keeper(store, index, store.memory_of, self._generations, self._meaning, wanted=self._wanted)
+        self.backend = _VECTOR if self._wanted else self._generations.active()[0]
         self._tending: asyncio.Task[None] | None = None
         self._looked = 0.0
         self._rest_until = 0.0
+        self._swept = False
         self._closed = False
+
+    @override
+    def _renew(self) -> None:
+        if self._pid != os.getpid():
+            self._parents.append((self._keeper, self._tending))
+            self._wanted = self._keeper.wanted
+        super()._renew()
 
     # -- moving -------------------------------------------------------------------------------------------------------
 
@@ -143,6 +154,7 @@ class GrowingStorage(FileStorage):
         Raises:
             StorageError: The switch could not be thrown; nothing has changed.
         """
+        self._renew()
         was_vector = self._keeper.wanted or self.backend == _VECTOR
         self._keeper.wanted = False
         await asyncio.to_thread(self._generations.switch, _FILE, None)
@@ -201,6 +213,11 @@ class GrowingStorage(FileStorage):
         return memory_id
 
     @override
+    async def store_many(self, memories: Sequence[Memory]) -> None:
+        await super().store_many(memories)
+        self._nudge(at_once=True)
+
+    @override
     async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
         memory = await super().update(memory_id, changes)
         self._nudge(at_once=True)
@@ -247,6 +264,9 @@ class GrowingStorage(FileStorage):
 
     async def _tend(self) -> None:
         try:
+            if not self._swept:  # what a build or an agent that was killed left
+                self._swept = True
+                await asyncio.to_thread(self._sweep)
             while True:
                 pause = await self._worker.run(self._keeper.step)
                 self.backend = _VECTOR if self._keeper.wanted else self._generations.active()[0]

@@ -1,31 +1,48 @@
-"""One thread per storage, so that synchronous code below never blocks the event loop and never runs twice at once."""
+"""One thread per storage, so that synchronous code below never blocks the event loop and never runs twice at once.
+
+What wants the folder's lock waits for it in a second thread: searches go on meanwhile, whoever holds it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from agent_memory.errors import AgentMemoryError
+from agent_memory.errors import AgentMemoryError, BusyError
+from agent_memory.journal.lock import WAIT_SECONDS, seems_free
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 T = TypeVar("T")
 log = get_logger(__name__)
+
+TURN_SECONDS: Final = 0.2
+"""How long the thread itself may wait for a lock that was free a moment ago: what a search may have to wait behind it.
+With much less, a process that gets little of the processor loses every race."""
+_BETWEEN_TRIES: Final = 0.002
 
 
 class Worker:
     """A thread that is started by the first call and runs calls in their order.
 
     A forked child starts a thread of its own: threads do not survive a fork, and waiting for the parent's would hang.
+
+    Args:
+        name: Of the thread.
+        lock: The file whose lock those functions take that are run by `write`.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, lock: Path | None = None) -> None:
         self._name = name
+        self._lock = lock
         self._executor: ThreadPoolExecutor | None = None
+        self._waiting: ThreadPoolExecutor | None = None
         self._pid = 0
 
     async def run(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -34,19 +51,49 @@ class Worker:
         # Shielded, or cancelling the wait would take back a call that stands in the queue behind another.
         return await asyncio.shield(asyncio.wrap_future(future))
 
+    async def write(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run `function`, which takes the folder's lock, in the thread; again and again while that lock is not free.
+
+        Others get in between. Writes keep their order; those that wait give up together.
+
+        Raises:
+            BusyError: The lock was not free within `WAIT_SECONDS` of this call.
+        """
+        deadline = time.monotonic() + WAIT_SECONDS
+        self._pool()
+        assert self._waiting is not None
+        future = self._waiting.submit(self._patiently, deadline, function, *args, **kwargs)
+        return await asyncio.shield(asyncio.wrap_future(future))
+
+    def _patiently(self, deadline: float, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        while True:
+            while not seems_free(self._lock):
+                if time.monotonic() >= deadline:
+                    raise _held_by_another()
+                time.sleep(_BETWEEN_TRIES)
+            try:
+                return self._pool().submit(function, *args, **kwargs).result()
+            except BusyError:
+                if time.monotonic() >= deadline:
+                    raise _held_by_another() from None
+
     def submit(self, function: Callable[..., object], *args: Any) -> None:
         """Have `function` run after what is queued, with nobody waiting; an error of ours is logged."""
         self._pool().submit(_logged, function, *args)
 
     def close(self) -> None:
         """Wait for what is under way and end the thread; a later call starts a new one."""
-        executor, self._executor = self._executor, None
-        if executor is not None and self._pid == os.getpid():
-            executor.shutdown(wait=True)
+        waiting, executor = self._waiting, self._executor
+        if self._pid == os.getpid():
+            for each in (waiting, executor):  # in this order: what waits still needs the other
+                if each is not None:
+                    each.shutdown(wait=True)
+        self._waiting = self._executor = None
 
     def _pool(self) -> ThreadPoolExecutor:
         if self._executor is None or self._pid != os.getpid():
             self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
+            self._waiting = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{self._name}-writing")
             self._pid = os.getpid()
         return self._executor
 
@@ -56,3 +103,12 @@ def _logged(function: Callable[..., object], *args: Any) -> None:
         function(*args)
     except AgentMemoryError as error:
         log.warning("background_work_failed", code=error.code, error=error.message)
+
+
+def _held_by_another() -> BusyError:
+    return BusyError(
+        f"Another process has been writing to this memory for more than {WAIT_SECONDS:g} s. Nothing was written; "
+        "searching still works.",
+        recovery="Try again in a moment. If this goes on, a process that was stopped may hold the lock: let it go on "
+        "(fg, or kill -CONT) or end it; do not delete the lock file.",
+    )

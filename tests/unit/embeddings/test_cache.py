@@ -92,6 +92,19 @@ def test_a_pruned_vectors_bytes_are_gone_from_the_file(cache: VectorCache, path:
     assert blob not in path.read_bytes()
 
 
+def test_a_damaged_schema_is_begun_anew(cache: VectorCache, path: Path) -> None:
+    """SQLite hands out the text of its schema as it is, and Python cannot read it as UTF-8."""
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    cache.close()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE vectors", b"CREATE TABLE vecto\xff\xfe"))
+    again = VectorCache(path)
+    assert again.get_many(ONE, [KEY]) == {}
+    assert again.put_many(ONE, {KEY: _vector(0, 1, 0, 0)})
+    assert "begun anew" in str(again.problem)
+    again.close()
+
+
 def test_forgetting_by_hash(cache: VectorCache) -> None:
     cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
     cache.forget([KEY])
@@ -109,14 +122,36 @@ def test_an_unreadable_file_is_set_aside_and_begun_anew_with_a_report(path: Path
     cache.close()
 
 
-def test_a_file_of_another_schema_is_set_aside_too(path: Path) -> None:
+def test_a_file_of_a_newer_version_is_left_to_it(path: Path) -> None:
     database = sqlite3.connect(path)
+    database.execute("CREATE TABLE vectors (new)")
     database.execute("PRAGMA user_version = 99")
     database.close()
+    before = path.read_bytes()
     cache = VectorCache(path)
-    assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
-    assert "schema 99" in (cache.problem or "")
+    assert not cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert cache.get_many(ONE, [KEY]) == {}
+    assert cache.problem == "vector cache not in use: it is of a newer version of agent-memory (schema 99)"
     cache.close()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_may_only_be_read_is_read(cache: VectorCache, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    cache.close()
+    monkeypatch.setattr("os.access", lambda _path, mode: mode != os.W_OK)
+    monkeypatch.setattr("agent_memory.embeddings.cache._prepare", _refuse_to_write)
+    reader = VectorCache(path)
+    assert list(reader.get_many(ONE, [KEY])) == [KEY]
+    assert reader.problem is None
+    assert not reader.put_many(ONE, {text_hash("new"): _vector(0, 1, 0, 0)})
+    assert "readonly" in (reader.problem or "")
+    assert list(reader.get_many(ONE, [KEY])) == [KEY]
+    reader.close()
+
+
+def _refuse_to_write(_database: sqlite3.Connection) -> None:
+    raise sqlite3.OperationalError("attempt to write a readonly database")
 
 
 def test_a_damaged_row_counts_as_unknown(cache: VectorCache, path: Path) -> None:

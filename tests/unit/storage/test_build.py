@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -159,9 +160,9 @@ def test_trouble_with_the_engine_changes_nothing(folder: AgentFolder, monkeypatc
 def test_the_switch_keeps_what_others_wrote_beside_it(folder: AgentFolder) -> None:
     folder.path.mkdir(parents=True)
     folder.metadata.write_text('{"schema": 1, "note": "of a later version"}')
-    Generations(folder).switch("vector", "abc123", "test:hash:64")
+    Generations(folder).switch("vector", "0123456789ab", "test:hash:64")
     assert '"note": "of a later version"' in folder.metadata.read_text()
-    assert Generations(folder).active() == ("vector", "abc123")
+    assert Generations(folder).active() == ("vector", "0123456789ab")
 
 
 @pytest.mark.parametrize(
@@ -190,3 +191,27 @@ def test_a_generation_somebody_holds_is_not_swept(folder: AgentFolder) -> None:
         assert first in folders(folder)
     generations.sweep()
     assert first not in folders(folder)
+
+
+@pytest.mark.parametrize("name", ["elsewhere", "0123456789ab"])
+def test_what_lies_behind_a_link_in_place_of_the_indexes_is_not_swept(root: Path, tmp_path: Path, name: str) -> None:
+    folder = folder_of("bob", root)
+    generations = Generations(folder)
+    generations.switch("file", None)
+    precious = tmp_path / "precious"
+    (precious / name).mkdir(parents=True)
+    folder.path.joinpath("memories.db").symlink_to(precious)
+    generations.sweep()
+    assert (precious / name).is_dir()
+
+
+def test_only_what_is_named_like_a_generation_is_swept_and_a_pipe_keeps_nobody_waiting(root: Path) -> None:
+    folder = folder_of("bob", root)
+    generations = Generations(folder)
+    generations.switch("file", None)
+    indexes = folder.path / "memories.db"
+    for name in ("notes", "0123456789ab", ".new-0123456789ab"):
+        (indexes / name).mkdir(parents=True)
+    os.mkfifo(indexes / ".new-pipe")
+    generations.sweep()
+    assert sorted(each.name for each in indexes.iterdir() if each.is_dir() or each.is_fifo()) == ["notes"]

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.errors import BusyError, StorageError
+from agent_memory.embeddings import VectorCache, text_hash
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import StorageError
+from agent_memory.journal.lock import folder_lock
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage
-from agent_memory.storage import store as journal_store
+from agent_memory.storage import FileStorage, weight
 from agent_memory.storage.worker import Worker
 from tests.support import FrozenClock, lines_of, memory_of
 
@@ -74,7 +76,7 @@ async def test_without_an_embedder_search_goes_by_words_and_says_so(storage: Fil
 async def test_accesses_are_folded_once_they_are_many(
     storage: FileStorage, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal_store, "_COMPACT_AT", 5)
+    monkeypatch.setattr(weight, "_COMPACT_AT", 5)
     memory_id = await storage.store(memory_of("tea"))
     for _ in range(7):
         await storage.touch([memory_id])
@@ -87,13 +89,13 @@ async def test_accesses_are_folded_once_they_are_many(
 async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing(
     storage: FileStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(journal_store, "_COMPACT_AT", 2)
+    monkeypatch.setattr(weight, "_COMPACT_AT", 2)
     memory_id = await storage.store(memory_of("tea"))
 
-    def fails() -> None:
-        raise BusyError("somebody else is writing")
+    def fails(**_: object) -> None:
+        raise StorageError("the disk is tired")
 
-    monkeypatch.setattr(storage._store, "compact", fails)
+    monkeypatch.setattr(storage._store._journal, "compact", fails)
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
             await storage.touch([memory_id])
@@ -137,3 +139,31 @@ async def test_replacing_a_broken_record_by_a_deleted_one_leaves_nothing(storage
     assert await storage.count() == 0
     assert list(await storage.search("tea")) == []
     assert (await storage.health())["problems"] == 1
+
+
+async def test_forgetting_drops_the_vectors_of_what_is_gone_and_of_nothing_else(root: Path) -> None:
+    embedder = HashEmbedder()
+    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), embedder=embedder)
+    ids = [await storage.store(memory_of(text)) for text in ("tea", "coffee", "milk", "Milk")]
+    await storage.store(memory_of("milk", id="mem-00000000000a"))
+    newer = await storage.store(memory_of("coffee with milk", supersedes=ids[1]))
+    assert await storage.prepare(None)
+    for gone in (ids[0], newer, ids[2]):
+        await storage.delete(gone)
+    await storage.count()
+    known = VectorCache(storage.folder.vectors).get_many(
+        embedder.identity, {text_hash(text) for text in ("tea", "coffee", "coffee with milk", "milk", "Milk")}
+    )
+    assert known.keys() == {text_hash("milk"), text_hash("Milk")}
+    await storage.close()
+
+
+async def test_a_read_does_not_wait_for_a_write_that_waits_for_the_lock(storage: FileStorage) -> None:
+    await storage.store(memory_of("tea"))
+    with folder_lock(storage.folder.path):
+        waiting = asyncio.ensure_future(storage.store(memory_of("coffee")))
+        await asyncio.sleep(0)
+        assert await storage.count() == 1
+        assert not waiting.done()
+    await waiting
+    assert await storage.count() == 2

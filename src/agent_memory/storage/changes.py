@@ -1,0 +1,57 @@
+"""What changes make of memories, and what differs between two of them. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pydantic
+
+from agent_memory.errors import ValidationError
+from agent_memory.models import Memory, record_of
+from agent_memory.storage.projection import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def goes_in_a_circle(memory: Memory, known: Mapping[str, Memory]) -> bool:
+    """Tell whether a memory replaces itself, directly or through others."""
+    seen: set[str] = set()
+    step = memory.supersedes
+    while step is not None and step in known and step not in seen:
+        if step == memory.id:
+            return True
+        seen.add(step)
+        step = known[step].supersedes
+    return step == memory.id
+
+
+def same_but_for_accesses(memory: Memory, other: Memory | None) -> bool:
+    """Tell whether two versions differ in nothing but how often they were found."""
+    return other is not None and memory == other.model_copy(
+        update={"access_count": memory.access_count, "last_accessed": memory.last_accessed}
+    )
+
+
+def overlaid(memory: Memory, changes: Mapping[str, Any]) -> Memory:
+    """Return a memory with some fields changed; None gives a field its default again.
+
+    Raises:
+        ValidationError: A value is wrong.
+    """
+    values = memory.model_dump()
+    for field, value in changes.items():
+        if value is None:
+            values.pop(field)
+        else:
+            values[field] = value
+    try:
+        return Memory.model_validate(values)
+    except pydantic.ValidationError as error:
+        raise ValidationError(f"Nothing was changed: {describe(error)}.") from None
+
+
+def difference(before: Memory, after: Memory) -> dict[str, Any]:
+    """Return the patch that leads from one to the other: None removes a field, which then has its default."""
+    old, new = before.to_record(), after.to_record()
+    return record_of({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})
