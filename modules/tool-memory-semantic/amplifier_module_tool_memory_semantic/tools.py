@@ -9,7 +9,7 @@ import pydantic
 from amplifier_core import ToolResult
 from typing_extensions import override
 
-from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
+from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
 from agent_memory.models import to_text
 from agent_memory.storage import describe
 from amplifier_module_tool_memory_semantic import inputs
@@ -39,6 +39,10 @@ class MemoryTool(Generic[InputT]):
             return ToolResult(success=True, output=await self.run(self._checked(input)))
         except AgentMemoryError as error:
             return ToolResult(success=False, error=error.as_dict())
+        except (OSError, MemoryError, RuntimeError) as error:
+            if (refused := refused_by_system(error)) is None:
+                raise
+            return ToolResult(success=False, error=refused.as_dict())
 
     async def run(self, args: InputT) -> dict[str, Any]:
         """Do the work; raises AgentMemoryError when it cannot."""

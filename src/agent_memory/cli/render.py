@@ -179,8 +179,8 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
     _row(screen, "health", status + number, style="green" if good else "bold red")
     if "message" in health:
         _row(screen, "", str(health["message"]))
-    for problem in health.get("first_problems", ()):
-        _row(screen, "", str(problem))
+    for line in (*health.get("first_problems", ()), *health.get("notes", ())):
+        _row(screen, "", str(line))
 
 
 def _row(screen: Screen, label: str, value: str, *, style: str = "") -> None:

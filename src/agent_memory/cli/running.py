@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec
 
 import typer
 
-from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError
+from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, refused_by_system
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -117,6 +117,11 @@ def exit_codes(screen: Screen) -> Iterator[None]:
     except AgentMemoryError as error:
         screen.error(error)
         raise typer.Exit(exit_code(error)) from None
+    except (OSError, MemoryError, RuntimeError) as error:
+        if (refused := refused_by_system(error)) is None:
+            raise
+        screen.error(refused)
+        raise typer.Exit(FAILED) from None
 
 
 def exit_code(error: AgentMemoryError) -> int:

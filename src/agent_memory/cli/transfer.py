@@ -164,11 +164,13 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 
 def _write(path: Path, text: str) -> None:
     from agent_memory.journal.files import replace_file, translated  # noqa: PLC0415 - not before a command runs
+    from agent_memory.journal.leftovers import remove_leftovers  # noqa: PLC0415
 
     with translated(path, "write"):
         if path.exists() and not path.is_file():
             path.write_bytes(text.encode())  # a pipe or a device is written to, not replaced
         else:
+            remove_leftovers(path.parent, of=path.name)  # of an export that was killed
             replace_file(path, text.encode(), durable=True)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.journal.files import make_private_folder, replace_file, translated
+from agent_memory.journal.leftovers import remove_leftovers
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
@@ -113,8 +114,9 @@ class SessionMemory:
         make_private_folder(self._folder)
         path = self._path(session_id)
         with translated(path, "write"):
-            replace_file(path, json.dumps({"session_id": session_id, "agent_id": agent_id}).encode(), durable=False)
+            replace_file(path, json.dumps({"session_id": session_id, "agent_id": agent_id}).encode(), durable=True)
             self._forget_oldest()
+            remove_leftovers(self._folder)
 
     def recall(self, session_id: str) -> str | None:
         """Return the agent of an earlier activation in this session, or None; an unreadable note counts as none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
+from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError, StorageError
 from agent_memory.host.identity import (
     Configured,
     SessionMemory,
@@ -170,7 +170,10 @@ class MemorySession:
         self._activated = name
         write_activation(self._coordinator, name)
         root = root_of(self.settings.storage_root)
-        await asyncio.to_thread(SessionMemory(root).remember, self.session_id, name)
+        try:
+            await asyncio.to_thread(SessionMemory(root).remember, self.session_id, name)
+        except StorageError as error:  # what can only be read is read: no more is lost than the name at a resume
+            log.warning("activation_not_remembered", code=error.code, error=error.message)
         service = await self.require()
         await service.report("memory:activated", self.caller, previous=previous, reason="tool")
 

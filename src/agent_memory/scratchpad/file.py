@@ -57,14 +57,18 @@ def read_edits(text: str) -> PadEdits:
     Without its last line (somebody deleted it) entries that are missing are not taken for removed.
 
     Raises:
-        ValidationError: It is no YAML list of entries any more.
+        ValidationError: It is no YAML list of entries any more, or it ends in the middle of one.
     """
     footer = next(reversed(list(_FOOTER.finditer(text))), None)
     if footer and _text_hash(text[: footer.start()]) == footer[1] and not text[footer.end() :].strip():
         return PadEdits()
     rendered = dict(pair.split(":") for pair in footer[2].split()) if footer else {}
     edits, seen = PadEdits(), set()
-    for item in _parse(text):
+    items = _parse(text)
+    if footer is None and items and items[-1].get("id") is not None and "stored" not in items[-1]:
+        # The file is rendered without a sync. What a power cut left of a text must not replace the text.
+        raise ValidationError("scratchpad.yaml ends in the middle of an entry.")
+    for item in items:
         memory_id = item.get("id")
         if memory_id is None or memory_id in seen:  # an entry copied to be changed is a new one
             edits.added.append(_editable(item))

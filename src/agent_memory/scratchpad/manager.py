@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.journal.files import make_private_folder, replace_file, translated
+from agent_memory.journal.files import (
+    make_private_folder,
+    read_file,
+    replace_file,
+    sync_file,
+    sync_folder,
+    translated,
+)
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.scratchpad.file import PadEdits, read_edits, render_file
 from agent_memory.scratchpad.render import render
@@ -126,19 +134,27 @@ class ScratchpadManager:
         while aside.exists():
             number += 1
             aside = path.with_name(f"{stem}-{number}.yaml")
-        return path.rename(aside).name
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            sync_file(descriptor)  # its writer may not have, and these words are nowhere else
+        finally:
+            os.close(descriptor)
+        name = path.rename(aside).name
+        sync_folder(path.parent)
+        return name
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
         make_private_folder(path.parent)
         with translated(path, "write"):
-            if not path.exists() or path.read_bytes() != text.encode():
+            if not path.exists() or read_file(path) != text.encode():
                 replace_file(path, text.encode(), durable=False)
 
     @staticmethod
     def _read(path: Path) -> str:
         with translated(path, "read"):
             try:
-                return path.read_text(encoding="utf-8", errors="surrogateescape")
+                text = read_file(path).decode("utf-8", "surrogateescape")
             except FileNotFoundError:
                 return ""
+        return text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines

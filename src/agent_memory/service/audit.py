@@ -25,6 +25,7 @@ class AuditLog:
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self._path = path
         self._max_bytes = max_bytes
+        self._begun = False
 
     def append(self, event: str, data: Mapping[str, Any]) -> None:
         """Write one event. Not synced: the journal is the truth, this is the story beside it.
@@ -35,11 +36,15 @@ class AuditLog:
         kept = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
         entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **kept}
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        make_private_folder(self._path.parent)
+        if not self._begun:  # later on, a folder that is gone was moved: another in its place would be in the way
+            make_private_folder(self._path.parent)
+            self._begun = True
         with translated(self._path, "write"):
-            descriptor = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
-                write_all(descriptor, line)
+                size = os.fstat(descriptor).st_size
+                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # somebody died while writing
+                write_all(descriptor, b"\n" + line if torn else line)
                 full = os.fstat(descriptor).st_size >= self._max_bytes
             finally:
                 os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,13 +42,20 @@ class PadKeeper:
     def __init__(self, manager: ScratchpadManager, write_path: WritePath) -> None:
         self._manager = manager
         self._write_path = write_path
-        self._turn = asyncio.Lock()
+        self._pid = os.getpid()
+        self._lock = asyncio.Lock()
         self._pending: asyncio.Task[None] | None = None
         self._again = False
 
+    @property
+    def _turn(self) -> asyncio.Lock:
+        if self._pid != os.getpid():  # nobody here would give back what the parent of this fork may hold
+            self._pid, self._lock = os.getpid(), asyncio.Lock()
+        return self._lock
+
     def schedule(self) -> None:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
-        if self._pending is not None and not self._pending.done():
+        if self._is_rendering():
             self._again = True
             return
         self._pending = asyncio.get_running_loop().create_task(self._render_until_quiet())
@@ -55,29 +63,32 @@ class PadKeeper:
     async def load(self, caller: Caller = NOBODY) -> Scratchpad:
         """Take over a person's edits, then return the scratchpad.
 
+        Edits that cannot be taken over now wait in the file, and nobody renders over them.
+
         Raises:
             StorageError: The memories cannot be read.
         """
         async with self._turn:
-            await self._absorb(caller)
+            await self._absorb_if_possible(caller)
             return await self._manager.load()
 
     async def settle(self) -> None:
         """Wait for a rendering under way."""
-        if self._pending is not None:
+        if self._pending is not None and self._is_rendering():
             await asyncio.gather(self._pending, return_exceptions=True)
+
+    def _is_rendering(self) -> bool:
+        """Tell whether a rendering is under way in this loop; that of a fork's parent is not ours to wait for."""
+        pending = self._pending
+        return pending is not None and not pending.done() and pending.get_loop() is asyncio.get_running_loop()
 
     async def _render_until_quiet(self) -> None:
         self._again = True
         while self._again:
             self._again = False
             async with self._turn:
-                try:
-                    await self._absorb(NOBODY)
-                except StorageError as error:
-                    # The edits are still in the file; who looks at the scratchpad next tries again.
-                    log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
-                    return
+                if not await self._absorb_if_possible(NOBODY):
+                    return  # what could not be read must not be overwritten
                 await self._render()
 
     async def _render(self) -> None:
@@ -86,6 +97,18 @@ class PadKeeper:
         except StorageError as error:
             # A view: what it shows is safe in the journal, and the next change tries again.
             log.warning("scratchpad_not_rendered", code=error.code, error=error.message)
+
+    async def _absorb_if_possible(self, caller: Caller) -> bool:
+        try:
+            await self._absorb(caller)
+        except StorageError as error:
+            # The edits are still in the file; who looks at the scratchpad next tries again.
+            log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
+            await self._write_path.report(
+                "memory:degraded", caller, component="scratchpad", code=error.code, message=error.message
+            )
+            return False
+        return True
 
     async def _absorb(self, caller: Caller) -> None:
         try:

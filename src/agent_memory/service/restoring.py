@@ -6,9 +6,8 @@ The write path for what was stored once already; reads no file and knows no form
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from agent_memory.errors import ValidationError
 from agent_memory.service.drafts import clean, draft
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
     from agent_memory.service.pad import PadKeeper
     from agent_memory.storage import MemoryStorage
-
-_STAND_IN: Final = "Forgotten before the memory that replaces it was exported."
-_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,68 +63,52 @@ async def restore_all(
     Raises:
         StorageError: What `each` was told of before is on disk; doing it all again does the rest.
     """
-    waiting: dict[str, list[str]] = {}
+    is_synced = False
     try:
         for memory in memories:
-            restored = await _restore(service.storage, redactor, memory, waiting)
+            restored = await _restore(service.storage, redactor, memory)
             if restored.outcome == "stored":
-                error = await _link(service.storage, waiting.pop(memory.id, []), memory.id)
-                restored = replace(restored, error=error)
                 await _report(service, memory, restored, caller)
+            elif restored.outcome == "present" and not is_synced:
+                await service.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
+                is_synced = True
             each(restored)
-        for target, holders in waiting.items():
-            await _link_to_forgotten(service.storage, target, holders)
     finally:
         pad.schedule()
 
 
-async def _restore(
-    storage: MemoryStorage, redactor: Redactor, memory: Memory, waiting: dict[str, list[str]]
-) -> Restored:
+async def _restore(storage: MemoryStorage, redactor: Redactor, memory: Memory) -> Restored:
     try:
         kept, kinds = await asyncio.to_thread(_without_secrets, memory, redactor)
         known = await storage.get(memory.id)
         if known is not None:
             return Restored(memory.id, "present" if known.content == kept.content else "differs")
-        target = kept.supersedes
-        if target is not None and await storage.get(target) is None:
-            kept = kept.model_copy(update={"supersedes": None})
-            await storage.store(kept)
-            waiting.setdefault(target, []).append(memory.id)
-        else:
-            await storage.store(kept)
+        error = await _keep(storage, kept)
+    except ValidationError as refusal:
+        return Restored(memory.id, "refused", error=refusal)
+    return Restored(memory.id, "stored", kinds, error)
+
+
+async def _keep(storage: MemoryStorage, memory: Memory) -> ValidationError | None:
+    """Store a memory whole, in one line of the journal: an import broken off leaves none without its link.
+
+    Returns:
+        Why its link was left out, when memories would go round in a circle.
+    """
+    try:
+        await storage.store_many([memory])
     except ValidationError as error:
-        return Restored(memory.id, "refused", error=error)
-    return Restored(memory.id, "stored", kinds)
+        if memory.supersedes is None:
+            raise
+        await storage.store_many([memory.model_copy(update={"supersedes": None})])
+        return error
+    return None
 
 
 def _without_secrets(memory: Memory, redactor: Redactor) -> tuple[Memory, tuple[str, ...]]:
     """Return the memory itself if there is no secret in it: an import must not so much as trim a text."""
     cleaned, kinds = clean(memory.model_dump(), redactor)
     return (draft(cleaned) if kinds else memory), kinds
-
-
-async def _link(storage: MemoryStorage, holders: list[str], target: str) -> ValidationError | None:
-    """Let memories supersede one that came after them; return why one of them may not (they go round in a circle)."""
-    refused = None
-    for holder in holders:
-        try:
-            await storage.update(holder, {"supersedes": target})
-        except ValidationError as error:
-            refused = error
-    return refused
-
-
-async def _link_to_forgotten(storage: MemoryStorage, target: str, holders: list[str]) -> None:
-    """Let memories supersede one that is no more: storage takes such a link only while there is something to replace.
-
-    The stand-in has expired before it is stored, so that nobody is ever shown it, whatever happens in between.
-    """
-    stand_in = {"content": _STAND_IN, "timestamp": _LONG_AGO, "expires_at": _LONG_AGO, "trust": "low"}
-    await storage.store(draft({"agent_id": storage.agent_id, "id": target, **stand_in}))
-    for holder_id in holders:
-        await storage.update(holder_id, {"supersedes": target})
-    await storage.delete(target)
 
 
 async def _report(service: Service, memory: Memory, restored: Restored, caller: Caller) -> None:

@@ -296,8 +296,10 @@ class MemoryService:
 
     async def settle(self) -> None:
         """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
-        while self._background:
-            await asyncio.gather(*self._background, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        # Those of another loop belong to the process that this one was forked from, or ended with their loop.
+        while mine := [task for task in self._background if task.get_loop() is loop]:
+            await asyncio.gather(*mine, return_exceptions=True)
         await self._pad.settle()
 
     async def close(self) -> None:
@@ -309,10 +311,13 @@ class MemoryService:
     # -- behind the scenes --------------------------------------------------------------------------------------------
 
     async def _keep(self, memory: Memory) -> tuple[Memory, bool]:
-        known_as = await self.storage.store(memory, unique=memory.supersedes is None)
-        if known_as == memory.id:
-            return memory, False
-        return await self.get(known_as), True
+        while True:
+            known_as = await self.storage.store(memory, unique=memory.supersedes is None)
+            if known_as == memory.id:
+                return memory, False
+            known = await self.storage.get(known_as)
+            if known is not None:  # else somebody has forgotten it in between, and the text is to be stored after all
+                return known, True
 
     async def _load_pad(self) -> Scratchpad:
         self._last_pad = await self._manager.load()

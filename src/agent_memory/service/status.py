@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
-from agent_memory.models import to_text
+from agent_memory.models import to_text, utc_now
 from agent_memory.service.results import Status
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, se
         memories = [memory async for memory in storage.iter_all()]
         superseded = await storage.superseded()
         pad = await manager.load()
-        health = await storage.health()
+        health = await _with_glance(await storage.health(), storage, settings)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return Status(
@@ -48,6 +49,22 @@ async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, se
     )
 
 
+async def _with_glance(health: dict[str, Any], storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:
+    """Add to the storage's own health, in one line, what else about the files wants a person's attention."""
+    folder = getattr(storage, "folder", None)
+    if folder is None:
+        return health
+    from agent_memory.doctor import glance  # noqa: PLC0415 - not at a session's start
+
+    findings = await asyncio.to_thread(glance, folder, now=utc_now(), settings=settings)
+    if not findings:
+        return health
+    worst = max(findings, key=lambda finding: finding.severity)
+    more = f" And {len(findings) - 1} more:" if len(findings) > 1 else ""
+    status = "attention" if health.get("status") == "ok" else health.get("status")
+    return {**health, "status": status, "message": f"{worst.sentence}{more} `agent-memory doctor` tells what to do."}
+
+
 def _embedder(storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:
     return {"kind": settings.embedder, **storage.embedding()}
 
@@ -56,8 +73,11 @@ def _suggestions(
     memories: list[Memory], health: dict[str, object], settings: ServiceSettings, backend: str
 ) -> list[str]:
     found = []
-    if health.get("status") != "ok":
-        found.append("Some lines of the journal are damaged; they are kept, and everything else works.")
+    if health.get("problems"):
+        found.append(
+            "Some lines of the journal are damaged; they are kept, and everything else works. `agent-memory doctor` "
+            "explains them."
+        )
     if backend == "file" and len(memories) >= settings.migration_threshold and settings.backend == "auto":
         found.append(
             f"More than {settings.migration_threshold} memories: `agent-memory migrate` builds an index, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -19,7 +19,7 @@ from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from agent_memory.models import Memory
@@ -115,7 +115,7 @@ async def test_of_two_that_replace_each_other_one_link_is_refused_and_named(serv
     pair = [memory_of("one", id=A, supersedes=B), memory_of("two", id=B, supersedes=A)]
     outcomes = await restore(service, *pair)
     assert [(each.outcome, each.error is None) for each in outcomes] == [("stored", True), ("stored", False)]
-    assert await all_of(service) == [memory_of("one", id=A), pair[1]]
+    assert await all_of(service) == [pair[0], memory_of("two", id=B)]
 
 
 async def test_one_that_replaced_a_forgotten_one_survives(service: MemoryService) -> None:
@@ -150,16 +150,16 @@ async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several = [memory_of("one", id=A), memory_of("two", id=B), memory_of("three", id=C)]
-    store = service.storage.store
+    store = service.storage.store_many
 
-    async def fails_at_the_second(memory: Memory, **options: Any) -> str:
-        if memory.id == B:
+    async def fails_at_the_second(memories: Sequence[Memory]) -> None:
+        if memories[0].id == B:
             raise StorageError("no room")
-        return await store(memory, **options)
+        await store(memories)
 
     told: list[Restored] = []
     with monkeypatch.context() as broken:
-        broken.setattr(service.storage, "store", fails_at_the_second)
+        broken.setattr(service.storage, "store_many", fails_at_the_second)
         with pytest.raises(StorageError):
             await service.restore(several, told.append, CLI)
     assert [each.memory_id for each in told] == [A]

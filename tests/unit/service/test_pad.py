@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from agent_memory.errors import BusyError, StorageError
+from agent_memory.errors import BusyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,10 +164,11 @@ async def test_an_edit_waits_while_the_journal_is_busy_and_is_taken_over_later(
     with monkeypatch.context() as patch:
         patch.setattr(service.storage, "update", busy)
         patch.setattr(service.storage, "store", busy)
-        with pytest.raises(BusyError):
-            await service.scratchpad(listener.caller)
+        shown = await service.scratchpad(listener.caller)
         service._pad.schedule()
         await service.settle()
+    assert {entry.content for entry in shown.entries} == {"Prefers tea", "Works in Oslo"}
+    assert listener.of("memory:degraded")[0]["code"] == "busy"
     assert pad.read_text() == saved, "nobody rendered over the edit"
     assert {entry.content for entry in (await service.scratchpad()).entries} == {"Works in Bergen", "Has a dog"}
     assert [str(w.message) for w in recwarn if "never awaited" in str(w.message)] == []
@@ -180,8 +181,7 @@ async def test_a_pad_that_cannot_be_written_costs_nothing_but_itself(
     memory = (await service.store({"content": "Prefers tea"})).memory
     await service.settle()
     assert [r.memory.id for r in (await service.search("tea")).results] == [memory.id]
-    with pytest.raises(StorageError):
-        await service.scratchpad()
+    assert list((await service.scratchpad()).ids()) == [memory.id]
 
 
 async def test_many_changes_in_a_row_end_in_one_true_file(service: MemoryService, pad: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.models import Memory, new_memory_id
-from tests.support import memory_of
+from tests.support import lines_of, memory_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from agent_memory.service import MemoryService
@@ -71,6 +73,19 @@ async def test_links_may_point_forward_and_to_what_was_forgotten(service: Memory
     assert list((await service.scratchpad()).ids()) == [new.id]
 
 
+async def test_each_is_there_whole_or_not_at_all(service: MemoryService, listener: Listener, folder: Path) -> None:
+    """A process killed in between must leave no memory without its link: each is one line of the journal."""
+    forgotten = new_memory_id()
+    old = memory_of("The office is in Berlin", supersedes=forgotten)
+    new = memory_of("The office is in Lyon", supersedes=old.id)
+    await restored(service, listener, new, old)
+    lines = [json.loads(line[4:]) for line in lines_of(folder / "memories.yaml")]
+    assert [(line["op"], line["id"], line["data"]["supersedes"]) for line in lines] == [
+        ("put", new.id, old.id),
+        ("put", old.id, forgotten),
+    ]
+
+
 async def test_a_circle_of_links_hides_nobody(service: MemoryService, listener: Listener) -> None:
     first, second = new_memory_id(), new_memory_id()
     circle = [memory_of("one", id=first, supersedes=second), memory_of("two", id=second, supersedes=first)]
@@ -84,16 +99,16 @@ async def test_a_circle_of_links_hides_nobody(service: MemoryService, listener: 
 async def test_what_was_told_of_before_a_failure_is_on_disk(
     service: MemoryService, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, told = service.storage.store, []
+    real, told = service.storage.store_many, []
 
-    async def failing(memory: Memory, *, unique: bool = False) -> str:
-        if memory.content == "two":
+    async def failing(memories: Sequence[Memory]) -> None:
+        if memories[0].content == "two":
             raise BusyError("somebody else is writing")
-        return await real(memory, unique=unique)
+        await real(memories)
 
     memories = [memory_of(text) for text in ("one", "two", "three")]
     with monkeypatch.context() as patch:
-        patch.setattr(service.storage, "store", failing)
+        patch.setattr(service.storage, "store_many", failing)
         with pytest.raises(BusyError):
             await service.restore(memories, told.append, listener.caller)
     assert [each.memory_id for each in told] == [memories[0].id]
