@@ -19,6 +19,7 @@ LAYERS = (
     ("modules", "cli"),
     ("host",),
     ("service",),
+    ("doctor",),
     ("capture", "scratchpad"),
     ("redaction",),
     ("storage",),
@@ -43,6 +44,7 @@ MAY_TOUCH_FILES = {
     "engine": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",
     "host/identity.py": "_sessions",
+    "doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }
 WRITING_CALLS = {

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from agent_memory.cli import editing, moving, reading, server, transfer, writing
+from agent_memory.cli import doctor, editing, moving, reading, server, transfer, writing
 from agent_memory.cli.running import runnable
 
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
@@ -50,6 +50,7 @@ def build() -> typer.Typer:
         ("reindex", moving.reindex),
     ):
         app.command(name)(runnable(move))
+    app.command("doctor")(doctor.doctor)
     return app
 
 

@@ -1,0 +1,297 @@
+"""`agent-memory doctor`: what is examined and repaired, shown to a person. Finds and mends nothing itself.
+
+Not a command like the others: those open a memory service, which writes; the doctor must not, unless told to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.running import FAILED, OK, Json, Root, complete_agent, exit_codes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.cli.screen import Screen
+    from agent_memory.doctor import Action, AgentReport, Finding, Report
+
+_AREA_WIDTH: Final = 12
+_MARK_WIDTH: Final = 9
+_WIDTH: Final = 100
+"""What `Screen` uses of a wide terminal."""
+
+Whose = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        "-a",
+        metavar="NAME",
+        envvar="AGENT_MEMORY_AGENT",
+        help="Whose memory; all of them if left out.",
+        autocompletion=complete_agent,
+    ),
+]
+_STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
+
+
+def doctor(
+    *,
+    agent: Whose = None,
+    root: Root = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", metavar="", help="Mend what can be mended; the journal only after a copy of it.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="With --repair: say what would be done, and do nothing.")
+    ] = False,
+    salvage: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Print memories of a copy of the journal that it has not, as `import` reads."
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", metavar="", help="Also show what is well, of every agent.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
+    from agent_memory.cli.screen import Screen  # noqa: PLC0415 - rich is slow to import
+
+    screen = Screen(json=as_json)
+    with exit_codes(screen):
+        home = _home(root)
+        if salvage is not None:
+            _salvage(screen, home, agent, salvage)
+            return
+        raise typer.Exit(_consult(screen, home, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose))
+
+
+def _consult(screen: Screen, home: Path, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> int:
+    from agent_memory.doctor import examine, repair_all  # noqa: PLC0415 - not before a command runs
+    from agent_memory.models import utc_now  # noqa: PLC0415
+
+    names = None if agent is None else [_known(agent, home)]
+    report = examine(home, names, now=utc_now())
+    actions: list[Action] = []
+    if repair and not dry_run:
+        actions = repair_all(home, [each.agent_id for each in report.agents], now=utc_now())
+        report = examine(home, names, now=utc_now())
+    screen.document(_document(report, actions, planned=_planned(report) if dry_run else None))
+    if not screen.json:
+        if repair and not dry_run:
+            _show_actions(screen, actions)
+        if dry_run:
+            _show_plan(screen, report)
+        _show(screen, report, verbose=verbose)
+    return OK if report.healthy and all(action.done for action in actions) else FAILED
+
+
+def _home(given: str | None) -> Path:
+    from agent_memory.settings import ServiceSettings  # noqa: PLC0415 - not before a command runs
+    from agent_memory.storage.folder import root_of  # noqa: PLC0415
+
+    return root_of(given or ServiceSettings().storage_root)
+
+
+def _known(agent: str, home: Path) -> str:
+    """Return an agent's name as it is on disk, even if its folder is a link that leads nowhere.
+
+    Raises:
+        IdentityError: There is no such agent.
+        ValidationError: It is no name of an agent.
+    """
+    from agent_memory.cli.agents import choose_agent  # noqa: PLC0415 - not before a command runs
+    from agent_memory.models import check_agent_id  # noqa: PLC0415
+
+    path = home / check_agent_id(agent)
+    return agent if path.is_symlink() or path.exists() else choose_agent(agent, home, may_be_new=False)
+
+
+# -- for people -----------------------------------------------------------------------------------------------------
+
+
+def _show(screen: Screen, report: Report, *, verbose: bool) -> None:
+    from rich.text import Text  # noqa: PLC0415 - slow to import
+
+    from agent_memory.cli.text import plain  # noqa: PLC0415
+
+    screen.show(Text(plain(str(report.root)), style="bold"))
+    _rows(screen, report.findings)
+    brief = len(report.agents) > 1 and not verbose
+    spaced = False
+    for agent in report.agents:
+        rows = [finding for finding in agent.findings if not (brief and finding.severity.name == "OK")]
+        if rows or spaced or agent is report.agents[0]:
+            screen.show()
+        spaced = bool(rows)
+        screen.show(Text.assemble((plain(agent.agent_id), "bold"), "  ", _verdict(agent.findings), _figures(agent)))
+        _rows(screen, rows)
+    screen.show()
+    _conclude(screen, report)
+
+
+def _rows(screen: Screen, findings: Any) -> None:
+    from rich.text import Text  # noqa: PLC0415 - slow to import
+
+    from agent_memory.cli.text import for_shell, one_line  # noqa: PLC0415
+    from agent_memory.doctor import human  # noqa: PLC0415
+
+    indent = 2 + _MARK_WIDTH + _AREA_WIDTH
+    for finding in findings:
+        mark = finding.severity.name
+        body = screen.wrapped(one_line(finding.sentence), indent)
+        if finding.size is not None:
+            size = Text(f"  {human(finding.size)}", "dim")
+            body[-1].rstrip()
+            if screen.out.is_terminal and indent + len(body[-1]) + len(size) > min(screen.out.width, _WIDTH):
+                body.append(Text(size.plain.strip(), "dim"))
+            else:
+                body[-1] = body[-1] + size
+        head = Text.assemble(
+            "  ", (f"{mark.lower():<{_MARK_WIDTH}}", _STYLES[mark]), (f"{finding.area:<{_AREA_WIDTH}}", "dim")
+        )
+        for position, line in enumerate(body):
+            screen.show(Text.assemble(head if position == 0 else " " * indent, line))
+        for detail in finding.details:
+            _lines(screen, one_line(detail), indent, "dim")
+        if finding.advice:
+            _lines(screen, for_shell(finding.advice), indent, "italic" if screen.out.is_terminal else "", head="→ ")
+
+
+def _lines(screen: Screen, text: str, indent: int, style: str, head: str = "  ") -> None:
+    from rich.text import Text  # noqa: PLC0415 - slow to import
+
+    for position, line in enumerate(screen.wrapped(text, indent + len(head))):
+        line.stylize(style)
+        screen.show(Text.assemble(" " * indent, head if position == 0 else " " * len(head), line))
+
+
+def _verdict(findings: Any) -> Any:
+    from rich.text import Text  # noqa: PLC0415 - slow to import
+
+    from agent_memory.cli.text import counted  # noqa: PLC0415
+
+    names = [finding.severity.name for finding in findings]
+    parts = [
+        (counted(names.count(name), name.lower()), _STYLES[name])
+        for name in ("PROBLEM", "WARNING")
+        if names.count(name)
+    ]
+    return Text(", ").join(Text(text, style) for text, style in parts) if parts else Text("healthy", "green")
+
+
+def _figures(agent: AgentReport) -> tuple[str, str]:
+    from agent_memory.cli.text import counted  # noqa: PLC0415 - not before a command runs
+    from agent_memory.doctor import human  # noqa: PLC0415
+
+    memories = "" if agent.memories is None else f" · {counted(agent.memories, 'memory', 'memories')}"
+    return f"{memories} · {human(agent.size)}", "dim"
+
+
+def _conclude(screen: Screen, report: Report) -> None:
+    every = [*report.findings, *(finding for agent in report.agents for finding in agent.findings)]
+    open_ones = [finding for finding in every if finding.severity.name in {"WARNING", "PROBLEM"}]
+    if not open_ones:
+        screen.show("Nothing wants your attention.", style="green")
+        return
+    mendable = [finding for finding in open_ones if finding.mendable]
+    many = len(open_ones) > 1
+    words = f"{len(open_ones)} findings want your attention" if many else "One finding wants your attention"
+    if mendable:
+        what = "all" if len(mendable) == len(open_ones) else str(len(mendable))
+        words += f"; `agent-memory doctor --repair` mends {what if many else 'it'}"
+    screen.show(f"{words}.", style="bold")
+
+
+def _show_actions(screen: Screen, actions: list[Action]) -> None:
+    if not actions:
+        screen.show("Nothing to repair.")
+    for action in actions:
+        mark = ("repaired", "green") if action.done else ("left", "bold yellow")
+        _marked(screen, mark, action.agent_id, action.sentence)
+    screen.show()
+
+
+def _show_plan(screen: Screen, report: Report) -> None:
+    planned = _planned(report)
+    if not planned:
+        screen.show("Nothing to repair.")
+    for each in planned:
+        _marked(screen, ("would do", "cyan"), each["agent_id"], f"{each['code']}: {each['repair']}.")
+    screen.show()
+
+
+def _marked(screen: Screen, mark: tuple[str, str], agent_id: str | None, text: str) -> None:
+    from rich.text import Text  # noqa: PLC0415 - slow to import
+
+    from agent_memory.cli.text import one_line  # noqa: PLC0415
+
+    whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
+    head = Text.assemble("  ", (f"{mark[0]:<{_MARK_WIDTH}}", mark[1]), (whose, "dim"))
+    for position, line in enumerate(screen.wrapped(one_line(text), len(head))):
+        screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
+
+
+# -- for programs ---------------------------------------------------------------------------------------------------
+
+
+def _document(report: Report, actions: list[Action], planned: list[dict[str, Any]] | None) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "root": str(report.root),
+        "healthy": report.healthy,
+        "findings": [finding.as_dict() for finding in report.findings],
+        "agents": [
+            {
+                "agent_id": agent.agent_id,
+                "folder": str(agent.path),
+                "healthy": agent.severity.name in {"OK", "NOTE"},
+                "memories": agent.memories,
+                "bytes": agent.size,
+                "findings": [finding.as_dict() for finding in agent.findings],
+            }
+            for agent in report.agents
+        ],
+        "repairs": [action.as_dict() for action in actions],
+    }
+    return document if planned is None else {**document, "would_repair": planned}
+
+
+def _planned(report: Report) -> list[dict[str, Any]]:
+    found: list[tuple[str | None, Finding]] = [(None, finding) for finding in report.findings]
+    found += [(agent.agent_id, finding) for agent in report.agents for finding in agent.findings]
+    return [
+        {"agent_id": agent_id, "code": finding.code, "repair": finding.repair}
+        for agent_id, finding in found
+        if finding.repair
+    ]
+
+
+def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
+    """Print what a copy of the journal has and the journal has not, as JSON lines that `import` takes.
+
+    Raises:
+        ValidationError: There is no such file, or it is no copy of a journal.
+        IdentityError: Whose journal is not clear.
+    """
+    from pathlib import Path  # noqa: PLC0415 - beside its use
+
+    from agent_memory.cli.agents import choose_agent  # noqa: PLC0415 - not before a command runs
+    from agent_memory.cli.formats import encode  # noqa: PLC0415
+    from agent_memory.cli.text import counted  # noqa: PLC0415
+    from agent_memory.doctor import salvaged  # noqa: PLC0415
+    from agent_memory.storage import folder_of  # noqa: PLC0415
+
+    folder = folder_of(choose_agent(agent, home, may_be_new=False), home)
+    path = Path(file)
+    if not path.exists() and (folder.path / file).exists():
+        path = folder.path / file  # as the findings name it
+    memories = salvaged(path, folder)
+    for memory in memories:
+        screen.raw(encode(memory, "jsonl"))
+    screen.note(
+        f"{counted(len(memories), 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
+        + (f"To take them over: … | agent-memory import - --agent {folder.agent_id}" if screen.out.is_terminal else "")
+    )

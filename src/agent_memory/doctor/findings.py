@@ -1,0 +1,291 @@
+"""What an examination says: findings, how grave each is, and the table of every code there is. Pure data.
+
+docs/doctor.md has the same table; a test keeps it true. Codes are stable words for programs, sentences are for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+class Severity(IntEnum):
+    """How grave a finding is. From `WARNING` on it wants a person's attention."""
+
+    OK = 0
+    NOTE = 1
+    WARNING = 2
+    PROBLEM = 3
+
+
+OK, NOTE, WARNING, PROBLEM = Severity.OK, Severity.NOTE, Severity.WARNING, Severity.PROBLEM
+
+
+class Code(NamedTuple):
+    """One kind of finding.
+
+    Attributes:
+        area: What it is about; findings are shown in this order.
+        severity: How grave it is.
+        meaning: When it is reported.
+        repair: What `--repair` does about it; empty if that is a person's decision, or needs none.
+        mends: Whether it is gone after that.
+    """
+
+    area: str
+    severity: Severity
+    meaning: str
+    repair: str = ""
+    mends: bool = True
+
+
+_EXAMPLES: Final = 3
+_MOVED: Final = "moves it aside, so that a new one can be made"
+_MENDED: Final = "copies the journal aside, moves what is no entry to `memories.rejected.yaml`, writes a sound journal"
+
+CODES: Final[dict[str, Code]] = {
+    "home": Code("home", OK, "the folder of all agents can be used"),
+    "home_missing": Code("home", NOTE, "there is no such folder yet"),
+    "home_unusable": Code("home", PROBLEM, "it is no folder, or cannot be listed"),
+    "name_unusable": Code("home", NOTE, "a folder with memories has a name that no agent can have"),
+    "names_clash": Code("home", WARNING, "two agents' names differ in case alone"),
+    "folder": Code("folder", OK, "the folder can be used, and by nobody else"),
+    "folder_unusable": Code(
+        "folder", PROBLEM, "an agent's folder is a link out of the home, a file, or cannot be read"
+    ),
+    "permissions_open": Code(
+        "folder", WARNING, "others on this machine can read or change files", "chmod 0700 and 0600"
+    ),
+    "foreign_owner": Code("folder", WARNING, "files belong to another user"),
+    "not_writable": Code("folder", PROBLEM, "the folder or its file system forbids writing"),
+    "disk_full": Code("folder", PROBLEM, "less than 1 MB is free"),
+    "disk_low": Code("folder", WARNING, "little is free: less than 100 MB, or than a compaction needs"),
+    "locks_fail": Code("folder", PROBLEM, "locks keep nobody out on this file system"),
+    "network_folder": Code("folder", NOTE, "the files lie on a network or shared file system"),
+    "synced_folder": Code("folder", WARNING, "a program that synchronises folders writes here, too"),
+    "leftovers": Code("folder", NOTE, "temporary files of processes that were killed", "removes them"),
+    "journal": Code("journal", OK, "the journal is sound"),
+    "journal_new": Code("journal", NOTE, "nothing was stored yet"),
+    "journal_missing": Code(
+        "journal",
+        PROBLEM,
+        "`memories.yaml` is gone, or empty, though there were memories",
+        "keeps a copy of the scratchpad",
+        mends=False,
+    ),
+    "journal_unreadable": Code("journal", PROBLEM, "it is a link or a folder, or reading it fails"),
+    "journal_newer": Code("journal", WARNING, "a newer version wrote it: it is read, not written, nor repaired"),
+    "journal_header": Code("journal", WARNING, "its first line is no header", _MENDED),
+    "journal_lines": Code("journal", PROBLEM, "lines that are no entries", _MENDED),
+    "journal_tail": Code("journal", WARNING, "its last line was cut off, by a crash", _MENDED),
+    "journal_unfinished": Code(
+        "journal", NOTE, "its last line is whole but for its end, which comes with the next write"
+    ),
+    "journal_records": Code("journal", WARNING, "entries that break the rules of a memory", _MENDED),
+    "journal_changes": Code("journal", WARNING, "changes that break the rules of a memory; the version before is used"),
+    "journal_order": Code("journal", NOTE, "numbers of entries occur twice or go backwards"),
+    "journal_rewritten": Code("journal", NOTE, "another program rewrote it once; a copy was kept"),
+    "journal_copies": Code("journal", NOTE, "copies that a repair made, or somebody's backups"),
+    "rejected": Code("journal", NOTE, "what was set aside from the journal"),
+    "rejected_unusable": Code("journal", PROBLEM, "nothing can be set aside: it is no file", _MOVED),
+    "conflict_copies": Code("copies", WARNING, "conflict copies hold memories that the journal has not"),
+    "conflict_copies_known": Code("copies", NOTE, "conflict copies hold nothing that the journal has not"),
+    "aside": Code("copies", NOTE, "what repairs moved aside"),
+    "lost": Code("copies", WARNING, "what another program removed from the journal while a session knew it"),
+    "lost_known": Code("copies", NOTE, "the same, but all of it is in the journal"),
+    "strangers": Code("copies", NOTE, "other files named like ours that are not ours"),
+    "lock": Code("lock", OK, "the lock is free, or comes with the first write"),
+    "lock_held": Code("lock", NOTE, "a process is writing now"),
+    "lock_missing": Code("lock", NOTE, "somebody deleted it; the next write makes it again"),
+    "lock_unusable": Code(
+        "lock", PROBLEM, "it is no file, so nothing can be written", "moves a folder of that name aside"
+    ),
+    "scratchpad": Code("scratchpad", OK, "it shows what the journal says"),
+    "scratchpad_none": Code("scratchpad", NOTE, "there is none yet; a session renders it", "renders it"),
+    "scratchpad_stale": Code("scratchpad", NOTE, "it shows less, or older, than the journal", "renders it anew"),
+    "scratchpad_edited": Code("scratchpad", NOTE, "a person's edits wait for the next session"),
+    "scratchpad_broken": Code("scratchpad", WARNING, "it cannot be read", "moves it aside and renders it anew"),
+    "scratchpad_aside": Code("scratchpad", NOTE, "scratchpads that were kept because something in them was refused"),
+    "metadata": Code("backend", OK, "which backend is used"),
+    "metadata_none": Code("backend", NOTE, "`metadata.json` is missing", "writes it"),
+    "metadata_broken": Code("backend", WARNING, "`metadata.json` cannot be read", "writes it from what lies there"),
+    "index": Code("index", OK, "the index is whole"),
+    "index_none": Code("index", NOTE, "migrated, but no index is built yet; sessions build it"),
+    "index_broken": Code(
+        "index", WARNING, "the index in use is missing or damaged", "drops it; the next session builds it"
+    ),
+    "index_foreign": Code("index", NOTE, "the index is of another embedder than the default one"),
+    "index_behind": Code("index", NOTE, "changes that the index has not seen; sessions catch up"),
+    "index_ahead": Code("index", WARNING, "the index has seen changes that the journal does not have"),
+    "index_unused": Code("index", NOTE, "indexes that are not in use", "removes them unless somebody holds them"),
+    "index_half_built": Code("index", NOTE, "a build was killed", "removes what it left"),
+    "index_in_use": Code("index", NOTE, "a process builds or holds an index now"),
+    "index_unusable": Code("index", WARNING, "`memories.db` is no folder", _MOVED),
+    "engine_missing": Code("index", WARNING, "there is an index, but no engine is installed; files answer"),
+    "vectors": Code("vectors", OK, "vectors are kept"),
+    "vectors_none": Code("vectors", OK, "no vectors are kept yet"),
+    "vectors_broken": Code("vectors", WARNING, "the vector cache is damaged", _MOVED),
+    "vectors_unread": Code("vectors", NOTE, "the vector cache may not be read here, or is of a newer version"),
+    "vectors_orphaned": Code("vectors", NOTE, "vectors of texts that no memory has", "removes them"),
+    "vectors_wanting": Code("vectors", NOTE, "memories that have no vector yet"),
+    "vectors_aside": Code("vectors", NOTE, "a damaged vector cache that was moved aside"),
+    "audit": Code("audit", OK, "the log of changes"),
+    "audit_lines": Code("audit", NOTE, "lines of the log that cannot be read; nothing depends on them"),
+    "audit_unusable": Code("audit", WARNING, "the log cannot be written: it is no file", _MOVED),
+    "sessions": Code("sessions", OK, "which session used which agent"),
+    "session_dangling": Code("sessions", NOTE, "sessions whose agent is gone"),
+    "session_broken": Code("sessions", NOTE, "session notes that cannot be read", "moves them aside"),
+    "parts": Code("parts", OK, "what is installed"),
+    "parts_missing": Code("parts", NOTE, "an extra is not installed"),
+    "model_broken": Code("parts", WARNING, "the local model is not the expected one, or cannot be read"),
+    "not_examined": Code("folder", PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes:
+        code: A key of `CODES`.
+        sentence: What it is.
+        advice: What to do; empty if nothing is to be done.
+        size: Bytes on disk of what it is about, where that has any.
+        details: A few examples, such as line numbers with reasons.
+    """
+
+    code: str
+    sentence: str
+    advice: str = ""
+    size: int | None = None
+    details: tuple[str, ...] = ()
+
+    @property
+    def severity(self) -> Severity:
+        """How grave it is."""
+        return CODES[self.code].severity
+
+    @property
+    def area(self) -> str:
+        """What it is about."""
+        return CODES[self.code].area
+
+    @property
+    def repair(self) -> str:
+        """What `--repair` would do; empty for nothing."""
+        return CODES[self.code].repair
+
+    @property
+    def mendable(self) -> bool:
+        """Whether `--repair` makes it go away."""
+        return bool(self.repair) and CODES[self.code].mends
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it for programs."""
+        return {
+            "code": self.code,
+            "severity": self.severity.name.lower(),
+            "area": self.area,
+            "sentence": self.sentence,
+            "advice": self.advice,
+            "bytes": self.size,
+            "repair": self.repair,
+            "details": list(self.details),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """What was found about one agent; `memories` is None when the journal cannot be read."""
+
+    agent_id: str
+    path: Path
+    size: int
+    memories: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest of its findings."""
+        return max((finding.severity for finding in self.findings), default=OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found under one storage root."""
+
+    root: Path
+    findings: tuple[Finding, ...]
+    agents: tuple[AgentReport, ...] = field(default=())
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest of all findings."""
+        own = max((finding.severity for finding in self.findings), default=OK)
+        return max((own, *(agent.severity for agent in self.agents)))
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing wants attention."""
+        return self.severity < WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a repair did, or why it could not: the agent (None for the home), the finding's code, a sentence."""
+
+    agent_id: str | None
+    code: str
+    sentence: str
+    done: bool = True
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it for programs."""
+        return {"agent_id": self.agent_id, "code": self.code, "sentence": self.sentence, "done": self.done}
+
+
+Check = Callable[..., Iterator[Finding]]
+"""Looks at one thing and yields what it finds. Never changes anything."""
+
+
+def table() -> str:
+    """Return the table of all codes for docs/doctor.md."""
+    lines = ["| code | severity | reported when | `--repair` |", "|---|---|---|---|"]
+    for name, code in CODES.items():
+        lines.append(f"| `{name}` | {code.severity.name.lower()} | {code.meaning} | {code.repair} |")
+    return "\n".join(lines)
+
+
+def by_area(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order of the table's areas, the gravest of an area first."""
+    areas = list(dict.fromkeys(code.area for code in CODES.values()))
+    return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
+
+
+def human(size: int) -> str:
+    """Return a number of bytes as people say it: `812 bytes`, `3.4 kB`, `12 MB`."""
+    value = float(size)
+    if value < 1000:  # noqa: PLR2004 - SI prefixes
+        return f"{size} byte{'' if size == 1 else 's'}"
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1000
+        if value < 999.5 or unit == "TB":  # noqa: PLR2004
+            break
+    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"  # noqa: PLR2004
+
+
+def number(count: int, noun: str, plural: str | None = None) -> str:
+    """Return `1 memory`, `2,000 memories`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def few(items: Sequence[str]) -> tuple[str, ...]:
+    """Return a few examples, and how many more there are."""
+    more = [f"… and {len(items) - _EXAMPLES:,} more"] if len(items) > _EXAMPLES else []
+    return (*(item[:200] for item in items[:_EXAMPLES]), *more)

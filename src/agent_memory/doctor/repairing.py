@@ -1,0 +1,297 @@
+"""Repairs: what is derived is made anew or moved aside, the journal only after a copy of it, everything by name.
+
+Nothing is deleted but what holds no memory: temporary files, builds that were killed, indexes and vectors of nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.doctor.case import Case, open_case
+from agent_memory.doctor.copies import BEFORE_REPAIR
+from agent_memory.doctor.derived import rendered
+from agent_memory.doctor.examining import examine_agent
+from agent_memory.doctor.findings import CODES, Action, human, number
+from agent_memory.doctor.home import SESSIONS, noted_agent
+from agent_memory.doctor.looking import kind_of, names_in, size_of
+from agent_memory.doctor.places import leftovers, private_mode, too_open
+from agent_memory.doctor.reading import refusal
+from agent_memory.doctor.vectors import UNFINISHED, needed_hashes
+from agent_memory.embeddings import VectorCache
+from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.journal import Journal
+from agent_memory.journal.files import replace_file, translated
+from agent_memory.journal.lock import folder_lock
+from agent_memory.scratchpad.file import read_edits
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import folder_of
+from agent_memory.storage.projection import KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from agent_memory.doctor.findings import AgentReport
+
+_NO_GRACE_ENDS: Final = timedelta(days=36_500)
+"""A repair folds nothing away: only what is no entry leaves the journal."""
+_OF_THE_INDEX: Final = frozenset({"index_broken", "index_unused", "index_half_built"})
+_STILL: Final = "That was not enough: what was found is still to be seen below."
+_NEWER_ALLOWS: Final = frozenset({"permissions_open", "leftovers", "lock_unusable"})
+
+
+def repair_all(
+    root: Path, agents: Sequence[str], *, now: datetime, settings: ServiceSettings | None = None
+) -> list[Action]:
+    """Repair what can be repaired and return what was done, or why not.
+
+    Args:
+        root: The folder of all agents.
+        agents: Whose files.
+        now: The present, UTC.
+        settings: What sessions use; the defaults when omitted.
+    """
+    settings = settings or ServiceSettings()
+    actions = [action for name in agents for action in repair_agent(root, name, now=now, settings=settings)]
+    return actions + _repair_sessions(root, now)
+
+
+def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceSettings) -> list[Action]:
+    """Repair the files of one agent."""
+    actions: list[Action] = []
+    report = examine_agent(root, agent_id, now=now, settings=settings)
+    for code, remedy in _REMEDIES.items():
+        if _wanted(report, code):
+            action = _attempt(code, remedy, open_case(folder_of(agent_id, root), settings, now))
+            if not action.sentence:
+                continue
+            report = examine_agent(root, agent_id, now=now, settings=settings)  # a repair may bring others with it
+            still = action.done and CODES[code].mends and _wanted(report, code)
+            actions.append(replace(action, sentence=f"{action.sentence} {_STILL}", done=False) if still else action)
+    return actions
+
+
+def _wanted(report: AgentReport, code: str) -> bool:
+    codes = {finding.code for finding in report.findings}
+    if "folder_unusable" in codes or ("journal_newer" in codes and code not in _NEWER_ALLOWS):
+        return False
+    if code in _OF_THE_INDEX and not codes.isdisjoint({"metadata_broken", "metadata_none"}):
+        return False  # which index is in use cannot be told
+    return not codes.isdisjoint(_JOURNAL_CODES if code == "journal_lines" else {code})
+
+
+def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Action:
+    """Apply a remedy; an empty sentence says that there was nothing left to do."""
+    stamp = f"{case.now:%Y%m%dT%H%M%S}"
+    agent_id = case.folder.agent_id
+    try:
+        with translated(case.path, "repair"):
+            return Action(agent_id, code, remedy(case, stamp))
+    except AgentMemoryError as error:
+        return Action(agent_id, code, f"{error.message} {error.recovery}", done=False)
+
+
+# -- the truth ------------------------------------------------------------------------------------------------------
+
+
+def _mend_journal(case: Case, stamp: str) -> str:
+    path = case.folder.journal
+    copy = _free_name(path.with_name(f"{path.name}{BEFORE_REPAIR}{stamp}"))
+    with folder_lock(case.path):
+        replace_file(copy, path.read_bytes(), durable=True)
+    before = dict(case.journal.memories)
+    rejected = size_of(case.rejected)
+    journal = Journal(path, {KIND}, clock=lambda: case.now)
+    journal.compact(grace=_NO_GRACE_ENDS, keep=lambda change: refusal(case.folder.agent_id, change))
+    case.read_again()
+    lost = before.keys() - case.journal.ids_ever()
+    if lost:
+        raise StorageError(
+            f"After the repair {number(len(lost), 'memory is', 'memories are')} missing in memories.yaml.",
+            recovery=f"Put {copy.name} back in its place, and report this.",
+        )
+    moved = size_of(case.rejected) - rejected
+    aside = f"; {human(moved)} went to {case.rejected.name}" if moved > 0 else ""
+    return f"Made memories.yaml sound{aside}. As it was before, it is kept as {copy.name}."
+
+
+def _save_scratchpad(case: Case, stamp: str) -> str:
+    path = case.folder.scratchpad
+    content = path.read_bytes() if kind_of(path) == "file" else b""
+    copies = [case.path / name for name in names_in(case.path) if name.startswith("scratchpad.before-repair-")]
+    if not content or any(kind_of(copy) == "file" and copy.read_bytes() == content for copy in copies):
+        return ""
+    copy = _free_name(path.with_name(f"scratchpad.before-repair-{stamp}.yaml"))
+    replace_file(copy, content, durable=True)
+    return f"Kept what scratchpad.yaml shows as {copy.name}; `agent-memory import` takes it."
+
+
+# -- what is derived ------------------------------------------------------------------------------------------------
+
+
+def _close_permissions(case: Case, _stamp: str) -> str:
+    found = too_open(case.path)
+    for path in found:
+        path.chmod(private_mode(path))
+    return f"Made {number(len(found), 'file or folder', 'files and folders')} private."
+
+
+def _move_lock(case: Case, stamp: str) -> str:
+    if kind_of(case.lock_path) != "folder":
+        raise StorageError(".lock is a link; somebody may hold it.", recovery="Close all sessions and move it away.")
+    return _moved(case.lock_path, stamp)
+
+
+def _move_rejected(case: Case, stamp: str) -> str:
+    return _moved(case.rejected, stamp, "memories.rejected")
+
+
+def _remove_leftovers(case: Case, _stamp: str) -> str:
+    with folder_lock(case.path):
+        found = leftovers(case.path, case.now.timestamp())
+        for path in found:
+            path.unlink(missing_ok=True)
+    return f"Removed {number(len(found), 'temporary file')}."
+
+
+def _move_index(case: Case, stamp: str) -> str:
+    return _moved(case.folder.index, stamp)
+
+
+def _write_metadata(case: Case, stamp: str) -> str:
+    aside = ""
+    if kind_of(case.folder.metadata) != "missing":
+        with folder_lock(case.path):  # what cannot be written anew is not to be moved, either
+            aside = _moved(case.folder.metadata, stamp) + " "
+    generations = case.generations()
+    names = names_in(case.folder.index)
+    states = {name: state for name in names if name.isalnum() and (state := generations.state(name)) is not None}
+    fitting = [name for name, state in states.items() if state.seq <= case.journal.watermark[1]]
+    if not fitting:
+        generations.switch("file", None)
+        return f"{aside}Wrote metadata.json: searches are answered from the files."
+    newest = max(fitting, key=lambda name: states[name].seq)
+    generations.switch("vector", newest, states[newest].embedder)
+    return f"{aside}Wrote metadata.json: index {newest} is in use again."
+
+
+def _drop_index(case: Case, _stamp: str) -> str:
+    case.generations().switch("vector", None)
+    _sweep(case)
+    return "Dropped the index; the next session builds it anew (or `agent-memory reindex`, now)."
+
+
+def _sweep_index(case: Case, _stamp: str) -> str:
+    before = size_of(case.folder.index)
+    _sweep(case)
+    freed = max(0, before - size_of(case.folder.index))
+    return f"Removed what no process uses of indexes; {human(freed)} are free again."
+
+
+def _sweep(case: Case) -> None:
+    index = case.folder.index
+    if kind_of(index) != "folder":
+        return  # behind a link lies who knows what
+    for name in names_in(index):
+        if name.startswith(UNFINISHED) and kind_of(index / name) != "folder":
+            (index / name).unlink(missing_ok=True)
+    case.generations().sweep()
+
+
+def _move_vectors(case: Case, stamp: str) -> str:
+    path = case.folder.vectors
+    done = _moved(path, stamp)
+    for tail in ("-wal", "-shm"):
+        beside = path.with_name(path.name + tail)
+        if kind_of(beside) == "folder":
+            _moved(beside, stamp)
+        else:
+            beside.unlink(missing_ok=True)
+    return f"{done} Vectors are computed again when they are wanted."
+
+
+def _prune_vectors(case: Case, _stamp: str) -> str:
+    cache = VectorCache(case.folder.vectors)
+    try:
+        gone = cache.prune(key for keys in needed_hashes(case).values() for key in keys)
+    finally:
+        cache.close()
+    if cache.problem:
+        raise StorageError(f"Vectors could not be removed: {cache.problem}.")
+    return f"Removed {number(gone, 'vector')} of texts that no memory has."
+
+
+def _render_scratchpad(case: Case, _stamp: str) -> str:
+    path = case.folder.scratchpad
+    if kind_of(path, follow=True) == "file" and read_edits(path.read_text("utf-8", "surrogateescape")):
+        raise StorageError("scratchpad.yaml was just edited.", recovery="The next session takes the edits over.")
+    replace_file(path, rendered(case, case.settings.max_scratchpad_entries).encode(), durable=False)
+    return "Rendered scratchpad.yaml from the journal."
+
+
+def _replace_scratchpad(case: Case, stamp: str) -> str:
+    path = case.folder.scratchpad
+    aside = _free_name(path.with_name(f"scratchpad.broken-{stamp}.yaml"))
+    path.rename(aside)
+    return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case, stamp)}"
+
+
+def _move_audit(case: Case, stamp: str) -> str:
+    paths = [case.folder.audit, case.folder.audit.with_name("events.1.jsonl")]
+    return " ".join(_moved(path, stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
+
+
+_JOURNAL_CODES: Final = frozenset({"journal_header", "journal_lines", "journal_tail", "journal_records"})
+_REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
+    "permissions_open": _close_permissions,
+    "lock_unusable": _move_lock,
+    "rejected_unusable": _move_rejected,
+    "journal_lines": _mend_journal,
+    "journal_missing": _save_scratchpad,
+    "leftovers": _remove_leftovers,
+    "index_unusable": _move_index,
+    "metadata_broken": _write_metadata,
+    "metadata_none": _write_metadata,
+    "index_broken": _drop_index,
+    "index_unused": _sweep_index,
+    "index_half_built": _sweep_index,
+    "vectors_broken": _move_vectors,
+    "vectors_orphaned": _prune_vectors,
+    "scratchpad_broken": _replace_scratchpad,
+    "scratchpad_stale": _render_scratchpad,
+    "scratchpad_none": _render_scratchpad,
+    "audit_unusable": _move_audit,
+}
+
+
+def _repair_sessions(root: Path, now: datetime) -> list[Action]:
+    folder = root / SESSIONS
+    notes = [folder / name for name in names_in(folder) if name.endswith(".json")]
+    broken = [note for note in notes if noted_agent(note) is None]
+    if not broken:
+        return []
+    try:
+        with translated(folder, "repair"):
+            for path in broken:
+                _moved(path, f"{now:%Y%m%dT%H%M%S}")
+    except AgentMemoryError as error:
+        return [Action(None, "session_broken", f"{error.message} {error.recovery}", done=False)]
+    return [Action(None, "session_broken", f"Moved {number(len(broken), 'session note')} aside.")]
+
+
+def _moved(path: Path, stamp: str, stem: str | None = None) -> str:
+    aside = _free_name(path.with_name(f"{stem or path.name}.broken-{stamp}"))
+    path.rename(aside)
+    return f"Moved {path.name} to {aside.name}."
+
+
+def _free_name(path: Path) -> Path:
+    candidate, count = path, 1
+    tail = path.suffix if path.suffix == ".yaml" else ""
+    while kind_of(candidate) != "missing":
+        count += 1
+        candidate = path.with_name(f"{path.name.removesuffix(tail)}-{count}{tail}")
+    return candidate

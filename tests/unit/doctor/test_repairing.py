@@ -1,0 +1,244 @@
+"""What a repair does: the truth only after a copy of it, everything else anew; nothing unasked, nothing twice."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.doctor import examine, repair_all
+from agent_memory.doctor.reading import read_journal
+from agent_memory.journal.lock import folder_lock
+from agent_memory.storage import FileStorage, folder_of
+from agent_memory.storage.generations import Generations
+from tests.support import NOON
+from tests.unit.doctor.homes import LIVE, rewrite_json, snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.doctor import Action, Finding
+
+    Found = Callable[[], dict[str, Finding]]
+    Repaired = Callable[[], list[Action]]
+
+
+def _damage_journal(bob: Path) -> bytes:
+    journal = bob / "memories.yaml"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:4], b"junk\n", *lines[4:]]) + b'--- {"seq": 99')
+    return journal.read_bytes()
+
+
+def test_a_sound_home_is_left_as_it_is(bob: Path, root: Path, repaired: Repaired) -> None:
+    before = snapshot(root)
+    assert repaired() == []
+    assert snapshot(root) == before
+
+
+def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found: Found, repaired: Repaired) -> None:
+    damaged = _damage_journal(bob)
+    before = read_journal(bob / "memories.yaml", "bob").memories
+    (action,) = repaired()
+    assert (action.code, action.done) == ("journal_lines", True)
+    (copy,) = bob.glob("memories.yaml.before-repair-*")
+    assert copy.read_bytes() == damaged
+    assert copy.stat().st_mode & 0o777 == 0o600
+    after = read_journal(bob / "memories.yaml", "bob")
+    assert after.memories == before
+    assert not after.bad
+    assert not after.tail
+    assert b"junk" in (bob / "memories.rejected.yaml").read_bytes()
+    assert not {"journal_lines", "journal_tail"} & found().keys()
+
+
+def test_a_repair_folds_nothing_away(bob: Path, root: Path) -> None:
+    _damage_journal(bob)
+    repair_all(root, ["bob"], now=NOON.replace(year=NOON.year + 5))
+    assert b"To be forgotten" in (bob / "memories.yaml").read_bytes(), "what can be restored still can"
+
+
+@pytest.mark.parametrize("header", [b"", b"--- {broken\n"])
+def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Repaired, header: bytes) -> None:
+    journal = bob / "memories.yaml"
+    journal.write_bytes(header + b"".join(journal.read_bytes().splitlines(keepends=True)[1:]))
+    last = read_journal(journal, "bob").watermark[1]
+    assert [action.done for action in repaired()] == [True]
+    after = read_journal(journal, "bob")
+    assert after.has_header
+    assert after.watermark[1] == last
+    assert len(after.memories) == LIVE
+
+
+async def test_a_mended_journal_can_be_written_again(bob: Path, root: Path, repaired: Repaired) -> None:
+    _damage_journal(bob)
+    repaired()
+    storage = FileStorage("bob", root)
+    assert await storage.count() == LIVE
+    assert await storage.health() == {"status": "ok"}
+    await storage.delete("mem-000000000005")
+    await storage.close()
+
+
+def test_a_newer_journal_and_what_is_derived_from_it_are_left_alone(bob: Path, repaired: Repaired) -> None:
+    damaged = _damage_journal(bob).replace(b'"min_reader": 1', b'"min_reader": 2')
+    (bob / "memories.yaml").write_bytes(damaged)
+    (bob / "scratchpad.yaml").unlink()
+    assert repaired() == []
+    assert (bob / "memories.yaml").read_bytes() == damaged
+    assert not (bob / "scratchpad.yaml").exists()
+
+
+def test_a_journal_in_use_is_left_and_that_is_said(
+    bob: Path, repaired: Repaired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = _damage_journal(bob)
+    monkeypatch.setattr("agent_memory.doctor.repairing.folder_lock", lambda folder: folder_lock(folder, 0))
+    with (bob / ".lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (action,) = repaired()
+    assert not action.done
+    assert "Nothing was written" in action.sentence
+    assert (bob / "memories.yaml").read_bytes() == damaged
+
+
+def test_of_a_lost_journal_the_scratchpad_is_kept_once(bob: Path, found: Found, repaired: Repaired) -> None:
+    (bob / "memories.yaml").unlink()
+    shown = (bob / "scratchpad.yaml").read_bytes()
+    assert [action.code for action in repaired()] == ["journal_missing"]
+    (copy,) = bob.glob("scratchpad.before-repair-*.yaml")
+    assert copy.read_bytes() == shown
+    assert repaired() == []
+    assert "journal_missing" in found(), "a copy is no journal"
+
+
+def test_permissions_are_closed(bob: Path, repaired: Repaired) -> None:
+    bob.chmod(0o755)
+    (bob / "memories.yaml").chmod(0o644)
+    repaired()
+    assert bob.stat().st_mode & 0o777 == 0o700
+    assert (bob / "memories.yaml").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_broken_scratchpad_is_kept_and_rendered_anew(bob: Path, repaired: Repaired) -> None:
+    pad = bob / "scratchpad.yaml"
+    sound = pad.read_bytes()
+    pad.write_text("- [")
+    repaired()
+    assert pad.read_bytes() == sound
+    assert next(bob.glob("scratchpad.broken-*")).read_text() == "- ["
+
+
+def test_edits_of_a_person_are_left_to_the_session(bob: Path, repaired: Repaired) -> None:
+    pad = bob / "scratchpad.yaml"
+    pad.write_text(pad.read_text().replace("Fact number 7", "My own words"))
+    assert repaired() == []
+    assert "My own words" in pad.read_text()
+
+
+def test_unreadable_metadata_is_written_from_the_index_that_lies_there(
+    bob: Path, root: Path, repaired: Repaired
+) -> None:
+    before = Generations(folder_of("bob", root)).active()
+    (bob / "metadata.json").write_text("{")
+    repaired()
+    assert Generations(folder_of("bob", root)).active() == before
+    shutil.rmtree(bob / "memories.db")
+    (bob / "metadata.json").write_text("{")
+    repaired()
+    assert Generations(folder_of("bob", root)).active() == ("file", None)
+
+
+def test_a_broken_index_is_dropped_so_that_a_session_builds_it(bob: Path, root: Path, repaired: Repaired) -> None:
+    next((bob / "memories.db").glob("*/state.json")).write_text("{")
+    repaired()
+    assert Generations(folder_of("bob", root)).active() == ("vector", None)
+    assert not [path for path in (bob / "memories.db").iterdir() if path.is_dir()]
+
+
+def test_an_index_that_somebody_holds_stays_and_that_is_said(bob: Path, repaired: Repaired) -> None:
+    generation = next(path for path in (bob / "memories.db").iterdir() if path.is_dir())
+    unused = generation.with_name("0123456789ab")
+    shutil.copytree(generation, unused)
+    with (unused / "holder.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (action,) = repaired()
+        assert not action.done
+        assert unused.exists()
+    assert [action.done for action in repaired()] == [True]
+    assert not unused.exists()
+
+
+def test_an_index_behind_a_link_is_never_swept(bob: Path, tmp_path: Path, repaired: Repaired) -> None:
+    precious = tmp_path / "precious"
+    (precious / "letters").mkdir(parents=True)
+    shutil.rmtree(bob / "memories.db")
+    (bob / "memories.db").symlink_to(precious)
+    repaired()
+    assert (precious / "letters").is_dir()
+
+
+def test_vectors_of_nothing_go_and_the_others_stay(bob: Path, root: Path, found: Found, repaired: Repaired) -> None:
+    journal = bob / "memories.yaml"
+    at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
+    with journal.open("a") as lines:
+        lines.write(f'--- {{"seq": 90, {at}, "op": "delete", "id": "mem-000000000005"}}\n')
+    assert "vectors_orphaned" in found()
+    repaired()
+    assert found()["vectors"].sentence.startswith(f"{LIVE - 1} vectors")
+
+
+def test_leftovers_of_killed_processes_go_and_young_files_stay(bob: Path, root: Path) -> None:
+    old, young, held = (bob / f".scratchpad.yaml.{name}.tmp" for name in ("01234567", "12345678", "23456789"))
+    for path in (old, young, held):
+        path.write_bytes(b"x")
+        os.utime(path, (1, 1))
+    os.utime(young, (NOON.timestamp(), NOON.timestamp()))
+    with held.open() as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        repair_all(root, ["bob"], now=NOON)
+    assert [path.exists() for path in (old, young, held)] == [False, True, True]
+
+
+def test_what_is_no_file_is_moved_aside(bob: Path, found: Found, repaired: Repaired) -> None:
+    for name in ("events.jsonl", "embeddings.sqlite3", ".lock"):
+        (bob / name).unlink()
+        (bob / name).mkdir()
+    (bob / "memories.rejected.yaml").mkdir()
+    assert all(action.done for action in repaired())
+    codes = found()
+    assert not {"audit_unusable", "vectors_broken", "lock_unusable", "rejected_unusable"} & codes.keys()
+    assert codes["aside"].sentence.startswith("3 things")
+
+
+def test_session_notes_that_cannot_be_read_are_moved_aside(bob: Path, root: Path, repaired: Repaired) -> None:
+    (root / "_sessions" / "b.json").write_text("{")
+    assert [action.code for action in repaired()] == ["session_broken"]
+    assert examine(root, now=NOON).healthy
+    assert [path.name.partition(".json")[0] for path in (root / "_sessions").glob("b.*")] == ["b"]
+
+
+def test_a_repair_does_nothing_twice(bob: Path, root: Path, repaired: Repaired) -> None:
+    _damage_journal(bob)
+    rewrite_json(next((bob / "memories.db").glob("*/state.json")), format=7)
+    (bob / "scratchpad.yaml").write_text("{")
+    repaired()
+    before = snapshot(root)
+    assert repaired() == []
+    assert snapshot(root) == before
+
+
+def test_metadata_that_cannot_be_written_anew_is_not_moved_and_no_index_is_touched(
+    bob: Path, repaired: Repaired
+) -> None:
+    (bob / "metadata.json").write_text("{")
+    (bob / ".lock").unlink()
+    (bob / ".lock").symlink_to("nowhere")
+    generation = next(path for path in (bob / "memories.db").iterdir() if path.is_dir())
+    assert not any(action.done for action in repaired())
+    assert (bob / "metadata.json").read_text() == "{"
+    assert generation.is_dir()
