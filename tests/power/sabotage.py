@@ -1,0 +1,119 @@
+"""Ways to make the product lose what it acknowledged, which the judges here must find. Each is one line left out."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.journal import files
+from agent_memory.journal.journal import JournalWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Put = Callable[[str, object], None]
+    """Puts an object in the place that a dotted name tells, such as `monkeypatch.setattr`."""
+
+_SYNCING = (
+    "agent_memory.journal.files",
+    "agent_memory.journal.journal",
+    "agent_memory.journal.proof",
+    "agent_memory.journal.rejected",
+    "agent_memory.scratchpad.manager",
+    "agent_memory.storage.generations",
+)
+
+
+def replace(place: str, by: object) -> None:
+    """Put an object in the place that a dotted name tells, for good."""
+    owner, _, name = place.rpartition(".")
+    try:
+        target: Any = importlib.import_module(owner)
+    except ModuleNotFoundError:
+        module, _, kind = owner.rpartition(".")
+        target = getattr(importlib.import_module(module), kind)
+    setattr(target, name, by)
+
+
+def no_file_sync(put: Put) -> None:
+    """Never sync a file; folders are."""
+
+    def sync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.fsync(descriptor)
+
+    _instead(put, "sync_file", sync)
+
+
+def no_folder_sync(put: Put) -> None:
+    """Never sync a folder after something in it was created or renamed."""
+    _instead(put, "sync_folder", _nothing)
+
+
+def no_sync(put: Put) -> None:
+    """Never sync anything."""
+    _instead(put, "sync_file", _nothing)
+    _instead(put, "sync_folder", _nothing)
+
+
+def acknowledged_first(put: Put) -> None:
+    """Sync each line with the next one, after its acknowledgement."""
+
+    def write(writer: Any, size_before: int, content: bytes) -> None:
+        writer._proof.sync(writer._descriptor, size_before, relied_upon=0)
+        files.write_all(writer._descriptor, content)
+
+    put(f"{JournalWriter.__module__}.JournalWriter._write", write)
+
+
+def renamed_first(put: Put) -> None:
+    """Put a new file in its place without syncing its bytes: the name may be on the disk before them."""
+
+    def replaced(path: Any, content: bytes, *, durable: bool) -> None:
+        files.replace_file(path, content, durable=False)
+        if durable:
+            files.sync_folder(path.parent)
+
+    put("agent_memory.journal.journal.replace_file", replaced)
+
+
+def trusts_the_dead(put: Put) -> None:
+    """Take for durable what another process wrote."""
+    put("agent_memory.journal.proof.Proof.secure", functools.partialmethod(_nothing))
+
+
+def trusts_the_way(put: Put) -> None:
+    """Take for durable the folders that are there."""
+    put("agent_memory.journal.proof.sync_way_to", _nothing)
+
+
+def trusts_the_name(put: Put) -> None:
+    """Take for durable the name of a file that is there."""
+    put("agent_memory.journal.proof.Proof.secure_name", functools.partialmethod(_nothing))
+
+
+def trusts_a_second_sync(put: Put) -> None:
+    """After a sync that failed, take the next one that succeeds for a proof."""
+    put("agent_memory.journal.journal.Journal._write_anew", _nothing)
+
+
+def _nothing(*_args: object, **_named: object) -> None:
+    """Leave it out."""
+
+
+def _instead(put: Put, name: str, by: object) -> None:
+    for module in _SYNCING:
+        if hasattr(importlib.import_module(module), name):
+            put(f"{module}.{name}", by)
+
+
+SABOTAGES: dict[str, Callable[[Put], None]] = {
+    each.__name__: each
+    for each in (
+        *(no_file_sync, no_folder_sync, no_sync, acknowledged_first, renamed_first),
+        *(trusts_the_dead, trusts_the_way, trusts_the_name, trusts_a_second_sync),
+    )
+}

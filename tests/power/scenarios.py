@@ -1,0 +1,379 @@
+"""What people and programs do to one memory, step by step, each acknowledged with what may be relied upon from then on.
+
+Each scenario begins in an empty folder and runs in any process: `python -m tests.power.scenarios NAME FOLDER` tells its
+acknowledgements on standard output, for a tracer to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.journal.format import Header
+from agent_memory.models import Memory, Observation
+from agent_memory.service import AuditLog, MemoryService
+from agent_memory.service.caller import NOBODY
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from agent_memory.storage.build import build
+from agent_memory.storage.generations import Generations
+from agent_memory.storage.vector import GrowingStorage
+from tests.power.events import NONE, Names
+from tests.power.sabotage import SABOTAGES, replace
+from tests.support import FrozenClock
+
+if TYPE_CHECKING:
+    from agent_memory.service.restoring import Restored
+    from tests.power.events import State
+
+ROOT = ".amplifier/memory"
+"""Below the watched folder: a home in which nobody has stored anything yet."""
+FOLDER = f"{ROOT}/bob"
+OFFLINE = ServiceSettings(embedder="none")
+AFTERWARDS = "after the power came back"
+LONG = "sectors " * 200
+"""More than a disk writes at once."""
+
+
+class Ack(Protocol):
+    """Tells that something is done."""
+
+    def mark(self) -> None:
+        """Note that a call has returned: it is done now. What that means is told by the call that follows."""
+
+    def __call__(
+        self, label: str, state: State, *, atomic: bool = True, durable: Names = (), refused: State = NONE
+    ) -> None:
+        """See `Event`."""
+
+
+class Nobody:
+    """Is told, and does not listen."""
+
+    def mark(self) -> None:
+        """See `Ack`."""
+
+    def __call__(
+        self, label: str, state: State, *, atomic: bool = True, durable: Names = (), refused: State = NONE
+    ) -> None:
+        """See `Ack`."""
+
+
+class Tell:
+    """Tells whoever traces this process, on its standard output."""
+
+    def mark(self) -> None:
+        """See `Ack`."""
+        os.write(1, b'{"mark": 1}\n')
+
+    def __call__(
+        self, label: str, state: State, *, atomic: bool = True, durable: Names = (), refused: State = NONE
+    ) -> None:
+        """See `Ack`."""
+        said = {"ack": label, "state": state, "atomic": atomic, "durable": durable, "refused": refused}
+        os.write(1, json.dumps(said).encode() + b"\n")
+
+
+class Bob:
+    """One process's view of bob's memory, with a clock of its own."""
+
+    def __init__(self, base: Path, ack: Ack = Nobody(), clock: FrozenClock | None = None) -> None:  # noqa: B008
+        self.clock = clock or FrozenClock()
+        self.folder = base / FOLDER
+        self._ack = ack
+        self.storage = FileStorage("bob", base / ROOT, settings=OFFLINE, clock=self.clock)
+
+    def memory(self, content: str, **fields: Any) -> Memory:
+        return Memory(agent_id="bob", content=content, timestamp=self.clock.advance(seconds=1), **fields)
+
+    async def store(self, content: str, **fields: Any) -> str:
+        """Store a text and acknowledge it."""
+        memory_id = await self.storage.store(self.memory(content, **fields))
+        await self.done("store")
+        return memory_id
+
+    async def done(self, label: str, *, atomic: bool = True, durable: Names = (), refused: State = NONE) -> None:
+        """Acknowledge what has just returned."""
+        self._ack.mark()
+        self._ack(label, await state_of(self.storage), atomic=atomic, durable=durable, refused=refused)
+
+
+async def state_of(storage: FileStorage) -> State:
+    """Return every memory as a record, by its id."""
+    return {memory.id: memory.model_dump(mode="json") async for memory in storage.iter_all()}
+
+
+# -- one process, nothing goes wrong ----------------------------------------------------------------------------------
+
+
+async def first_store(base: Path, ack: Ack) -> None:
+    """Store in a home where no folder of ours exists yet."""
+    bob = Bob(base, ack)
+    await bob.store("tea")
+    await bob.store(LONG)
+    await bob.storage.close()
+
+
+async def changes(base: Path, ack: Ack) -> None:
+    """Store, update, touch, supersede, forget."""
+    bob = Bob(base, ack)
+    tea, coffee = await bob.store("tea"), await bob.store(f"coffee {LONG}")
+    await bob.storage.update(tea, {"content": "green tea", "tags": ["drinks"]})
+    await bob.done("update")
+    await bob.storage.touch([tea, coffee])
+    await bob.done("touch")
+    newer = await bob.store("white tea", supersedes=tea)
+    newest = await bob.store(f"black tea {LONG}", supersedes=newer)
+    await bob.storage.delete(newest)  # a batch of three
+    await bob.done("forget")
+    await bob.storage.update(coffee, {"pinned": True, "content": "espresso"})
+    await bob.done("update")
+    await bob.store("milk")
+    await bob.storage.close()
+
+
+async def compactions(base: Path, ack: Ack) -> None:
+    """Fold what is old, set aside what is no entry, and go on."""
+    bob = Bob(base, ack)
+    kept = [await bob.store(f"kept {number}") for number in range(3)]
+    gone = await bob.store(f"gone {LONG}")
+    await bob.storage.update(kept[0], {"content": f"changed {LONG}"})
+    await bob.done("update")
+    await bob.storage.delete(gone)
+    await bob.done("forget")
+    write_foreign(bob.folder / "memories.yaml", b"--- {no entry\n")
+    bob.clock.advance(days=60)
+    for _ in range(3):
+        await bob.storage.touch(kept)
+        await bob.done("touch")
+    for round_ in range(2):
+        await bob.storage.compact()
+        await bob.done("compact", durable=(f"{FOLDER}/memories.rejected.yaml",))
+        await bob.store(f"after {round_}")
+    await bob.storage.close()
+
+
+async def a_day(base: Path, ack: Ack) -> None:
+    """Use the service: capture, search, promote, forget, with the scratchpad rendered behind the answers."""
+    bob = Bob(base, ack)
+    service = service_of(bob)
+    first = await service.store({"content": "Prefers tea", "category": "preference"})
+    await bob.done("store")
+    await service.store({"content": f"Decided on PostgreSQL {LONG}", "category": "decision"})
+    await bob.done("store")
+    await service.settle()
+    seen = [Observation(content=f"Fact number {number}", category="note", confidence=0.9) for number in range(3)]
+    await service.capture(seen)
+    await bob.done("capture", atomic=False)
+    await service.search("tea")
+    await service.settle()
+    await bob.done("search")
+    await service.promote(first.memory.id)
+    await bob.done("promote")
+    await service.forget(first.memory.id)
+    await bob.done("forget")
+    await service.close()
+
+
+async def bring_back(base: Path, ack: Ack) -> None:
+    """Import what was exported, twice, since the first time may have been cut short."""
+    bob = Bob(base, ack)
+    memories = [bob.memory(f"old {number}", access_count=number) for number in range(4)]
+    memories.append(bob.memory(LONG, supersedes=memories[0].id))
+    known: State = {}
+    service = service_of(bob)
+
+    def each(restored: Restored) -> None:
+        known.update({m.id: m.model_dump(mode="json") for m in memories if m.id == restored.memory_id})
+        ack("import", dict(known))
+
+    for _ in range(2):
+        await service.restore(memories, each, NOBODY)
+        await bob.done("import")
+    await service.close()
+
+
+async def edited_pad(base: Path, ack: Ack) -> None:
+    """Take over what a person changed in scratchpad.yaml."""
+    bob = Bob(base, ack)
+    service = service_of(bob)
+    for text in ("tea", "coffee"):
+        await service.store({"content": text})
+        await bob.done("store")
+        await service.settle()
+    pad = bob.folder / "scratchpad.yaml"
+    edited = pad.read_bytes().replace(b"content: tea", b"content: green tea") + b"- content: milk\n"
+    write_foreign(pad, edited, truncate=True)
+    await service.scratchpad()
+    await bob.done("edit", atomic=False)
+    await service.settle()
+    write_foreign(pad, b"{ no list", truncate=True)
+    await service.scratchpad()
+    kept = [f"{FOLDER}/{path.name}" for path in bob.folder.glob("scratchpad.broken*")]
+    await bob.done("edit", durable=tuple(kept))
+    await service.close()
+
+
+async def moved(base: Path, ack: Ack) -> None:
+    """Build a vector index, switch to it, write, build anew, and roll back."""
+    embedder, bob = HashEmbedder(), Bob(base, ack)
+    growing = GrowingStorage("bob", base / ROOT, embedder=embedder, clock=bob.clock)
+    for number in range(3):
+        await growing.store(bob.memory(f"tea number{number}"))
+        await bob.done("store")
+    for round_ in range(2):
+        await growing.prepare(None)
+        await growing.close()
+        build(growing.folder, embedder.identity, activate=True, say=lambda **_: None)
+        built = [path for path in growing.folder.index.rglob("*") if path.is_file() and path.suffix != ".lock"]
+        safe = [path.relative_to(base).as_posix() for path in (*built, growing.folder.metadata)]
+        await bob.done("migrate", durable=tuple(safe))
+        await bob.store(f"later {round_}")
+    generations = Generations(growing.folder)
+    generations.switch("file", None)
+    generations.sweep()
+    await bob.done("roll back", durable=(f"{FOLDER}/metadata.json",))
+    await bob.store("last")
+    await bob.storage.close()
+
+
+# -- another process died first ---------------------------------------------------------------------------------------
+
+
+async def after_a_torn_write(base: Path, ack: Ack) -> None:
+    """Go on where another process died in the middle of a line."""
+    bob = Bob(base, ack)
+    await bob.store("whole")
+    write_foreign(bob.folder / "memories.yaml", b'--- {"seq": 2, "at": "2026-03-0')
+    await bob.store("after the torn line")
+    await bob.done("mend", durable=(f"{FOLDER}/memories.rejected.yaml",))
+    write_foreign(bob.folder / "memories.rejected.yaml", b"--- {torn, t")
+    write_foreign(bob.folder / "memories.yaml", LONG.encode())
+    again = Bob(base, ack, bob.clock)
+    await again.store("after another")
+    await again.done("mend", durable=(f"{FOLDER}/memories.rejected.yaml",))
+    await again.storage.close()
+    await bob.storage.close()
+
+
+async def after_a_line_without_its_end(base: Path, ack: Ack) -> None:
+    """Go on where another process died before the last byte of a line."""
+    bob = Bob(base, ack)
+    await bob.store("whole")
+    write_foreign(bob.folder / "memories.yaml", entry("unfinished", 2).rstrip(b"\n"))
+    await bob.storage.store(bob.memory("after it"))
+    await bob.done("store", atomic=False)
+    await bob.storage.close()
+
+
+async def in_folders_nobody_synced(base: Path, ack: Ack) -> None:
+    """Store where another process has just made the folders, and died."""
+    for name in (".amplifier", ROOT, FOLDER):
+        os.mkdir(base / name)  # noqa: PTH102 - as plain as can be
+    bob = Bob(base, ack)
+    await bob.store("tea")
+    await bob.storage.close()
+
+
+async def in_a_journal_nobody_named(base: Path, ack: Ack) -> None:
+    """Store into a journal whose maker died between syncing the file and syncing its name."""
+    bob = Bob(base, ack)
+    os.makedirs(bob.folder)  # noqa: PTH103 - as above
+    write_foreign(bob.folder / "memories.yaml", Header.fresh(0).encode() + entry("never acknowledged", 1), sync=True)
+    await bob.storage.store(bob.memory("into a nameless file"))
+    await bob.done("store", atomic=False)
+    bob.clock.advance(days=1)
+    await bob.store("and once more")
+    await bob.storage.close()
+
+
+async def in_a_compacted_journal_nobody_named(base: Path, ack: Ack) -> None:
+    """Store after a compaction whose process died between the rename and the sync of the folder."""
+    bob = Bob(base, ack)
+    await bob.store("tea")
+    journal = bob.folder / "memories.yaml"
+    fresh = journal.with_name(".memories.yaml.0badc0de.tmp")
+    header = journal.read_bytes().splitlines(keepends=True)
+    write_foreign(fresh, header[0].replace(b'"generation": "', b'"generation": "c') + b"".join(header[1:]), sync=True)
+    os.replace(fresh, journal)  # noqa: PTH105 - as above
+    await bob.store("into the new file")
+    await bob.storage.close()
+
+
+async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
+    """Rely upon a line that another process wrote and died before syncing."""
+    bob = Bob(base, ack)
+    await bob.store("whole")
+    for number, act in enumerate(("store", "repeat", "update", "import"), start=2):
+        line = entry(f"unsynced {act}", number)
+        write_foreign(bob.folder / "memories.yaml", line)
+        memory_id = json.loads(line[4:])["id"]
+        if act == "store":
+            await bob.storage.store(bob.memory(f"unsynced {act}"), unique=True)
+        elif act == "update":
+            await bob.storage.update(memory_id, {"content": f"unsynced {act}"})
+        else:
+            known = await bob.storage.get(memory_id)
+            assert known is not None
+            if act == "repeat":
+                await bob.storage.store(known)
+            else:
+                await service_of(bob).restore([known], lambda _: None, NOBODY)
+        await bob.done(act)
+    await bob.storage.close()
+
+
+# -- helpers ----------------------------------------------------------------------------------------------------------
+
+
+def service_of(bob: Bob) -> MemoryService:
+    return MemoryService(bob.storage, OFFLINE, audit=AuditLog(bob.storage.folder.audit), clock=bob.clock)
+
+
+def entry(content: str, seq: int) -> bytes:
+    """Return a line of a journal, as another process would write it."""
+    memory = Memory(agent_id="bob", content=content, timestamp=FrozenClock()())
+    value = {"seq": seq, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "memory", "id": memory.id}
+    return b"--- " + json.dumps({**value, "data": memory.to_record()}).encode() + b"\n"
+
+
+def write_foreign(path: Path, content: bytes, *, truncate: bool = False, sync: bool = False) -> None:
+    """Write as an editor or a dying process does: without a sync, unless told."""
+    mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if truncate else os.O_APPEND)
+    descriptor = os.open(path, mode, 0o600)
+    os.write(descriptor, content)
+    if sync:
+        os.fsync(descriptor)
+    os.close(descriptor)
+
+
+Scenario: TypeAlias = Callable[[Path, Ack], Coroutine[Any, Any, None]]
+ALONE: tuple[Scenario, ...] = (first_store, changes, compactions, a_day, bring_back, edited_pad, moved)
+AFTER_A_DEATH: tuple[Scenario, ...] = (
+    after_a_torn_write,
+    after_a_line_without_its_end,
+    in_folders_nobody_synced,
+    in_a_journal_nobody_named,
+    in_a_compacted_journal_nobody_named,
+    what_a_dead_process_wrote,
+)
+EDITS = {"edited_pad": ("tea", "green tea", "coffee", "milk", AFTERWARDS)}
+"""Texts that may be there once somebody's edits, perhaps cut short, were taken over."""
+
+
+def main() -> None:
+    """Run the scenario that the command line names, in the folder it names, sabotaged if it says how."""
+    name, base, *sabotages = sys.argv[1:]
+    for sabotage in sabotages:
+        SABOTAGES[sabotage](replace)
+    asyncio.run(globals()[name](Path(base), Tell()))
+
+
+if __name__ == "__main__":
+    main()
