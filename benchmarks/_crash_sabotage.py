@@ -1,0 +1,88 @@
+"""Ways to spoil the product, in a process that is about to be killed: proof that `benchmarks.crash` would notice."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.journal import Change, Entry, JournalWriter, journal
+from agent_memory.storage import projection, store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from agent_memory.models import Memory
+
+
+def _acknowledge_first() -> None:
+    """Bring a line to the disk a little after it was acknowledged."""
+    real: Any = JournalWriter._write  # noqa: SLF001 - spoiling is what this is for
+
+    def write(self: Any, size_before: int, content: bytes, **options: Any) -> None:
+        path = self._reader.path
+
+        def later() -> None:
+            time.sleep(0.02)
+            with path.open("ab") as file:
+                file.write(content)
+
+        if size_before == 0:
+            real(self, size_before, content, **options)
+        else:
+            threading.Thread(target=later).start()
+
+    JournalWriter._write = write  # type: ignore[method-assign]  # noqa: SLF001
+
+
+def _forget_one_by_one() -> None:
+    """Forget the versions of a memory in a line each."""
+
+    def delete(self: Any, memory_id: str) -> Memory:
+        with self._writing() as writer:
+            memory: Memory = self._require(memory_id)
+            for each in [memory_id, *self._projection.older_versions(memory_id)]:
+                self._append(writer, [Change("delete", projection.KIND, each)])
+        return memory
+
+    store.JournalStore.delete = delete  # type: ignore[method-assign]
+
+
+def _compact_in_place() -> None:
+    """Rewrite the journal instead of replacing it."""
+
+    def replace_file(path: Path, content: bytes, *, durable: bool) -> None:  # noqa: ARG001
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+        for line in content.splitlines(keepends=True):
+            os.write(descriptor, line)
+        os.close(descriptor)
+
+    journal.replace_file = replace_file  # type: ignore[attr-defined]
+
+
+def _litter() -> None:
+    """Leave a file that nobody knows with every line."""
+    real: Any = JournalWriter.append
+
+    def append(self: Any, changes: Sequence[Change]) -> Entry:
+        (self._reader.path.parent / f"memories.{secrets.token_hex(3)}.bak").touch()
+        entry: Entry = real(self, changes)
+        return entry
+
+    JournalWriter.append = append  # type: ignore[method-assign]
+
+
+SABOTAGES: Final[dict[str, Callable[[], None]]] = {
+    "ack-before-write": _acknowledge_first,
+    "forget-one-by-one": _forget_one_by_one,
+    "compact-in-place": _compact_in_place,
+    "litter": _litter,
+}
+
+
+def sabotage(name: str) -> None:
+    """Spoil this process."""
+    SABOTAGES[name]()
