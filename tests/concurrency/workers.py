@@ -7,7 +7,9 @@ import json
 import os
 import random
 import sys
+import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError
 from agent_memory.journal.lock import folder_lock
 from agent_memory.models import Memory
+from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector import VectorStorage
@@ -178,9 +181,113 @@ async def _store(storage: FileStorage, content: str) -> None:
     assert any(memory.content == content for memory in await storage.list_recent())
 
 
+def fork_while_busy(root: str, kind: str, forks: str) -> None:
+    """Fork again and again while a thread works with the same storage; tell what each child came to.
+
+    A child stores, searches and compares what it sees with what somebody sees who just came.
+    """
+    storage, warm, stop = _storage_of(kind, root), threading.Event(), threading.Event()
+    working = threading.Thread(target=lambda: asyncio.run(_keep_busy(storage, warm, stop)))
+    working.start()
+    warm.wait()  # Python itself does not survive a fork in the middle of an import in another thread
+    choose = random.Random(kind)
+    for number in range(int(forks)):
+        time.sleep(choose.uniform(0.01, 0.04))
+        child = os.fork()
+        if child == 0:
+            os._exit(_work_in_child(storage, root, number))
+        _, status = os.waitpid(child, 0)
+        say(child_exit=os.waitstatus_to_exitcode(status))
+    stop.set()
+    working.join()
+
+
+def _storage_of(kind: str, root: str) -> FileStorage:
+    if kind == "vector":
+        return VectorStorage("bob", root, embedder=HashEmbedder(), wanted=False)
+    return FileStorage("bob", root, settings=OFFLINE, embedder=HashEmbedder())
+
+
+async def _keep_busy(storage: FileStorage, warm: threading.Event, stop: threading.Event) -> None:
+    number = 0
+    await storage.store(Memory(agent_id="bob", content="parent 0"))
+    await storage.prepare(None)
+    await storage.search("parent")
+    warm.set()
+    while not stop.is_set():
+        number += 1
+        await storage.store(Memory(agent_id="bob", content=f"parent {number} {os.urandom(8).hex()}"))
+        if number % 5 == 0:
+            await storage.search("parent")
+        if number % 20 == 0:
+            await storage.compact()
+    await storage.close()
+
+
+def _work_in_child(storage: FileStorage, root: str, number: int) -> int:
+    import signal  # noqa: PLC0415
+
+    signal.alarm(60)  # ends a child that hangs
+
+    async def work() -> int:
+        memory_id = await storage.store(Memory(agent_id="bob", content=f"child {number}"))
+        await storage.prepare(10)
+        found = [hit.memory.id for hit in await storage.search(f"child {number}")]
+        there = {memory.id async for memory in open_storage(root).iter_all()}
+        seen = {memory.id async for memory in storage.iter_all()}
+        return 0 if memory_id in found and there <= seen else 3
+
+    try:
+        return asyncio.run(work())
+    except BaseException:  # noqa: BLE001 - this process is left by force
+        return 4
+
+
+def fork_with_lock(root: str) -> None:
+    """Take the lock, fork, and tell the child's id; both wait to be killed, and it is the parent who has the lock."""
+    with folder_lock(Path(root) / "bob"):
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+            os._exit(0)
+        say(child=child)
+        time.sleep(600)
+
+
+def exec_with_lock(root: str) -> None:
+    """Take the lock and become another program."""
+    with folder_lock(Path(root) / "bob"):
+        os.execv(sys.executable, [sys.executable, "-c", "print('{}', flush=True); import time; time.sleep(600)"])
+
+
+async def write_many(root: str, kind: str) -> None:
+    """Store, change and forget without end, through a service; report what was acknowledged. SIGINT ends it."""
+    storage = _storage_of(kind, root)
+    service = MemoryService(storage, OFFLINE)
+    while True:
+        stored = (await service.store({"content": os.urandom(20).hex(), "category": "note"})).memory
+        say(id=stored.id, content=stored.content)
+        changed = (await service.update(stored.id, {"content": f"{stored.content} changed"})).memory
+        say(id=changed.id, content=changed.content)
+
+
+async def use_for_months(root: str, months: str) -> None:
+    """Store and forget with a clock that runs ahead, so that this process compacts; tell the generations seen."""
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    storage = FileStorage("bob", root, settings=OFFLINE, clock=lambda: now[0])
+    for month in range(int(months)):
+        for number in range(3):
+            memory_id = await storage.store(Memory(agent_id="bob", content=f"month {month} number {number}"))
+            await storage.delete(memory_id)
+        now[0] += timedelta(days=32)
+        await storage.compact()
+        say(generation=storage._store.watermark()[0])
+    await storage.close()
+
+
 if __name__ == "__main__":
     name, *arguments = sys.argv[1:]
-    if name in {"after_fork", "vector_after_fork"}:
+    if not asyncio.iscoroutinefunction(globals()[name]):
         globals()[name](*arguments)
     else:
         asyncio.run(globals()[name](*arguments))
