@@ -1,0 +1,146 @@
+"""A disk that fails to sync, to write or to read: no acknowledgement, and no half state."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import StorageError
+from tests.hostile.trouble import fail_at, refusal, reopened
+from tests.support import memory_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.service import MemoryService
+    from agent_memory.storage import FileStorage
+    from tests.support import FrozenClock
+
+
+@pytest.mark.parametrize("existing", [True, False])
+async def test_what_could_not_be_synced_is_neither_acknowledged_nor_there(
+    storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    expected = []
+    if existing:
+        await storage.store(memory_of("before"))
+        expected = ["before"]
+    folder = storage.folder.path
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def is_journal(descriptor: int) -> bool:
+        return os.fstat(descriptor).st_ino != folder.stat().st_ino
+
+    fail_at(monkeypatch, "fsync", errno.EIO, is_journal)
+    with pytest.raises(StorageError):
+        await storage.store(memory_of("never durable"))
+    monkeypatch.undo()
+    assert [m.content async for m in storage.iter_all()] == expected
+    assert await reopened(root, clock) == expected
+    await storage.store(memory_of("after"))
+    assert await reopened(root, clock) == [*expected, "after"]
+
+
+async def test_a_store_is_written_then_synced_once_then_acknowledged(
+    storage: FileStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await storage.store(memory_of("the first also makes the files"))
+    steps: list[str] = []
+    journal = storage.folder.journal.stat().st_ino
+    real_write, real_sync = os.write, os.fsync
+
+    def writing(descriptor: int, content: bytes) -> int:
+        steps.append("write" if os.fstat(descriptor).st_ino == journal else "write elsewhere")
+        return real_write(descriptor, content)
+
+    def syncing(descriptor: int) -> None:
+        steps.append("sync" if os.fstat(descriptor).st_ino == journal else "sync elsewhere")
+        real_sync(descriptor)
+
+    monkeypatch.setattr(os, "write", writing)
+    monkeypatch.setattr(os, "fsync", syncing)
+    await storage.store(memory_of("tea"))
+    steps.append("acknowledged")
+    assert [step for step in steps if step != "write elsewhere"] == ["write", "sync", "acknowledged"]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])
+async def test_an_unreadable_journal_is_a_storage_error_and_readable_again_later(
+    storage: FileStorage, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    memory_id = await storage.store(memory_of("tea"))
+    clean = await storage.get(memory_id)
+    storage.folder.journal.touch()
+    fail_at(monkeypatch, "pread", number)
+    with pytest.raises(StorageError):
+        await storage.get(memory_id)
+    monkeypatch.undo()
+    assert await storage.get(memory_id) == clean
+
+
+async def test_a_name_that_cannot_be_synced_is_taken_back_with_its_first_line(
+    storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = storage.folder.path
+    folder.mkdir(parents=True)
+    inode = folder.stat().st_ino
+    fail_at(monkeypatch, "fsync", errno.EIO, lambda descriptor: os.fstat(descriptor).st_ino == inode)
+    refused = await refusal(storage.store(memory_of("never durable")))
+    assert "Input/output error" in refused["message"]
+    assert "disk may be failing" in refused["recovery"]
+    monkeypatch.undo()
+    assert await reopened(root, clock) == []
+    await storage.store(memory_of("after"))
+    assert await reopened(root, clock) == ["after"]
+
+
+async def test_a_line_that_can_be_neither_synced_nor_taken_back_is_not_acknowledged_and_breaks_nothing(
+    storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await storage.store(memory_of("before"))
+    for function in ("fsync", "ftruncate"):
+        fail_at(monkeypatch, function, errno.EIO)
+    assert "Input/output error" in (await refusal(storage.store(memory_of("perhaps"))))["message"]
+    monkeypatch.undo()
+    await storage.store(memory_of("after"))
+    contents = await reopened(root, clock)
+    assert [content for content in contents if content != "perhaps"] == ["before", "after"]
+    assert (await storage.health())["status"] == "ok"
+
+
+@pytest.mark.parametrize("function", ["write", "fsync", "open"])
+async def test_a_compaction_on_a_sick_disk_leaves_the_old_file(
+    storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    memory_id = await storage.store(memory_of("before"))
+    await storage.touch([memory_id])
+    before = storage.folder.journal.read_bytes()
+    fail_at(monkeypatch, function, errno.EIO, lambda what, *_: function != "open" or ".tmp" in str(what))
+    assert (await refusal(storage.compact()))["code"] == "storage"
+    monkeypatch.undo()
+    assert storage.folder.journal.read_bytes() == before
+    assert await reopened(root, clock) == ["before"]
+    await storage.compact()
+    assert await reopened(root, clock) == ["before"]
+
+
+async def test_a_sick_disk_is_told_by_search_and_status_and_gets_well_without_a_restart(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = (await service.store({"content": "peppermint tea"})).memory
+    await service.settle()
+    service.storage.folder.journal.touch()  # type: ignore[attr-defined]
+    fail_at(monkeypatch, "pread", errno.EIO)
+    found = await service.search("peppermint")
+    assert [hit.memory.id for hit in found.results] == [memory.id]
+    assert "Input/output error" in (found.degraded or "")
+    health = (await service.status()).health
+    assert health["status"] == "unreadable"
+    assert "another one" in health["recovery"]
+    monkeypatch.undo()
+    assert (await service.search("peppermint")).degraded is None
+    await service.store({"content": "black coffee"})
+    assert len(await service.list_recent()) == 2
