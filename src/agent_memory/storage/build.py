@@ -10,9 +10,11 @@ adds it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import random
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,12 +45,14 @@ _LEAST_COSINE: Final = 0.99
 _LEAST_RECALL: Final = 0.9
 """Share of the ten nearest, by exact search, that the graph must find over all spot checks; it finds .99 and more."""
 _BUSY_CODE: Final = 3
+_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 
 
 def main() -> None:
     """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
     folder, identity = AgentFolder(Path(sys.argv[1])), EmbedderIdentity(**json.loads(sys.argv[2]))
     os.nice(_NICENESS)
+    _end_with_parent()
     say = _speaker()
     try:
         build(folder, identity, activate="--activate" in sys.argv[4:], say=say, batch=int(sys.argv[3]))
@@ -170,6 +174,16 @@ def _check(shard: Shard, written: list[str]) -> None:
         wanted += len(exact)
     if found < _LEAST_RECALL * wanted:
         raise MigrationError(f"The new index finds {found} of {wanted} nearest memories only; it was thrown away.")
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when the one that waits for it ends, where it can (Linux).
+
+    Elsewhere the next report finds nobody listening; but building a graph reports nothing for minutes, and an engine
+    short of memory may wait for itself for ever, holding the lock.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _speaker() -> Any:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engine import namespace_of
+from agent_memory.engine.client import child_environment
 from agent_memory.engine.shard import Shard
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.journal import Change, Journal
@@ -20,8 +25,6 @@ from agent_memory.storage.generations import Generations
 from tests.support import memory_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_memory.models import Memory
 
 EMBEDDER = HashEmbedder()
@@ -215,3 +218,38 @@ def test_only_what_is_named_like_a_generation_is_swept_and_a_pipe_keeps_nobody_w
     os.mkfifo(indexes / ".new-pipe")
     generations.sweep()
     assert sorted(each.name for each in indexes.iterdir() if each.is_dir() or each.is_fifo()) == ["notes"]
+
+
+_PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+print(child.stdout.readline(), flush=True)
+sys.stdin.read()
+"""
+_SILENT_CHILD = """
+import os, time
+from agent_memory.storage.build import _end_with_parent
+_end_with_parent()
+print(os.getpid(), flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next report finds nobody listening")
+def test_a_builder_that_says_nothing_ends_with_whom_it_builds_for() -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", _PARENT, _SILENT_CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    with parent:
+        assert parent.stdout is not None
+        child = Path(f"/proc/{int(parent.stdout.readline())}/stat")
+        assert child.exists()
+        parent.kill()
+    deadline = time.monotonic() + 30
+    while child.exists() and child.read_text().split()[2] != "Z":  # whoever inherited it may not have looked yet
+        assert time.monotonic() < deadline, "it goes on for nobody"
+        time.sleep(0.01)
