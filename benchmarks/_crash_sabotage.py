@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
-import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal import Change, Entry, JournalWriter, journal
+from agent_memory.journal import Change, Entry, JournalWriter, Update, journal
+from agent_memory.journal.reader import JournalReader
 from agent_memory.storage import projection, store
 
 if TYPE_CHECKING:
@@ -19,23 +18,27 @@ if TYPE_CHECKING:
 
 
 def _acknowledge_first() -> None:
-    """Bring a line to the disk a little after it was acknowledged."""
+    """Bring a line to the file only when the next one is to be written."""
     real: Any = JournalWriter._write  # noqa: SLF001 - spoiling is what this is for
+    poll, poll_open = JournalReader.poll, JournalReader.poll_open
+    late: list[bytes] = []
 
     def write(self: Any, size_before: int, content: bytes, **options: Any) -> None:
-        path = self._reader.path
-
-        def later() -> None:
-            time.sleep(0.02)
-            with path.open("ab") as file:
-                file.write(content)
-
         if size_before == 0:
             real(self, size_before, content, **options)
         else:
-            threading.Thread(target=later).start()
+            late.append(content)
+
+    def poll_late(self: JournalReader) -> Update:
+        return Update() if late else poll(self)
+
+    def open_late(self: JournalReader, descriptor: int) -> Update:
+        while late:  # the lock is held: somebody wants to write
+            os.write(descriptor, late.pop(0))
+        return poll_open(self, descriptor)
 
     JournalWriter._write = write  # type: ignore[method-assign]  # noqa: SLF001
+    JournalReader.poll, JournalReader.poll_open = poll_late, open_late  # type: ignore[method-assign]
 
 
 def _forget_one_by_one() -> None:

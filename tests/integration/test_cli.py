@@ -143,7 +143,7 @@ def test_3_for_what_is_not_there(bob: Callable[..., subprocess.CompletedProcess[
 def test_4_while_another_process_writes(bob: Callable[..., subprocess.CompletedProcess[str]], root: Path) -> None:
     with folder_lock(root / "bob"):
         result = bob("store", "x", code=4)
-    assert "try again" in result.stderr
+    assert "Try again" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,12 @@ def seems_free(path: Path | None) -> bool:
         return True
     with contextlib.ExitStack() as opened:
         try:
-            if path is not None:
-                fcntl.flock(_open(path, opened), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = None if path is None else _open(path, opened)
+        except OSError:
+            return True
+        try:
+            if descriptor is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             return error.errno not in _HELD
     return True
