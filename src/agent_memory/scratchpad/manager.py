@@ -18,9 +18,10 @@ from agent_memory.journal.files import (
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.scratchpad.file import PadEdits, read_edits, render_file
 from agent_memory.scratchpad.render import render
-from agent_memory.scratchpad.select import select
+from agent_memory.scratchpad.select import may_be_shown, select
 from agent_memory.settings import ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
+from agent_memory.storage.recency import recency
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,8 +69,11 @@ class ScratchpadManager:
         Raises:
             StorageError: The memories cannot be read.
         """
-        valid = await self.storage.valid()
-        chosen = select(valid, max_entries=self.max_size, promotion_threshold=self.promotion_threshold)
+        threshold = self.promotion_threshold
+        known = await self.storage.recent(
+            self.max_size, threshold, lambda memory: may_be_shown(memory, recency(memory, threshold))
+        )
+        chosen = select(known, max_entries=self.max_size, promotion_threshold=threshold)
         return Scratchpad(agent_id=self.agent_id, entries=chosen)
 
     async def save(self, scratchpad: Scratchpad) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
+from agent_memory.storage.recency import recency
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
@@ -25,24 +27,14 @@ def select(memories: Iterable[Memory], *, max_entries: int, promotion_threshold:
     candidates = (
         (memory.pinned, moment, order, memory)
         for order, memory in zip(range(len(known), 0, -1), reversed(known), strict=True)
-        if memory.trust != "low"
-        and (moment := recency(memory, promotion_threshold))
-        and (memory.evicted_at is None or not _evicted(memory, moment))
+        if may_be_shown(memory, moment := recency(memory, promotion_threshold))
     )
     # Among equal moments the last stored comes first; `order` is unique, so memories are never compared.
     return [memory for _, _, _, memory in heapq.nlargest(max_entries, candidates)]
 
 
-def recency(memory: Memory, promotion_threshold: int) -> datetime:
-    """Return the moment that gives a memory its place: stored, promoted, or accessed once it is accessed often."""
-    moment = memory.timestamp
-    if memory.promoted_at is not None and memory.promoted_at > moment:
-        moment = memory.promoted_at
-    if memory.access_count >= promotion_threshold and memory.last_accessed and memory.last_accessed > moment:
-        moment = memory.last_accessed
-    return moment
-
-
-def _evicted(memory: Memory, moment: datetime) -> bool:
-    """A person took it out, and nothing has brought it back since."""
-    return memory.evicted_at is not None and memory.evicted_at >= moment and not memory.pinned
+def may_be_shown(memory: Memory, moment: datetime) -> bool:
+    """Tell whether a memory can be in a scratchpad: no outsider said it, and nobody took it out since `moment`."""
+    if memory.trust == "low":
+        return False
+    return memory.evicted_at is None or memory.pinned or memory.evicted_at < moment

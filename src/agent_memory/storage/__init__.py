@@ -1,11 +1,11 @@
 """Storage of one agent's memories: the journal is the truth, what is searched is derived from it."""
 
 from agent_memory.storage.base import MemoryStorage
+from agent_memory.storage.conditions import filters_of
 from agent_memory.storage.detect import detect_storage
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import AgentFolder, folder_of
 from agent_memory.storage.projection import describe
-from agent_memory.storage.store import filters_of
 from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import ConfigurationError, UnknownIdError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from agent_memory.models import Memory, SearchFilters, SearchResults
     from agent_memory.storage.migration import Built, Estimate, Progress
@@ -140,6 +140,21 @@ class MemoryStorage(ABC):
     @abstractmethod
     async def valid(self) -> list[Memory]:
         """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
+
+    async def recent(
+        self,
+        count: int,  # noqa: ARG002 - for those that keep an order
+        promotion_threshold: int,  # noqa: ARG002
+        admits: Callable[[Memory], bool],  # noqa: ARG002
+    ) -> list[Memory]:
+        """Return what a scratchpad is chosen from, in the order of storing; more than that does no harm.
+
+        Args:
+            count: How many of the last stored, promoted or often accessed are wanted, besides all that are pinned.
+            promotion_threshold: From this many accesses on, an access counts.
+            admits: Tells which of the valid memories count.
+        """
+        return await self.valid()
 
     @abstractmethod
     async def superseded(self) -> dict[str, str]:

@@ -1,19 +1,39 @@
-"""A search's filters as an index can check them: never more than they ask, sometimes less."""
+"""A search's filters: checked, and as an index can check them before each memory is looked at."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import pydantic
 
 from agent_memory.engine import Where
+from agent_memory.errors import ValidationError
+from agent_memory.models import SearchFilters
+from agent_memory.storage.projection import describe
 
 if TYPE_CHECKING:
-    from agent_memory.models import SearchFilters
+    from collections.abc import Mapping
 
 _MILLISECOND: Final = 0.001
 
 
+def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters:
+    """Return checked filters.
+
+    Raises:
+        ValidationError: Names the field and the rule.
+    """
+    if isinstance(filters, SearchFilters):
+        return filters
+    try:
+        return SearchFilters.model_validate(dict(filters or {}))
+    except (pydantic.ValidationError, TypeError, ValueError) as error:
+        reason = describe(error) if isinstance(error, pydantic.ValidationError) else str(error)
+        raise ValidationError(f"The filters are wrong: {reason}.", code="invalid_filter") from None
+
+
 def where_of(conditions: SearchFilters) -> Where:
-    """Return what can be checked before each memory is looked at.
+    """Return what can be checked before each memory is looked at: never more than is asked, sometimes less.
 
     Access counts are left out: they change with every search, and an engine is not told each time. A bound in time is
     a millisecond wider, since numbers are less exact than dates.

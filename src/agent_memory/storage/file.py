@@ -19,7 +19,7 @@ from agent_memory.storage.store import JournalStore
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
@@ -165,6 +165,10 @@ class FileStorage(MemoryStorage):
     @override
     async def valid(self) -> list[Memory]:
         return await self._worker.run(lambda: self._store.refresh().valid(self._store.clock()))
+
+    @override
+    async def recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
+        return await self._worker.run(self._store.recent, count, promotion_threshold, admits)
 
     @override
     async def superseded(self) -> dict[str, str]:

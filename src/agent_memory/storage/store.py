@@ -23,8 +23,9 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.storage.changes import difference, goes_in_a_circle, overlaid, same_but_for_accesses
-from agent_memory.storage.conditions import where_of
+from agent_memory.storage.conditions import filters_of, where_of
 from agent_memory.storage.projection import KIND, Projection, describe
+from agent_memory.storage.recency import Recency
 from agent_memory.storage.weight import Weight
 from agent_memory.storage.worker import TURN_SECONDS
 
@@ -59,6 +60,7 @@ class JournalStore:
         self._journal = Journal(folder.journal, {KIND}, clock=clock, wait=TURN_SECONDS)  # `Worker.write` has patience
         self._projection = Projection(folder.agent_id)
         self._index = index
+        self._recency: dict[int, Recency] = {}  # by promotion threshold
         self._weight = Weight()
         self._rewritten = 0
         self._gone: list[Memory] | None = None
@@ -127,6 +129,20 @@ class JournalStore:
         valid = self.refresh().valid(self.clock())
         valid.reverse()  # among equal times the last stored comes first; sorting is stable
         return sorted(valid, key=lambda memory: memory.timestamp, reverse=True)[:limit]
+
+    def recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
+        """See `MemoryStorage.recent`."""
+        projection, now = self.refresh(), self.clock()
+        order = self._recency.get(promotion_threshold)
+        if order is None:
+            order = self._recency[promotion_threshold] = Recency(promotion_threshold)
+            order.update(projection.memories)
+
+        def counts(memory_id: str) -> bool:
+            memory = projection.memories[memory_id]
+            return not memory.is_expired(now) and projection.replaced_by(memory_id, now) is None and admits(memory)
+
+        return [projection.memories[memory_id] for memory_id in order.choose(count, counts)]
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` memories, so that the first search need not; tell whether all are read."""
@@ -334,6 +350,8 @@ class JournalStore:
             self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
 
     def _file(self, changed: Mapping[str, Memory | None]) -> None:
+        for order in self._recency.values():
+            order.update(changed)
         for memory_id, memory in changed.items():
             if memory is None:
                 self._index.remove(memory_id)
@@ -368,18 +386,3 @@ class JournalStore:
             note = {"schema": SCHEMA, "backend": "file", "journal": self.folder.journal.name}
             with contextlib.suppress(OSError):
                 replace_file(self.folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
-
-
-def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters:
-    """Return checked filters.
-
-    Raises:
-        ValidationError: Names the field and the rule.
-    """
-    if isinstance(filters, SearchFilters):
-        return filters
-    try:
-        return SearchFilters.model_validate(dict(filters or {}))
-    except (pydantic.ValidationError, TypeError, ValueError) as error:
-        reason = describe(error) if isinstance(error, pydantic.ValidationError) else str(error)
-        raise ValidationError(f"The filters are wrong: {reason}.", code="invalid_filter") from None
