@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.retrieval.scores import numpy_if_there
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from agent_memory.engine import Where
     from agent_memory.models import Memory
-
-_FEW: Final = 2_000
-"""Documents up to which looking at each is cheaper than going through a list of hits until enough have passed."""
 
 
 class Facets:
@@ -42,22 +44,20 @@ class Facets:
             if not documents:
                 del self._with[facet]
 
-    def few(self, where: Where) -> list[int] | None:
-        """Return all documents that can meet these conditions, if they are few; None if they are many, or all."""
-        wanted = [("category", where.category)] if where.category is not None else []
-        lists = [self._with.get(facet, array("I")) for facet in [*wanted, *(("tag", tag) for tag in where.tags)]]
-        lists.sort(key=len)
+    def meeting(self, where: Where) -> Sequence[int] | NDArray[np.integer] | None:
+        """Return all documents that can meet these conditions, ascending; None when nothing is known about them."""
+        category = [("category", where.category)] if where.category is not None else []
+        facets = [*category, *(("tag", tag) for tag in where.tags)]
+        lists = sorted((self._with.get(facet, array("I")) for facet in facets), key=len)
         bounded = where.since is not None or where.until is not None
-        if lists and len(lists[0]) <= _FEW:
-            return list(lists[0])
         np = numpy_if_there()
-        if np is None or len(lists) + bounded < 1:
-            return None
+        if np is None or not (lists or bounded):
+            return list(lists[0]) if lists else None
         found: Any = np.flatnonzero(self._between(np, where)) if bounded else None
         for documents in lists:
-            view = np.frombuffer(documents, dtype=np.uintc)
-            found = view if found is None else np.intersect1d(found, view, assume_unique=True)
-        return found.tolist() if len(found) <= _FEW else None
+            one = np.frombuffer(documents, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
+            found = one if found is None else np.intersect1d(found, one, assume_unique=True)
+        return found  # type: ignore[no-any-return]
 
     def _between(self, np: Any, where: Where) -> Any:
         times = np.frombuffer(self._times)

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from agent_memory.models import Memory
     from agent_memory.retrieval.dense import Cosines
     from agent_memory.retrieval.index import SearchIndex
@@ -24,8 +27,8 @@ T = TypeVar("T")
 _COUNTED: Final = 500
 """Memories of one list looked at for a count; beyond, it is estimated from these. Five hundred take about half a
 millisecond, and the error of such a share is below five percent of the list (two standard errors)."""
-_PORTION: Final = 800
-"""Memories of a list that are sorted first for a filter: enough for sixty that pass when one in ten does."""
+_FEW: Final = 2_000
+"""Documents up to which looking at each is cheaper than going through lists of hits until enough have passed."""
 _SAMPLED: Final = 200
 """Memories whose cosines are asked for to tell how many of a long list are near, too."""
 
@@ -36,11 +39,11 @@ class Sieve:
 
     Attributes:
         admits: Tells whether a memory passes.
-        few: The documents among which all that pass are; None when they may be any.
+        meeting: The documents among which all that pass are; None when they may be any.
     """
 
     admits: Callable[[Memory], bool]
-    few: list[int] | None = None
+    meeting: Sequence[int] | NDArray[np.integer] | None = None
 
 
 @dataclass(slots=True)
@@ -82,14 +85,17 @@ def find(
     if floor is None:
         floor = index.vectors.similarity_threshold if index.vectors is not None else 0.0
 
-    if sieve is not None and sieve.few is not None:
-        lists = _among(index, scores, cosines, floor, sieve.few)
+    meeting = sieve.meeting if sieve is not None else None
+    if meeting is not None and len(meeting) <= _FEW:
+        lists = _among(index, scores, cosines, floor, [int(document) for document in meeting])
     else:
-        lists = _anywhere(index, scores, cosines, floor)
+        lists = _anywhere(index, scores if meeting is None else scores.within(meeting), cosines, floor)
     if sieve is None:
         words, meaning = _List(lists.words(size), lists.worded), _List(lists.meaning(size), lists.near)
     else:
-        words = _sift(lists.words, lists.worded, size, lambda one: sieve.admits(index.entries[one].memory))
+        # Of documents that meet the filter, as far as is known, nearly all pass: a few tell how many will.
+        least = size if meeting is not None and lists.worded > _COUNTED else _COUNTED
+        words = _sift(lists.words, lists.worded, size, lambda one: sieve.admits(index.entries[one].memory), least)
         meaning = _sift(lists.meaning, lists.near, size, lambda pair: sieve.admits(index.entries[pair[0]].memory))
     both = 0 if cosines is None else _in_both(index, scores, words, meaning, cosines, floor)
     filtered = dict.fromkeys([*words.left_out, *(one for one, _ in meaning.left_out)])
@@ -126,22 +132,25 @@ def _among(index: SearchIndex, scores: Scores, cosines: Cosines | None, floor: f
     return _Lists(lambda count: words[:count], len(words), lambda count: meaning[:count], len(meaning))
 
 
-def _sift(best: Callable[[int], Sequence[T]], total: int, size: int, admits: Callable[[T], bool]) -> _List[T]:
-    """Go through a list, best first, until `size` of it are admitted and enough are seen to tell how many will be."""
+def _sift(
+    best: Callable[[int], Sequence[T]], total: int, size: int, admits: Callable[[T], bool], least: int | None = None
+) -> _List[T]:
+    """Go through a list, best first, until `size` of it are admitted and `least` are seen, to tell how many will be."""
+    least = _COUNTED if least is None else least
     kept: list[T] = []
     left_out: list[T] = []
     looked = 0
-    for one in _best_first(best, total):
-        if looked >= _COUNTED and len(kept) >= size:
+    for one in _best_first(best, total, least * 3 // 2):
+        if looked >= least and len(kept) >= size:
             break
         looked += 1
         (kept if admits(one) else left_out).append(one)
     return _List(kept, len(kept) + round((total - looked) * len(kept) / max(1, looked)), left_out)
 
 
-def _best_first(best: Callable[[int], Sequence[T]], total: int) -> Iterator[T]:
-    """Yield a list that is dear to sort as a whole, in growing portions."""
-    given, count = 0, _PORTION
+def _best_first(best: Callable[[int], Sequence[T]], total: int, count: int) -> Iterator[T]:
+    """Yield a list that is dear to sort as a whole, in growing portions, beginning with `count`."""
+    given = 0
     while given < total:
         found = best(count)
         if len(found) <= given:

@@ -173,7 +173,7 @@ class SearchIndex:
         sieve = None
         if allowed is not None:
             # Who wants an explanation wants to see all that is left out.
-            sieve = Sieve(allowed, None if where is None or explain else self.facets.few(where))
+            sieve = Sieve(allowed, None if where is None or explain else self.facets.meeting(where))
         return rank(self, question, cosines, limit=limit, now=now, sieve=sieve, explain=explain)
 
     def _file(self, entry: Entry) -> None:

@@ -12,6 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -27,6 +29,9 @@ class Scores(Protocol):
 
     def best(self, count: int) -> list[int]:
         """Return the best `count` documents, best first, the newer first among equals."""
+
+    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
+        """Return the scores of some documents alone."""
 
     def sample(self, count: int) -> list[int]:
         """Return all documents that have a score, or at most twice `count` of them, evenly chosen."""
@@ -52,6 +57,11 @@ class FewScores:
     def best(self, count: int) -> list[int]:
         """See `Scores.best`."""
         return [document for _, document in heapq.nlargest(count, zip(self._found.values(), self._found, strict=True))]
+
+    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
+        """See `Scores.within`."""
+        wanted = self._found.keys() & {int(document) for document in documents}
+        return FewScores({document: self._found[document] for document in wanted})
 
     def sample(self, count: int) -> list[int]:
         """See `Scores.sample`."""
@@ -91,6 +101,15 @@ class ManyScores:
         order = np.lexsort((-documents, -self._values[documents]))
         best: list[int] = documents[order].tolist()
         return best
+
+    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
+        """See `Scores.within`."""
+        import numpy as np  # noqa: PLC0415
+
+        wanted = np.asarray(documents, dtype=np.intp)
+        values = np.zeros_like(self._values)
+        values[wanted] = self._values[wanted]
+        return ManyScores(values)
 
     def sample(self, count: int) -> list[int]:
         """See `Scores.sample`."""

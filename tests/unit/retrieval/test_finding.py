@@ -11,7 +11,7 @@ from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engine import Where
 from agent_memory.models import CATEGORIES, Memory
-from agent_memory.retrieval import DenseIndex, SearchIndex, facets, finding
+from agent_memory.retrieval import DenseIndex, SearchIndex, facets, finding, postings
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 MANY = 400
@@ -64,10 +64,14 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("where", FILTERS, ids=str)
+@pytest.mark.parametrize("few", [finding._FEW, -1])
+@pytest.mark.parametrize("arrays_from", [0, 10**9])
 @pytest.mark.parametrize("numpy", [True, False])
 def test_a_shortcut_finds_what_going_through_all_finds(
-    monkeypatch: pytest.MonkeyPatch, index: SearchIndex, where: Where, numpy: bool
+    monkeypatch: pytest.MonkeyPatch, index: SearchIndex, where: Where, few: int, arrays_from: int, numpy: bool
 ) -> None:
+    monkeypatch.setattr(finding, "_FEW", few)
+    monkeypatch.setattr(postings, "_ARRAYS_FROM", arrays_from)
     if not numpy:
         monkeypatch.setattr(facets, "numpy_if_there", lambda: None)
 
@@ -81,25 +85,21 @@ def test_a_shortcut_finds_what_going_through_all_finds(
 
 
 @pytest.mark.parametrize("where", FILTERS, ids=str)
-def test_few_names_all_that_pass_after_changes(index: SearchIndex, where: Where) -> None:
+def test_what_may_meet_a_filter_is_all_that_does_after_changes(index: SearchIndex, where: Where) -> None:
     for number in range(0, MANY, 3):
         index.remove(make(number).id)
     for number in range(0, MANY, 6):
         index.put(make(number))
     index.warm()
-    few = index.facets.few(where)
-    assert few is not None
+    meeting = index.facets.meeting(where)
+    assert meeting is not None
     passing = {one for one, entry in index.entries.items() if allowed_by(where, entry.memory)}
-    assert passing <= {index.owners[document] for document in few}
+    assert passing == {index.owners[int(document)] for document in meeting}
 
 
-def test_many_are_not_listed(monkeypatch: pytest.MonkeyPatch, index: SearchIndex) -> None:
-    monkeypatch.setattr(facets, "_FEW", 30)
-    assert index.facets.few(Where(tags=("even",))) is None
-    assert index.facets.few(Where()) is None
-    assert index.facets.few(Where(category="decision")) is None
-    both = index.facets.few(Where(tags=("even",), category="decision"))
-    assert both == [number for number in range(0, MANY, 2) if CATEGORIES[number % len(CATEGORIES)] == "decision"]
+def test_without_conditions_nothing_is_known(index: SearchIndex) -> None:
+    assert index.facets.meeting(Where()) is None
+    assert index.facets.meeting(Where(min_access_count=3)) is None
 
 
 @pytest.mark.parametrize("query", ["audit", "audit ledger", "cart mail backup ledger audit"])
@@ -113,7 +113,6 @@ def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_ma
 
     exact = found()
     monkeypatch.setattr(finding, "_COUNTED", 40)
-    monkeypatch.setattr(finding, "_PORTION", 30)
     hits, total = found()
     assert hits == exact[0]
     assert total == pytest.approx(exact[1], rel=0.35)
@@ -132,7 +131,6 @@ def test_portions_yield_a_list_once_and_in_order(numbers: list[int], size: int, 
     """However the portions fall, the first that pass are kept, and a list gone through to its end is counted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finding, "_COUNTED", first)
-        patch.setattr(finding, "_PORTION", first)
         sifted = finding._sift(lambda count: numbers[:count], len(numbers), size, lambda one: one % 3 > 0)
     passing = [one for one in numbers if one % 3 > 0]
     assert sifted.kept == passing[: len(sifted.kept)]
