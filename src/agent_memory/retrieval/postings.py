@@ -32,8 +32,7 @@ class Postings:
     def __init__(self, k1: float, b: float) -> None:
         self._k1 = k1
         self._b = b
-        self._documents: dict[str, array[int]] = {}
-        self._frequencies: dict[str, array[int]] = {}
+        self._filed: dict[str, tuple[array[int], array[int]]] = {}  # term -> documents, ascending; frequency in each
         self._lengths: array[int] = array("I")
         self._alive = 0
         self._total_length = 0
@@ -49,11 +48,11 @@ class Postings:
         length = 0
         for term, frequency in Counter(terms).items():
             length += frequency
-            if term not in self._documents:
-                self._documents[term] = array("I")
-                self._frequencies[term] = array("H")
-            self._documents[term].append(document)
-            self._frequencies[term].append(min(frequency, _MAX_FREQUENCY))
+            filed = self._filed.get(term)
+            if filed is None:
+                filed = self._filed[term] = (array("I"), array("H"))
+            filed[0].append(document)
+            filed[1].append(min(frequency, _MAX_FREQUENCY))
         self._lengths.append(length)
         self._alive += 1
         self._total_length += length
@@ -70,17 +69,18 @@ class Postings:
         self._alive -= 1
         self._total_length -= self._lengths[document]
         for term in set(terms):
-            at = _position(self._documents[term], document)
+            documents, frequencies = self._filed[term]
+            at = _position(documents, document)
             assert at is not None, "removed under terms that it was not filed under"
-            del self._documents[term][at], self._frequencies[term][at]
-            if not self._documents[term]:
-                del self._documents[term], self._frequencies[term]
+            del documents[at], frequencies[at]
+            if not documents:
+                del self._filed[term]
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term, 0 for one nobody uses."""
         known = self._idf.get(term)
         if known is None:
-            using = len(self._documents.get(term, ()))
+            using = len(self._filed[term][0]) if term in self._filed else 0
             known = math.log(1 + (len(self) - using + 0.5) / (using + 0.5)) if using else 0.0
             self._idf[term] = known
         return known
@@ -92,11 +92,9 @@ class Postings:
             weights: How much each query term counts, above 0; its number of occurrences, as a rule.
         """
         gains = {
-            term: weight * self.idf(term) * (self._k1 + 1)
-            for term, weight in weights.items()
-            if term in self._documents
+            term: weight * self.idf(term) * (self._k1 + 1) for term, weight in weights.items() if term in self._filed
         }
-        many = sum(len(self._documents[term]) for term in gains) >= _ARRAYS_FROM
+        many = sum(len(self._filed[term][0]) for term in gains) >= _ARRAYS_FROM
         np = numpy_if_there() if many else None
         return self._few(gains) if np is None else self._many(gains, np)
 
@@ -104,7 +102,7 @@ class Postings:
         found: dict[int, float] = {}
         flat, steepness, lengths = *self._norm(), self._lengths
         for term, gain in gains.items():
-            for document, frequency in zip(self._documents[term], self._frequencies[term], strict=True):
+            for document, frequency in zip(*self._filed[term], strict=True):
                 part = gain * frequency / (frequency + (flat + steepness * lengths[document]))
                 found[document] = found.get(document, 0.0) + part
         return FewScores(found)
@@ -116,8 +114,8 @@ class Postings:
         # Views, not copies; they are gone before anybody can append to what lies behind them.
         heaviness = flat + steepness * np.frombuffer(self._lengths, dtype=np.uintc)
         for term, gain in gains.items():
-            documents = np.frombuffer(self._documents[term], dtype=np.uintc)
-            frequencies = np.frombuffer(self._frequencies[term], dtype=np.ushort).astype(np.float64)
+            documents = np.frombuffer(self._filed[term][0], dtype=np.uintc)
+            frequencies = np.frombuffer(self._filed[term][1], dtype=np.ushort).astype(np.float64)
             values[documents] += gain * frequencies / (frequencies + heaviness[documents])
         return ManyScores(values)
 
@@ -162,7 +160,7 @@ class Postings:
 
     def _among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
         """Yield those of some documents that hold a term, with its frequency there."""
-        documents, frequencies = self._documents.get(term, ()), self._frequencies.get(term, ())
+        documents, frequencies = self._filed.get(term, ((), ()))
         if len(documents) < _SCARCE * len(wanted):
             yield from (pair for pair in zip(documents, frequencies, strict=True) if pair[0] in wanted)
             return
