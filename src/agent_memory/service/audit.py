@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal.files import make_private_folder, open_private, translated, write_all
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+_TRIES: Final = 25
+_BETWEEN_TRIES: Final = 0.002
 MAX_BYTES: Final = 5 * 1024 * 1024
 _KEPT: Final = frozenset(
     {"memory_id", "category", "fields", "reason", "evicted", "supersedes", "redacted", "rule", "source", "previous"}
@@ -42,6 +46,7 @@ class AuditLog:
         with translated(self._path, "write"):
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
+                _keep_others_out(descriptor)
                 size = os.fstat(descriptor).st_size
                 torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # somebody died while writing
                 write_all(descriptor, b"\n" + line if torn else line)
@@ -55,3 +60,19 @@ class AuditLog:
         with folder_lock(self._path.parent), translated(self._path, "rotate"):
             if self._path.stat().st_size >= self._max_bytes:  # nobody was faster
                 self._path.replace(self._path.with_name("events.1.jsonl"))
+
+
+def _keep_others_out(descriptor: int) -> None:
+    """Hold the file until it is closed, so that half a line of somebody who dies now is seen; or give up soon.
+
+    A process that was stopped may hold it for ever, and a line glued to half of another's is no harm worth waiting for.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - exists on Unix alone
+    except ImportError:
+        return
+    for _ in range(_TRIES):
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_BETWEEN_TRIES)

@@ -1,0 +1,53 @@
+"""`AuditLog`: one line an event, whatever others do to the file at the same moment."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from agent_memory.service import AuditLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVENT = {"timestamp": "2026-03-01T12:00:00Z", "session_id": "s1", "memory_id": "mem-0123456789ab"}
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
+def test_half_a_line_of_somebody_who_dies_at_the_same_moment_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    log = AuditLog(path)
+    log.append("memory:stored", EVENT)
+    other = os.open(path, os.O_WRONLY | os.O_APPEND)
+    fcntl.flock(other, fcntl.LOCK_EX)
+
+    def die_while_writing() -> None:
+        time.sleep(0.01)
+        os.write(other, b'{"at": "2026-03-01T12')
+        os.close(other)
+
+    dying = threading.Thread(target=die_while_writing)
+    dying.start()
+    log.append("memory:updated", EVENT)
+    dying.join()
+    first, half, last = lines(path)
+    assert json.loads(first)["event"] == "memory:stored"
+    assert half == b'{"at": "2026-03-01T12'
+    assert json.loads(last)["event"] == "memory:updated"
+
+
+def test_somebody_who_holds_the_file_for_ever_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    log = AuditLog(path)
+    log.append("memory:stored", EVENT)
+    with path.open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        log.append("memory:updated", EVENT)
+    assert len(lines(path)) == 2
