@@ -155,8 +155,17 @@ def _open(path: Path, opened: contextlib.ExitStack) -> int:
         descriptor = open_private(path, os.O_RDWR)
     except PermissionError:
         descriptor = open_private(path, os.O_RDONLY)
-    opened.callback(os.close, descriptor)
+    opened.callback(_let_go, descriptor)
     return descriptor
+
+
+def _let_go(descriptor: int) -> None:
+    """Close a descriptor and, before that, unlock it: a child forked meanwhile has a copy and would keep the lock."""
+    import fcntl  # noqa: PLC0415 - exists on Unix alone
+
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _keeps_a_child_out(path: Path) -> bool:

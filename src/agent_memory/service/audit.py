@@ -52,6 +52,7 @@ class AuditLog:
                 write_all(descriptor, b"\n" + line if torn else line)
                 full = os.fstat(descriptor).st_size >= self._max_bytes
             finally:
+                _let_others_in(descriptor)
                 os.close(descriptor)
         if full:
             self._rotate()
@@ -76,3 +77,11 @@ def _keep_others_out(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         time.sleep(_BETWEEN_TRIES)
+
+
+def _let_others_in(descriptor: int) -> None:
+    """Unlock before closing: a child forked meanwhile has a copy of the descriptor and would keep the lock."""
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl  # noqa: PLC0415
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
 import threading
 from typing import TYPE_CHECKING
 
@@ -9,7 +12,7 @@ import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.lock import folder_lock
+from agent_memory.journal.lock import LOCK_NAME, folder_lock, seems_free
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +62,26 @@ def test_reading_needs_no_lock(root: Path) -> None:
         writer.append([Change("put", "memory", "a")])
     with folder_lock(root):
         assert len(Journal(path, set(), wait=0).poll().entries) == 1
+
+
+def test_a_child_forked_while_the_lock_is_tried_does_not_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / LOCK_NAME
+    path.touch()
+    real, children = fcntl.flock, []
+
+    def flock(descriptor: int, operation: int) -> None:
+        real(descriptor, operation)
+        if operation != fcntl.LOCK_UN and not children:
+            children.append(os.fork())
+            if children[0] == 0:
+                signal.pause()
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    try:
+        assert seems_free(path)
+        assert seems_free(path), "the child has it"
+    finally:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
