@@ -57,16 +57,14 @@ def examine_copies(case: Case) -> Iterator[Finding]:
             f"Another program rewrote memories.yaml; kept beside it: {number(len(rewritten), 'copy', 'copies')} of "
             "what it wrote.",
             "`agent-memory edit ID` is the way to change a memory. Delete the copies when nothing is missing.",
-            _together(case.path, rewritten),
-            few(rewritten),
+            *_these(case.path, rewritten),
         )
     if rest:
         yield Finding(
             "journal_copies",
             f"{number(len(rest), 'older version')} of the journal: made by a repair, or somebody's backup.",
             "Delete them when nothing is missing.",
-            _together(case.path, rest),
-            few(rest),
+            *_these(case.path, rest),
         )
 
 
@@ -78,8 +76,7 @@ def _strangers(case: Case, known: set[str]) -> Iterator[Finding]:
             "strangers",
             f"{number(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them.",
             "Nothing uses them. Delete them when nothing is missing.",
-            _together(case.path, strangers),
-            few(strangers),
+            *_these(case.path, strangers),
         )
     aside = [name for name in names_in(case.path) if ASIDE.fullmatch(name)]
     if aside:
@@ -87,8 +84,7 @@ def _strangers(case: Case, known: set[str]) -> Iterator[Finding]:
             "aside",
             f"{number(len(aside), 'thing')} that could not be used, moved aside by a repair.",
             "Delete them when nothing is missing.",
-            _together(case.path, aside),
-            few(aside),
+            *_these(case.path, aside),
         )
 
 
@@ -136,5 +132,6 @@ def _saved(case: Case, name: str) -> Finding:
     )
 
 
-def _together(folder: Path, names: Sequence[str]) -> int:
-    return sum(size_of(folder / name) for name in names)
+def _these(folder: Path, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Return the size of some files together, and the first of their names."""
+    return sum(size_of(folder / name) for name in names), few(names)

@@ -155,15 +155,15 @@ def _open(path: Path, opened: contextlib.ExitStack) -> int:
         descriptor = open_private(path, os.O_RDWR)
     except PermissionError:
         descriptor = open_private(path, os.O_RDONLY)
-    opened.callback(_let_go, descriptor)
+    opened.callback(unlock_and_close, descriptor)
     return descriptor
 
 
-def _let_go(descriptor: int) -> None:
+def unlock_and_close(descriptor: int) -> None:
     """Close a descriptor and, before that, unlock it: a child forked meanwhile has a copy and would keep the lock."""
-    import fcntl  # noqa: PLC0415 - exists on Unix alone
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl  # noqa: PLC0415 - exists on Unix alone
 
-    with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal.files import make_private_folder, open_private, translated, write_all
-from agent_memory.journal.lock import folder_lock
+from agent_memory.journal.lock import folder_lock, unlock_and_close
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,8 +52,7 @@ class AuditLog:
                 write_all(descriptor, b"\n" + line if torn else line)
                 full = os.fstat(descriptor).st_size >= self._max_bytes
             finally:
-                _let_others_in(descriptor)
-                os.close(descriptor)
+                unlock_and_close(descriptor)
         if full:
             self._rotate()
 
@@ -77,11 +76,3 @@ def _keep_others_out(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         time.sleep(_BETWEEN_TRIES)
-
-
-def _let_others_in(descriptor: int) -> None:
-    """Unlock before closing: a child forked meanwhile has a copy of the descriptor and would keep the lock."""
-    with contextlib.suppress(ImportError, OSError):
-        import fcntl  # noqa: PLC0415
-
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
