@@ -27,7 +27,7 @@ LAYERS = (
     ("journal", "embeddings", "engine"),
     ("settings",),
     ("models",),
-    ("errors", "logs", "yaml_reading"),
+    ("errors", "installing", "logs", "yaml_reading"),
 )
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

@@ -7,9 +7,8 @@ answer at once.
 from __future__ import annotations
 
 import sys
-from typing import Final
 
-_EXTRA: Final = "The command line needs typer and rich: pip install 'amplifier-bundle-agent-memory[cli]'"
+from agent_memory.installing import advice
 
 
 def main() -> None:
@@ -18,7 +17,7 @@ def main() -> None:
         import rich  # noqa: F401, PLC0415 - an extra: its absence has an answer
         import typer  # noqa: F401, PLC0415
     except ImportError:
-        sys.stderr.write(f"{_EXTRA}\n")
+        sys.stderr.write(f"The command line needs typer and rich. {advice('cli')}\n")
         sys.exit(2)
     from agent_memory.cli.app import build  # noqa: PLC0415 - needs the extra
 

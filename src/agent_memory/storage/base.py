@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, UnknownIdError
+from agent_memory.installing import advice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -232,5 +233,5 @@ def _cannot_move() -> ConfigurationError:
     return ConfigurationError(
         "This memory cannot be moved to the vector engine: the engine or an embedder is missing or switched off.",
         code="cannot_migrate",
-        recovery="pip install 'amplifier-bundle-agent-memory[local,vector]' and set backend to 'auto'.",
+        recovery=f"Set backend to 'auto' and embedder to 'local'. If a package is missing: {advice('local', 'vector')}",
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache, text_hash
 from agent_memory.errors import EmbeddingError
+from agent_memory.installing import advice
 from agent_memory.retrieval import DenseIndex
 from agent_memory.retrieval.form import embedded_texts
 
@@ -126,5 +127,4 @@ def reason_without(settings: ServiceSettings) -> str:
     """Return, for people, why there is no embedder."""
     if settings.embedder == "none":
         return "embedder is set to none"
-    extra = f"amplifier-bundle-agent-memory[{settings.embedder}]"
-    return f"the embedder {settings.embedder!r} is not installed: pip install '{extra}'"
+    return f"the embedder {settings.embedder!r} is not installed. {advice(settings.embedder)}"

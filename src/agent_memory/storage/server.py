@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from agent_memory.embeddings import EmbeddingWorker, VectorCache
 from agent_memory.errors import ConfigurationError, EmbeddingError
+from agent_memory.installing import advice
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, check_agent_id, utc_now
 from agent_memory.retrieval import SearchIndex
@@ -294,7 +295,7 @@ def _check_possible(settings: ServiceSettings) -> None:
         raise ConfigurationError(
             "backend is 'server', but the client of Qdrant servers is not installed.",
             code="unsupported_backend",
-            recovery="pip install 'amplifier-bundle-agent-memory[server]'",
+            recovery=advice("server"),
         )
 
 

