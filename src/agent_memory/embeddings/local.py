@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
+from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 
@@ -196,7 +197,7 @@ def _tokenizer(folder: Path | None) -> Any:
 
 def _session(weights: bytes, threads: int, path: Path) -> Any:
     try:
-        import onnxruntime  # noqa: PLC0415
+        onnxruntime = import_quietly()
     except ImportError as error:
         raise _runtime_missing("onnxruntime") from error
     options = onnxruntime.SessionOptions()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache, text_hash
+from agent_memory.embeddings.runtime import reports
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.retrieval import DenseIndex
@@ -104,6 +105,8 @@ class Meaning:
             return {"status": "off", "reason": self._absent}
         status = self._worker.status
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
+        if (warning := reports()) is not None:
+            report["warning"] = warning
         return {**report, "status": "failing", "problem": status.problem} if status.problem else report
 
     def close(self) -> None:

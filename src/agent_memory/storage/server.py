@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from agent_memory.embeddings import EmbeddingWorker, VectorCache
+from agent_memory.embeddings.runtime import opt_out
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.logs import get_logger
@@ -308,6 +309,7 @@ def connect(settings: ServiceSettings) -> QdrantClient:
         ConfigurationError: The client library is not installed, there is no address, or it is none.
     """
     _check_possible(settings)
+    opt_out()  # the client imports fastembed, and that onnxruntime, where somebody has installed it
     from qdrant_client import QdrantClient as Client  # noqa: PLC0415 - an extra, and it takes a second
 
     url = settings.qdrant_url.get_secret_value() if settings.qdrant_url is not None else ""

