@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage import FileStorage, MemoryStorage, detect_storage
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AgentMemoryError",
     "EmbeddingGenerator",

@@ -4,42 +4,14 @@ List it under `tools:`, so that it is mounted after the context manager it wraps
 a base of its own.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from agent_memory.host import MemorySession
-from agent_memory.settings import ScratchpadSettings
-from amplifier_module_context_memory_scratchpad.base import make_base
-from amplifier_module_context_memory_scratchpad.context import ScratchpadContext
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from amplifier_module_context_memory_scratchpad import library
 
 __amplifier_module_type__ = "context"
 
-MODULE_ID = "context-memory-scratchpad"
-_COMPACTIONS = ("context:compaction", "context:post_compact")
+try:
+    library.choose()
+    from amplifier_module_context_memory_scratchpad.mounting import MODULE_ID, ScratchpadContext, mount
+except (ImportError, AttributeError) as error:
+    mount = library.mount_nothing(error)
 
 __all__ = ["MODULE_ID", "ScratchpadContext", "mount"]
-
-
-async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Wrap the mounted context manager. Opens nothing; a wrong configuration shows nothing and is reported."""
-    session = MemorySession.of(coordinator)
-    settings = session.configure(MODULE_ID, ScratchpadSettings, config)
-    context = ScratchpadContext(coordinator.get("context") or make_base(), session, settings, coordinator)
-    await coordinator.mount("context", context)
-
-    async def on_compaction(_event: str, _data: dict[str, Any]) -> None:
-        context.note_compaction()
-
-    undo = [coordinator.hooks.register(event, on_compaction, name=MODULE_ID) for event in _COMPACTIONS]
-    leave = session.farewell()
-
-    async def cleanup() -> None:
-        while undo:
-            undo.pop()()
-        await leave()
-
-    return cleanup

@@ -1,0 +1,69 @@
+"""Mounts the hooks of a session; none in a sub-session or with a wrong configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import AgentMemoryError
+from agent_memory.host import MemorySession
+from agent_memory.settings import CaptureSettings
+from amplifier_module_hooks_memory_capture.hooks import CaptureHooks
+from amplifier_module_hooks_memory_capture.recorder import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+MODULE_ID: Final = "hooks-memory-capture"
+STATISTICS_CAPABILITY: Final = "agent_memory.capture_statistics"
+"""A callable that returns `{"captured": n, "waiting": n, "skipped": {reason: n}}` of this session."""
+
+__all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "CaptureHooks", "Recorder", "mount"]
+
+
+async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+    """Listen to a session. Opens nothing; a wrong configuration or a sub-session captures nothing."""
+    session = MemorySession.of(coordinator)
+    settings = session.configure(MODULE_ID, CaptureSettings, config)
+    leave = session.farewell()
+    if settings is None or session.is_child:
+        return _callable_anyhow(leave)
+    try:
+        recorder = Recorder(settings, session)
+    except AgentMemoryError as error:
+        session.problem = session.problem or error
+        return _callable_anyhow(leave)
+    hooks = CaptureHooks(coordinator, session, settings, recorder)
+    undo = hooks.register()
+    coordinator.register_capability(STATISTICS_CAPABILITY, recorder.statistics)
+
+    async def cleanup() -> None:
+        while undo:
+            undo.pop()()
+        await recorder.close()
+        await leave()
+
+    return _callable_anyhow(cleanup)
+
+
+def _callable_anyhow(work: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    """Return a cleanup that may be awaited, or called without awaiting, any number of times.
+
+    The kernel calls it in a thread without a loop and awaits the coroutine it gets; who calls it on a running loop gets
+    a task, which runs whether awaited or not.
+    """
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def run() -> None:
+        await work()
+
+    def cleanup() -> Awaitable[None]:
+        try:
+            task = asyncio.get_running_loop().create_task(run())
+        except RuntimeError:
+            return run()
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    return cleanup

@@ -1,0 +1,33 @@
+"""Mounts the tools of a session, and only those that read for the memory-assistant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.host import MemorySession, is_memory_assistant
+from agent_memory.settings import TOOL_NAMES, ToolSettings
+from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+MODULE_ID = "tool-memory-semantic"
+READING_TOOLS = ("memory_search", "memory_list_recent", "memory_status")
+
+__all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
+
+
+async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+    """Offer the memory tools to a session. Opens nothing; a wrong configuration is what every tool then answers."""
+    session = MemorySession.of(coordinator)
+    settings = session.configure(MODULE_ID, ToolSettings, config)
+    names = settings.tools if settings else TOOL_NAMES
+    if session.is_child and is_memory_assistant(coordinator):
+        # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
+        names = tuple(name for name in names if name in READING_TOOLS)
+    session.distrust((settings or ToolSettings()).low_trust_tools)
+    for tool_class in ALL_TOOLS:
+        if tool_class.name in names:
+            tool = tool_class(session)
+            await coordinator.mount("tools", tool, name=tool.name)
+    return session.farewell()
