@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_memory import settings
 from agent_memory.service import events
+from scripts import configuration_page
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs"
-PAGES = {"events.md": events.document, "configuration.md": settings.document}
+PAGES = {"events.md": events.document, "configuration.md": configuration_page.document}
 
 if __name__ == "__main__":
     for name, document in PAGES.items():

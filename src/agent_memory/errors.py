@@ -56,7 +56,9 @@ class IdentityError(ConfigurationError):
     """No agent is active in this session, or a change of agent needs the user's own words."""
 
     default_code = "no_identity"
-    default_recovery = "Say 'start as NAME with memory enabled', or set agent_id in the bundle's configuration."
+    default_recovery = (
+        "Say 'start as NAME with memory enabled', or set session.capabilities.agent_identity in the configuration."
+    )
 
 
 class ValidationError(AgentMemoryError, ValueError):

@@ -7,7 +7,7 @@ that takes 40 ms, and most sessions log nothing.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Final
 
 
 class Logger:
@@ -19,6 +19,13 @@ class Logger:
     def warning(self, event: str, **fields: Any) -> None:
         """Log something a person may have to look at."""
         self._structlog().warning(event, **fields)
+
+    def warning_once(self, event: str, **fields: Any) -> None:
+        """Log it the first time only that this process says it: hosts try each module's mount before the real one."""
+        said = repr((self._name, event, sorted(fields.items())))
+        if said not in _SAID:
+            _SAID.add(said)
+            self.warning(event, **fields)
 
     def info(self, event: str, **fields: Any) -> None:
         """Log something worth knowing."""
@@ -32,6 +39,9 @@ class Logger:
             processors=[structlog.processors.LogfmtRenderer(key_order=["event"])],
             wrapper_class=structlog.stdlib.BoundLogger,
         )
+
+
+_SAID: Final[set[str]] = set()
 
 
 def get_logger(name: str) -> Logger:

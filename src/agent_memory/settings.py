@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar
 
 import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
@@ -34,6 +34,18 @@ TOOL_NAMES: Final = (
     "memory_activate",
 )
 _DEFAULT_ROOT: Final = "~/.amplifier/memory"
+LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
+LOCAL_DIMENSION: Final = 384
+OPENAI_DIMENSIONS: Final = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+"""Models that OpenAI's API offers, and the length of their vectors."""
+WITHOUT_EFFECT: Final = {
+    "cache_ttl_seconds": "memories are read from the journal, which is always current, so nothing has to expire",
+}
+"""Settings of earlier configurations that are accepted and do nothing, each with the reason, which the user is told."""
 
 
 class _Settings(BaseModel):
@@ -55,13 +67,22 @@ class ServiceSettings(_Settings):
         default=None, description="Least cosine of a hit found by meaning alone; empty: the embedder's measured floor."
     )
     embedder: Literal["local", "openai", "none"] = Field(
-        default="local", description="What turns text into vectors; `local` and `none` never use a network."
+        default="local",
+        description="What turns text into vectors; `local` and `none` never use a network. Where it is not set, an "
+        "`embedding_model` of OpenAI's chooses `openai`.",
     )
     embedding_model: str | None = Field(
-        default=None, min_length=1, description="Model of the embedder, or a folder with an ONNX model; empty: its own."
+        default=None,
+        min_length=1,
+        description="Model of `openai`, or for `local` a folder with an ONNX model, written with a slash; empty: the "
+        "embedder's own.",
     )
-    embedding_dimensions: Positive | None = Field(default=None, description="Length of its vectors; empty: its own.")
-    embedding_base_url: str | None = Field(default=None, description="Another address that speaks OpenAI's API.")
+    embedding_dimensions: Positive | None = Field(
+        default=None, description="Length of the vectors of `openai`; empty: the model's own."
+    )
+    embedding_base_url: str | None = Field(
+        default=None, description="For `openai`: another address that speaks OpenAI's API."
+    )
     qdrant_url: SecretStr | None = Field(
         default=None,
         description="Server for `backend: server`; its key comes from the environment variable QDRANT_API_KEY.",
@@ -80,8 +101,11 @@ class ServiceSettings(_Settings):
     migration_threshold: Positive = Field(default=5000, description="From so many memories on, another backend pays.")
     auto_migrate: bool = Field(default=False, description="Move to it without asking.")
     migration_batch_size: Positive = Field(default=100, description="Memories moved at a time.")
-    enable_caching: bool = Field(default=True, description="Keep vectors, so that no text is embedded twice.")
-    cache_ttl_seconds: Positive = Field(default=300, description="Accepted and ignored: the journal is always fresh.")
+    enable_caching: bool = Field(
+        default=True,
+        description="Keep vectors in a file, so that no text is embedded twice; without it each process embeds what it "
+        "searches, no file of vectors is used, and no index is built.",
+    )
     freshness_decay_rate: Rate = Field(
         default=0.1, description="How fast the part of a score that ages does so, a day."
     )
@@ -93,6 +117,54 @@ class ServiceSettings(_Settings):
         default=3, description="After so many accesses a memory comes into the scratchpad."
     )
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _choose_embedder(cls, values: Any) -> Any:
+        """Take a model of OpenAI's for the wish to use OpenAI, and the name of the local model for the default."""
+        if not isinstance(values, dict):
+            return values
+        model, embedder = values.get("embedding_model"), values.get("embedder")
+        if embedder is None and model in OPENAI_DIMENSIONS:
+            return {**values, "embedder": "openai"}
+        if embedder in {None, "local"} and model == LOCAL_MODEL:
+            return {**values, "embedding_model": None}
+        return values
+
+    @pydantic.model_validator(mode="after")
+    def _fit_together(self, info: pydantic.ValidationInfo) -> Self:
+        """Refuse values that contradict each other, unless they are a part of the settings only (`partial`)."""
+        contradiction = None if (info.context or {}).get("partial") else _contradiction(self)
+        if contradiction:
+            raise ValueError(contradiction)
+        return self
+
+
+def _contradiction(settings: ServiceSettings) -> str | None:
+    """Return why two of the values cannot both hold, naming their keys; None if all fit."""
+    model, dimensions = settings.embedding_model, settings.embedding_dimensions
+    is_openai, is_local = settings.embedder == "openai", settings.embedder == "local"
+    is_known, is_folder = model in OPENAI_DIMENSIONS, model is not None and re.search(r"[/\\]", model) is not None
+    rules = {
+        "'backend: vector' keeps vectors in files, which 'enable_caching: false' forbids; change one of the two": (
+            settings.backend == "vector" and not settings.enable_caching
+        ),
+        f"the length of the vectors of '{model}' is not known; set 'embedding_dimensions'": (
+            is_openai and model is not None and not is_known and dimensions is None
+        ),
+        f"'embedding_model: {model}' is a model of OpenAI's, but 'embedder' is local; set 'embedder: openai', or "
+        "remove 'embedding_model'": is_local and is_known,
+        f"'embedding_model: {model}' is neither a model of OpenAI's ({', '.join(OPENAI_DIMENSIONS)}) nor a folder, "
+        f"which is written with a slash, such as './{model}'; for a server that speaks OpenAI's API set "
+        "'embedder: openai'": (is_local and model is not None and not is_folder),
+        "'embedding_dimensions' is for 'embedder: openai'; a local model has a length of its own": (
+            is_local and dimensions not in {None, None if is_folder else LOCAL_DIMENSION}
+        ),
+        "'embedding_base_url' is for 'embedder: openai', but 'embedder' is local": (
+            is_local and settings.embedding_base_url is not None
+        ),
+    }
+    return next((text for text, is_broken in rules.items() if is_broken), None)
 
 
 class ToolSettings(_Settings):
@@ -109,7 +181,7 @@ class ToolSettings(_Settings):
     def _known(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
         for name in tools:
             if name not in TOOL_NAMES:
-                raise ValueError(f"there is no tool {name!r}{_did_you_mean(name, TOOL_NAMES)}")
+                raise ValueError(f"there is no tool {name!r}{did_you_mean(name, TOOL_NAMES)}")
         return tuple(dict.fromkeys(tools))
 
 
@@ -187,36 +259,52 @@ def parse_module_config(
     given = {str(key): value for key, value in (raw or {}).items() if value is not None}
     known = {**own.model_fields, **ServiceSettings.model_fields}
     warnings = [
-        f"{module}: unknown setting {key!r} is ignored{_did_you_mean(key, known)}" for key in given if key not in known
+        f"{module}: setting {key!r} has no effect: {WITHOUT_EFFECT[key]}"
+        if key in WITHOUT_EFFECT
+        else f"{module}: unknown setting {key!r} is ignored{did_you_mean(key, known)}"
+        for key in given
+        if key not in known
     ]
     own_values = {key: value for key, value in given.items() if key in own.model_fields}
     shared = {key: value for key, value in given.items() if key in ServiceSettings.model_fields}
-    build_settings(module, ServiceSettings, shared)
+    build_settings(module, ServiceSettings, shared, partial=True)
     return build_settings(module, own, own_values), shared, warnings
 
 
-def build_settings(module: str, kind: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
+def build_settings(
+    module: str, kind: type[SettingsT], values: Mapping[str, Any], *, partial: bool = False
+) -> SettingsT:
     """Return `kind` made of `values`.
 
+    Args:
+        module: Whose settings, for messages.
+        kind: Which settings.
+        values: Values by key.
+        partial: Others may still come from another module, so whether they fit together is not looked at.
+
     Raises:
-        ConfigurationError: A value is wrong; names module, key and rule, never the value.
+        ConfigurationError: A value is wrong; names module, key and rule, never the value. Or two of them contradict
+            each other.
     """
     try:
-        return kind.model_validate(dict(values))
+        return kind.model_validate(dict(values), context={"partial": partial})
     except pydantic.ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"]) or "configuration"
-        raise ConfigurationError(f"{module}: setting {key!r} is wrong: {first['msg']}.") from None
+        key = ".".join(str(part) for part in first["loc"])
+        what = f"setting {key!r} is wrong: " if key else ""
+        raise ConfigurationError(f"{module}: {what}{first['msg'].removeprefix('Value error, ')}.") from None
 
 
-def merge_shared(given: Mapping[str, Mapping[str, Any]]) -> ServiceSettings:
+def merge_shared(given: Mapping[str, Mapping[str, Any]], *, partial: bool = False) -> ServiceSettings:
     """Return the service's settings from what each module was given explicitly.
 
     Args:
         given: Module id to its explicit shared values.
+        partial: More modules may follow; see `build_settings`.
 
     Raises:
-        ConfigurationError: Two modules were given different values for one key; names both.
+        ConfigurationError: Two modules were given different values for one key (names both), or the values
+            contradict each other.
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
@@ -230,47 +318,10 @@ def merge_shared(given: Mapping[str, Mapping[str, Any]]) -> ServiceSettings:
                     recovery=f"Give {key} to one of the two modules, or the same value to both.",
                 )
             merged[key], origin[key] = value, module
-    return build_settings(" / ".join(given) or "agent-memory", ServiceSettings, merged)
+    return build_settings(" / ".join(given) or "agent-memory", ServiceSettings, merged, partial=partial)
 
 
-def _did_you_mean(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+def did_you_mean(name: str, known: Mapping[str, Any] | tuple[str, ...]) -> str:
+    """Return `; did you mean 'KEY'?` for the known name that is nearest, or nothing where none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def document() -> str:
-    """Return docs/configuration.md."""
-    sections: list[tuple[str, str, type[_Settings]]] = [
-        ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
-        ("tool-memory-semantic", "", ToolSettings),
-        ("context-memory-scratchpad", "", ScratchpadSettings),
-        ("hooks-memory-capture", _CAPTURE_NOTE, CaptureSettings),
-    ]
-    lines = ["# Configuration", "", *_INTRODUCTION]
-    for title, note, kind in sections:
-        lines += ["", f"## {title}", "", *([note, ""] if note else []), "| key | default | meaning |", "|---|---|---|"]
-        for name, field in kind.model_fields.items():
-            default = "" if field.default is None else _shown(field.default)
-            lines.append(f"| `{name}` | {default} | {field.description} |")
-    return "\n".join(lines) + "\n"
-
-
-_INTRODUCTION: Final = (
-    "Generated from `agent_memory/settings.py` by `make docs`; a test keeps it true.",
-    "",
-    "All settings are optional. They stand under `config:` of a module in a bundle, or under `overrides:` in your",
-    "`settings.yaml`. An unknown key is a warning in the log and in `memory_status`; a wrong value switches memory off",
-    "for the session, and every tool says which one it is.",
-)
-_SHARED_NOTE: Final = (
-    "Give them to any one of the modules. Two different values for one key are an error that names both modules."
-)
-_CAPTURE_NOTE: Final = (
-    "An entry of `capture_patterns` is a regular expression, or a mapping with `pattern`, `category` and `confidence`."
-)
-
-
-def _shown(default: object) -> str:
-    if isinstance(default, tuple):
-        return ", ".join(f"`{item}`" for item in default) or "none"
-    return f"`{str(default).lower() if isinstance(default, bool) else default}`"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from agent_memory.settings import (
 )
 
 MODULE = "tool-memory-semantic"
+HERE = Path(__file__).resolve().parents[2]
 
 
 def test_nothing_given_is_the_defaults() -> None:
@@ -120,6 +124,68 @@ def test_the_tools_setting_lists_each_tool_once() -> None:
 def test_a_bare_capture_pattern_is_a_rule() -> None:
     (rule,) = CaptureSettings.model_validate({"capture_patterns": ["we agreed .+"]}).capture_patterns
     assert (rule.pattern, rule.category) == ("we agreed .+", "note")
+
+
+def test_a_setting_without_effect_is_accepted_and_says_why() -> None:
+    _, shared, (warning,) = parse_module_config(MODULE, ToolSettings, {"cache_ttl_seconds": 300})
+    assert shared == {}
+    assert "'cache_ttl_seconds' has no effect: " in warning
+
+
+def test_a_model_of_openais_chooses_its_embedder() -> None:
+    settings = ServiceSettings(embedding_model="text-embedding-3-small", embedding_dimensions=1536)
+    assert (settings.embedder, settings.embedding_model) == ("openai", "text-embedding-3-small")
+    assert ServiceSettings(embedding_model="all-MiniLM-L6-v2").embedding_model is None
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"embedder": "local", "embedding_model": "text-embedding-3-small"}, "a model of OpenAI's"),
+        ({"embedding_model": "text-embedding-3-smal"}, "'./text-embedding-3-smal'"),
+        ({"embedding_dimensions": 1536}, "'embedding_dimensions' is for 'embedder: openai'"),
+        ({"embedding_model": "./mine", "embedding_dimensions": 384}, "'embedding_dimensions' is for"),
+        ({"embedding_base_url": "http://localhost:1"}, "'embedding_base_url' is for 'embedder: openai'"),
+        ({"embedder": "openai", "embedding_model": "bge-m3"}, "set 'embedding_dimensions'"),
+        ({"backend": "vector", "enable_caching": False}, "'enable_caching: false' forbids"),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused_by_name(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        merge_shared({MODULE: values})
+    assert words in refused.value.message
+    assert refused.value.message.startswith(f"{MODULE}: '") or refused.value.message.startswith(f"{MODULE}: the")
+    with pytest.raises(ValueError, match=re.escape(words)):
+        ServiceSettings(**values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"embedder": "openai", "embedding_model": "bge-m3", "embedding_dimensions": 1024},
+        {"embedding_model": "~/models/mine"},
+        {"embedding_dimensions": 384},
+        {"embedder": "none", "embedding_model": "text-embedding-3-small"},
+    ],
+)
+def test_values_that_fit_together_may_come_from_two_modules(values: dict[str, Any]) -> None:
+    parts = {f"module-{key}": {key: value} for key, value in values.items()}
+    for module, part in parts.items():
+        parse_module_config(module, ToolSettings, part)
+        merge_shared({module: part}, partial=True)
+    assert merge_shared(parts) == ServiceSettings(**values)
+
+
+@pytest.mark.parametrize("kind", [ServiceSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
+def test_every_setting_has_a_reader(kind: Any) -> None:
+    read = {
+        node.attr
+        for package in ("src", "modules")
+        for source in (HERE / package).rglob("*.py")
+        for node in ast.walk(ast.parse(source.read_text()))
+        if isinstance(node, ast.Attribute) and re.search(r"[sS]ettings\b[()]*\)?$", ast.unparse(node.value))
+    }
+    assert set(kind.model_fields) - read == set()
 
 
 @pytest.mark.parametrize("kind", [ServiceSettings, ToolSettings, ScratchpadSettings, CaptureSettings])

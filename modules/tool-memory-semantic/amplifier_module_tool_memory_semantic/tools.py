@@ -238,7 +238,8 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
         try:
             service = await self.service()
         except AgentMemoryError as error:
-            return {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
+            off = {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
+            return {**off, "warnings": list(self.session.warnings)} if self.session.warnings else off
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
         status = await service.status()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.embeddings.local import LocalEmbedder
-from agent_memory.embeddings.openai_api import DIMENSIONS, OpenAIEmbedder
+from agent_memory.embeddings.openai_api import OpenAIEmbedder
 from agent_memory.errors import EmbeddingError
+from agent_memory.settings import LOCAL_MODEL, OPENAI_DIMENSIONS
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Embedder
-
-LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 
 
 class EmbeddingGenerator:
@@ -74,9 +73,9 @@ class EmbeddingGenerator:
 def _embedder(model: str) -> Embedder:
     if model == LOCAL_MODEL:
         return LocalEmbedder()
-    if model in DIMENSIONS:
+    if model in OPENAI_DIMENSIONS:
         return OpenAIEmbedder(model)
-    known = ", ".join([LOCAL_MODEL, *DIMENSIONS])
+    known = ", ".join([LOCAL_MODEL, *OPENAI_DIMENSIONS])
     raise EmbeddingError(
         f"there is no embedding model {model!r}", code="model_unknown", recovery=f"Use one of: {known}."
     )

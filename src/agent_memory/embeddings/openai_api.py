@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
+from agent_memory.settings import OPENAI_DIMENSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.embeddings.protocol import Matrix, Vector
-
-DIMENSIONS: Final = {
-    "text-embedding-3-small": 1536,
-    "text-embedding-3-large": 3072,
-    "text-embedding-ada-002": 1536,
-}
-"""Native dimensions, from OpenAI's model pages."""
 
 _DOLLARS_PER_MILLION: Final = {
     "text-embedding-3-small": 0.02,
@@ -71,13 +65,13 @@ class OpenAIEmbedder:
         timeout: float = _TIMEOUT_SECONDS,
         max_retries: int = _RETRIES,
     ) -> None:
-        if dimensions is None and model not in DIMENSIONS:
+        if dimensions is None and model not in OPENAI_DIMENSIONS:
             raise ConfigurationError(f"embedding_dimensions is needed for the model {model!r}: its size is not known")
         if not 1 <= batch_size <= 2048:  # noqa: PLR2004  the API's limit
             raise ConfigurationError(f"batch_size must lie between 1 and 2048, got {batch_size}")
         self._model = model
-        self._dimension = dimensions or DIMENSIONS[model]
-        self._shorten = dimensions is not None and dimensions != DIMENSIONS.get(model, dimensions)
+        self._dimension = dimensions or OPENAI_DIMENSIONS[model]
+        self._shorten = dimensions is not None and dimensions != OPENAI_DIMENSIONS.get(model, dimensions)
         self._batch_size = batch_size
         self._options: dict[str, Any] = {
             "api_key": api_key,

@@ -14,10 +14,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pydantic
+
 from agent_memory.errors import AgentMemoryError
 from agent_memory.journal.files import make_private_folder, replace_file, translated
 from agent_memory.journal.leftovers import remove_leftovers
 from agent_memory.models import check_agent_id
+from agent_memory.settings import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,16 +31,22 @@ MODES: Final = ("autonomous", "manual")
 _REMEMBERED_SESSIONS: Final = 1000
 
 
+_KEYS: Final = ("enabled", "mode")
+_YES_OR_NO: Final = pydantic.TypeAdapter(bool)
+_WHERE: Final = "session.capabilities.memory"
+
+
 @dataclass(frozen=True, slots=True)
 class Configured:
     """What the host's configuration says: the agent (if any), whether memory is wanted, and in which mode.
 
-    `mode` is `autonomous` (capture runs) or `manual` (only tools write).
+    `mode` is `autonomous` (capture runs) or `manual` (only tools write). `warnings` name what was not understood.
     """
 
     agent_id: str | None = None
     enabled: bool = True
     mode: str = "autonomous"
+    warnings: tuple[str, ...] = ()
 
 
 def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
@@ -47,15 +56,48 @@ def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
         ValidationError: The configured name cannot name an agent.
     """
     capabilities = _capabilities(coordinator)
-    memory = capabilities.get("memory")
-    memory = memory if isinstance(memory, dict) else {}
+    enabled, mode, warnings = read_switches(capabilities.get("memory"))
     name = coordinator.get_capability("agent_identity") or capabilities.get("agent_identity") or module_agent_id
-    mode = memory.get("mode", "autonomous")
-    return Configured(
-        agent_id=check_agent_id(name) if name else None,
-        enabled=memory.get("enabled", True) is not False,
-        mode=mode if mode in MODES else "autonomous",
-    )
+    return Configured(check_agent_id(name) if name else None, enabled, mode, warnings)
+
+
+def read_switches(memory: object) -> tuple[bool, str, tuple[str, ...]]:
+    """Read `session.capabilities.memory`: is memory wanted, in which mode, and what was not understood.
+
+    Fails closed: whoever writes there wants to limit memory. What cannot be read as yes or no, and a key that is not
+    known, switch memory off; a mode that is not known switches capture off and leaves the tools.
+    """
+    if memory is None:
+        return True, MODES[0], ()
+    if not isinstance(memory, dict):
+        memory = {"enabled": memory}
+    enabled, mode, warnings = True, MODES[0], []
+    for key, value in memory.items():
+        if key not in _KEYS:
+            enabled = False
+            near = did_you_mean(str(key), _KEYS) or "."
+            warnings.append(f"{_WHERE}: unknown key {str(key)[:40]!r}{near} Memory stays off until it is corrected.")
+        elif key == "enabled" and value is not None:
+            wanted = _yes_or_no(value)
+            enabled = enabled and bool(wanted)
+            if wanted is None:
+                warnings.append(f"{_WHERE}.enabled is neither true nor false. Memory stays off until it is corrected.")
+        elif key == "mode" and value is not None:
+            mode = value if value in MODES else "manual"
+            if value not in MODES:
+                near = did_you_mean(str(value)[:40], MODES) or "."
+                warnings.append(
+                    f"{_WHERE}.mode is not one of {', '.join(MODES)}{near} Nothing is captured; the tools work."
+                )
+    return enabled, mode, tuple(warnings)
+
+
+def _yes_or_no(value: object) -> bool | None:
+    """Return what YAML or an environment variable means by `value`; None if it is no yes and no no."""
+    try:
+        return _YES_OR_NO.validate_python(value)
+    except pydantic.ValidationError:
+        return None
 
 
 def write_activation(coordinator: Any, agent_id: str | None) -> None:

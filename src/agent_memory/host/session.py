@@ -28,7 +28,7 @@ from agent_memory.storage import folder_of
 from agent_memory.storage.folder import root_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from agent_memory.settings import ServiceSettings
 
@@ -93,16 +93,21 @@ class MemorySession:
         """Take over a module's configuration; on a wrong value return None and keep the reason in `problem`."""
         try:
             settings, shared, warnings = parse_module_config(module, own, raw)
-            merge_shared({**self._shared, module: shared})
+            merge_shared({**self._shared, module: shared}, partial=True)
         except AgentMemoryError as error:
-            log.warning("memory_disabled", module=module, code=error.code, error=error.message)
+            log.warning_once("memory_disabled", module=module, code=error.code, error=error.message)
             self.problem = self.problem or error
             return None
         self._shared[module] = shared
-        self.warnings += [warning for warning in warnings if warning not in self.warnings]
-        for warning in warnings:
-            log.warning("unknown_setting", module=module, warning=warning)
+        self._warn(warnings)
         return settings
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        """Keep what a person should know of the configuration for `memory_status`, and log it."""
+        for warning in warnings:
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+                log.warning_once("setting_not_understood", warning=warning)
 
     def distrust(self, tool_patterns: tuple[str, ...]) -> None:
         """Name the tools (`fnmatch` patterns) whose output makes a turn untrusted."""
@@ -110,8 +115,8 @@ class MemorySession:
 
     @property
     def settings(self) -> ServiceSettings:
-        """The service's settings, as given to all modules together."""
-        return merge_shared(self._shared)
+        """The service's settings, as given to all modules so far."""
+        return merge_shared(self._shared, partial=True)
 
     # -- identity -----------------------------------------------------------------------------------------------------
 
@@ -125,6 +130,7 @@ class MemorySession:
         if root is not None and root is not self:
             return root.identity()
         found = configured(self._coordinator, self.settings.agent_id)
+        self._warn(found.warnings)
         if not self._recalled and self._is_resumed():
             self._recalled = True
             self._activated = SessionMemory(root_of(self.settings.storage_root)).recall(self.session_id)
@@ -189,10 +195,7 @@ class MemorySession:
         self._check_settings()
         identity = self.identity()
         if identity.agent_id is None or not identity.enabled:
-            raise IdentityError(
-                "Memory is off in this session: "
-                + ("it is switched off in the configuration." if identity.agent_id else "no agent is active.")
-            )
+            raise _off(identity)
         async with self._opening:
             if self._opened is None or self._opened[1].agent_id.lower() != identity.agent_id.lower():
                 await self._close_service()
@@ -204,6 +207,7 @@ class MemorySession:
     def _check_settings(self) -> None:
         if self.problem is not None:
             raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
+        merge_shared(self._shared)  # all modules have spoken by now: do their values fit together?
 
     async def service(self) -> MemoryService | None:
         """Return the service, or None if memory is off or cannot be opened (which is reported once)."""
@@ -287,6 +291,18 @@ class MemorySession:
 
     def _is_resumed(self) -> bool:
         return bool(getattr(getattr(self._coordinator, "session", None), "is_resumed", False))
+
+
+def _off(identity: Configured) -> IdentityError:
+    """Return why memory is off, and what switches it on."""
+    if identity.enabled:
+        return IdentityError("Memory is off in this session: no agent is active.")
+    name = identity.agent_id or "NAME"
+    return IdentityError(
+        " ".join(["Memory is off in this session: it is switched off in the configuration.", *identity.warnings]),
+        recovery=f"Set enabled to true under session.capabilities.memory of the configuration, or have the user say: "
+        f"start as {name} with memory enabled.",
+    )
 
 
 _ROOTS: Final[dict[str, str]] = {}

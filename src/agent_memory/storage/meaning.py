@@ -51,7 +51,8 @@ class Meaning:
         self._embedder = embedder
         self._waited = False
         self._absent = None if embedder else reason_without(settings)
-        self._worker = EmbeddingWorker(embedder, VectorCache(cache)) if embedder else None
+        kept = VectorCache(cache if settings.enable_caching else None)
+        self._worker = EmbeddingWorker(embedder, kept) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
 
     @staticmethod

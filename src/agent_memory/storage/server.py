@@ -253,7 +253,7 @@ class QdrantServerStorage(MemoryStorage):
         server = ServerLog(wire)
         vectors, worker = None, None
         if embedder is not None and absent is None:
-            worker = EmbeddingWorker(embedder, VectorCache(self._cache))
+            worker = EmbeddingWorker(embedder, VectorCache(self._cache if self._settings.enable_caching else None))
             vectors = ServerVectors(wire, server.rows, worker)
         index = SearchIndex(ranking_of(self._settings), vectors)
         store = ServerStore(self.agent_id, server, index, self._clock)

@@ -335,8 +335,8 @@ class _NarrowingStore(JournalStore):
 
 
 def can_grow(settings: ServiceSettings) -> bool:
-    """Tell whether the vector engine and an embedder are there."""
-    return is_installed() and Meaning.is_possible(settings)
+    """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
+    return settings.enable_caching and is_installed() and Meaning.is_possible(settings)
 
 
 def _impossible(meaning: Meaning) -> ConfigurationError:

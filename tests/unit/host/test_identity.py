@@ -74,15 +74,57 @@ async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agen
     assert not root.exists()
 
 
-def test_mode_and_switch_are_read_from_the_plan() -> None:
-    for memory, expected in (
-        ({}, (True, "autonomous")),
-        ({"enabled": False}, (False, "autonomous")),
-        ({"enabled": True, "mode": "manual"}, (True, "manual")),
-        ({"mode": "nonsense"}, (True, "autonomous")),
-    ):
-        found = configured(coordinator_of(config=plan(memory=memory)), "bob")
-        assert (found.enabled, found.mode) == expected
+@pytest.mark.parametrize(
+    ("memory", "enabled", "mode"),
+    [
+        (None, True, "autonomous"),
+        ({}, True, "autonomous"),
+        ({"enabled": None, "mode": None}, True, "autonomous"),
+        ({"enabled": True, "mode": "manual"}, True, "manual"),
+        ({"enabled": "true"}, True, "autonomous"),
+        (True, True, "autonomous"),
+        (False, False, "autonomous"),
+        ({"enabled": False}, False, "autonomous"),
+        ({"enabled": "false"}, False, "autonomous"),
+        ({"enabled": "no"}, False, "autonomous"),
+        ({"enabled": "off", "mode": "manual"}, False, "manual"),
+    ],
+)
+def test_mode_and_switch_are_read_from_the_plan(memory: Any, enabled: bool, mode: str) -> None:
+    found = configured(coordinator_of(config=plan(memory=memory)), "bob")
+    assert (found.enabled, found.mode, found.warnings) == (enabled, mode, ())
+
+
+@pytest.mark.parametrize(
+    ("memory", "enabled", "mode", "words"),
+    [
+        ({"enabled": "${MEMORY_ON:false}"}, False, "autonomous", "neither true nor false"),
+        ({"enabled": []}, False, "autonomous", "neither true nor false"),
+        ({"enabled": 2}, False, "autonomous", "neither true nor false"),
+        ("manual", False, "autonomous", "neither true nor false"),
+        ({"enable": True}, False, "autonomous", "did you mean 'enabled'?"),
+        ({"enabled": True, "xyzzy": 1}, False, "autonomous", "unknown key 'xyzzy'."),
+        ({"mode": "ask"}, True, "manual", "not one of autonomous, manual."),
+        ({"mode": "manuel"}, True, "manual", "did you mean 'manual'?"),
+        ({"mode": ["manual"]}, True, "manual", "not one of"),
+        ({"enable": False, "mode": "manuel"}, False, "manual", "did you mean 'enabled'?"),
+    ],
+)
+def test_what_is_not_understood_limits_memory_and_is_told(memory: Any, enabled: bool, mode: str, words: str) -> None:
+    found = configured(coordinator_of(config=plan(memory=memory)), "bob")
+    assert (found.enabled, found.mode) == (enabled, mode)
+    assert words in " ".join(found.warnings)
+
+
+async def test_a_switch_that_is_not_understood_says_so_where_memory_is_asked_for(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    session = make_session(config=plan(agent_identity="bob", memory={"enable": False}))
+    with pytest.raises(IdentityError, match="did you mean 'enabled'") as refused:
+        await session.require()
+    assert "enabled to true" in refused.value.recovery
+    assert "start as bob" in refused.value.recovery
+    assert len(session.warnings) == 1
 
 
 async def test_switched_off_means_off_until_the_user_names_the_agent(

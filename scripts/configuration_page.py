@@ -1,0 +1,97 @@
+"""docs/configuration.md, made of the settings and what stands here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.settings import CaptureSettings, ScratchpadSettings, ServiceSettings, ToolSettings
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def document() -> str:
+    """Return docs/configuration.md."""
+    sections: list[tuple[str, str, type[BaseModel]]] = [
+        ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
+        ("tool-memory-semantic", "", ToolSettings),
+        ("context-memory-scratchpad", "", ScratchpadSettings),
+        ("hooks-memory-capture", _CAPTURE_NOTE, CaptureSettings),
+    ]
+    lines = ["# Configuration", "", *_INTRODUCTION.splitlines()]
+    for title, note, kind in sections:
+        lines += ["", f"## {title}", "", *([note, ""] if note else []), "| key | default | meaning |", "|---|---|---|"]
+        for name, field in kind.model_fields.items():
+            default = "" if field.default is None else _shown(field.default)
+            lines.append(f"| `{name}` | {default} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION: Final = """\
+Generated from `agent_memory/settings.py` and `scripts/configuration_page.py` by `make docs`;
+tests keep it true and mount each example.
+
+All settings are optional. The agent, and whether there is to be memory at all, are the session's:
+
+```yaml
+session:
+  capabilities:
+    agent_identity: bob
+    memory:
+      enabled: true      # false: no memory, unless the user says "start as bob with memory enabled"
+      mode: autonomous   # manual: nothing is captured, only the tools write
+```
+
+Everything else belongs to a module. In a bundle of your own it stands under `config:` (`source:` may be left out where
+the memory bundle is included):
+
+```yaml
+tools:
+  - module: tool-memory-semantic
+    config:
+      default_search_limit: 10
+      auto_migrate: true
+hooks:
+  - module: hooks-memory-capture
+    config:
+      min_confidence: 0.9
+```
+
+and for all your sessions in `~/.amplifier/settings.yaml`:
+
+```yaml
+overrides:
+  tool-memory-semantic:
+    config:
+      agent_id: bob
+  context-memory-scratchpad:
+    config:
+      token_budget: 1000
+```
+
+Vectors by OpenAI instead of the local model; its key comes from the environment variable `OPENAI_API_KEY`, and the
+texts of all memories go there:
+
+```yaml
+overrides:
+  tool-memory-semantic:
+    config:
+      embedding_model: text-embedding-3-small
+```
+
+An unknown key is a warning in the log and in `memory_status`; a wrong value, or two values that contradict each other,
+switch memory off for the session, and every tool says why. Under `memory:` whatever is not understood limits: an
+`enabled` that is neither true nor false, or an unknown key, means no memory; an unknown `mode` means `manual`.
+"""
+_SHARED_NOTE: Final = (
+    "Give them to any one of the modules. Two different values for one key are an error that names both modules."
+)
+_CAPTURE_NOTE: Final = (
+    "An entry of `capture_patterns` is a regular expression, or a mapping with `pattern`, `category` and `confidence`."
+)
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, tuple):
+        return ", ".join(f"`{item}`" for item in default) or "none"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
