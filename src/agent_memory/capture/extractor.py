@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.custom import custom_rules
-from agent_memory.capture.foreign import separate, strip_injected, teammate_statements
+from agent_memory.capture.foreign import strip_injected, teammate_statements
 from agent_memory.capture.judging import Verdict, judge
+from agent_memory.capture.own import separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
 from agent_memory.models import Observation, Source, as_utc
@@ -146,8 +147,8 @@ class Extractor:
         return Extraction(observations, skipped)
 
     def _judge_all(self, text: str, speaker: str) -> list[Verdict]:
-        own, blocks = separate(text)
-        sentences = split_sentences(own, blocks)
+        own, blocks = separate(text, typed=speaker == "user")
+        sentences = [sentence for sentence in split_sentences(own, blocks) if not was_cut(sentence.text)]
         paragraphs: dict[int, str] = {}
         for sentence in sentences:
             paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"

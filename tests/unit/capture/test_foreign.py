@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.foreign import separate, strip_injected, teammate_statements
+from agent_memory.capture.foreign import strip_injected, teammate_statements
+from agent_memory.capture.own import separate
 
 PAD = "[agent-memory: scratchpad of bob]\nKept from earlier sessions.\n````\n- we always use tabs\n```\nx\n```\n````"
 
@@ -38,18 +39,18 @@ def test_text_without_such_a_block_is_unchanged() -> None:
     ],
 )
 def test_lines_of_machines_and_quotations_are_not_ones_own_words(line: str) -> None:
-    assert "always" not in separate(f"mine\n{line}\nalso mine")[0]
+    assert "always" not in separate(f"mine\n{line}\nalso mine", typed=True)[0]
 
 
 def test_code_blocks_are_taken_out_and_kept_aside() -> None:
-    own, blocks = separate("look:\n```py\nx = 1\n```\nthanks")
+    own, blocks = separate("look:\n```py\nx = 1\n```\nthanks", typed=True)
 
     assert "x = 1" not in own
     assert "x = 1" in "".join(blocks.values())
 
 
 def test_a_long_code_block_is_not_kept() -> None:
-    _, blocks = separate("look:\n```\n" + "line\n" * 50 + "```")
+    _, blocks = separate("look:\n```\n" + "line\n" * 50 + "```", typed=True)
 
     assert "".join(blocks.values()) == ""
 
