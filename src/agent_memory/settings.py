@@ -14,7 +14,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from agent_memory.errors import ConfigurationError
-from agent_memory.models import check_agent_id
+from agent_memory.models import check_agent_id, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -289,10 +289,7 @@ def build_settings(
     try:
         return kind.model_validate(dict(values), context={"partial": partial})
     except pydantic.ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        what = f"setting {key!r} is wrong: " if key else ""
-        raise ConfigurationError(f"{module}: {what}{first['msg'].removeprefix('Value error, ')}.") from None
+        raise ConfigurationError(f"{module}: {describe(error, field='setting {!r}')}.") from None
 
 
 def merge_shared(given: Mapping[str, Mapping[str, Any]], *, partial: bool = False) -> ServiceSettings:

@@ -10,8 +10,7 @@ from amplifier_core import ToolResult
 from typing_extensions import override
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
-from agent_memory.models import to_text
-from agent_memory.storage import describe
+from agent_memory.models import describe, to_text
 from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.shape import rounded, shape_memory, shape_result
 

@@ -16,8 +16,7 @@ import yaml
 
 from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory, content_hash
-from agent_memory.storage import describe
+from agent_memory.models import Memory, content_hash, describe
 from agent_memory.yaml_reading import BoundedComposer, load_yaml
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from agent_memory.doctor.looking import described, kind_of
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.journal.format import MalformedLineError, decode_entry, decode_header
 from agent_memory.journal.reader import JournalReader, Problem
-from agent_memory.models import Memory
-from agent_memory.storage.projection import KIND, Projection, describe
+from agent_memory.models import Memory, describe
+from agent_memory.storage.projection import KIND, Projection
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,6 +1,7 @@
 """The data model: what a memory is, what a search takes and returns. Imports nothing of ours but errors."""
 
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
+from agent_memory.models.invalid import describe
 from agent_memory.models.memory import (
     CATEGORIES,
     MAX_CONTENT_CHARS,
@@ -47,6 +48,7 @@ __all__ = [
     "check_agent_id",
     "check_text",
     "content_hash",
+    "describe",
     "is_memory_id",
     "new_memory_id",
     "parse_bound",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+import pydantic
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
+from agent_memory.errors import ValidationError
 from agent_memory.models.identifiers import check_agent_id, new_memory_id
+from agent_memory.models.invalid import describe
 from agent_memory.models.text import check_metadata, check_text
 from agent_memory.models.times import UtcDatetime, to_text, utc_now
 
@@ -36,7 +39,29 @@ Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-class _Value(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass as _Checked
+else:
+
+    class _Checked(type(BaseModel)):
+        """Makes `Memory(...)` raise our own error for a wrong value; `model_validate` raises pydantic's.
+
+        Unknown to type checkers, which would take its `__call__` for the signature of every model.
+        """
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
+            """Make one.
+
+            Raises:
+                ValidationError: Names the field and the rule, not the value (also a ValueError).
+            """
+            try:
+                return super().__call__(*args, **fields)
+            except pydantic.ValidationError as error:
+                raise ValidationError(f"{cls.__name__}: {describe(error)}.") from None
+
+
+class _Value(BaseModel, metaclass=_Checked):
     """Immutable, closed to unknown fields: a mistyped name is an error, not a silent loss."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

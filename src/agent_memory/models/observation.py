@@ -32,7 +32,7 @@ class Observation(BaseModel):
         """Return the memory this observation would become for `agent_id`.
 
         Raises:
-            pydantic.ValidationError: The agent id or the text breaks the data model.
+            ValidationError: The agent id or the text breaks the data model.
         """
         stored_at = {"timestamp": timestamp} if timestamp else {}
         return Memory(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, Memory
+from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, Memory, describe
 from agent_memory.redaction import redact_value
-from agent_memory.storage import describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

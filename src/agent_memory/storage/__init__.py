@@ -5,7 +5,6 @@ from agent_memory.storage.conditions import filters_of
 from agent_memory.storage.detect import detect_storage
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import AgentFolder, folder_of
-from agent_memory.storage.projection import describe
 from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "GrowingStorage",
     "MemoryStorage",
     "VectorStorage",
-    "describe",
     "detect_storage",
     "filters_of",
     "folder_of",

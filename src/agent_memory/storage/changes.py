@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory, record_of
-from agent_memory.storage.projection import describe
+from agent_memory.models import Memory, describe, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

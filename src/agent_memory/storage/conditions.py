@@ -8,8 +8,7 @@ import pydantic
 
 from agent_memory.engine import Where
 from agent_memory.errors import ValidationError
-from agent_memory.models import SearchFilters
-from agent_memory.storage.projection import describe
+from agent_memory.models import SearchFilters, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

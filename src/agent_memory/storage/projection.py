@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pydantic
 
 from agent_memory.journal import Records, apply_change
-from agent_memory.models import Memory, content_hash
+from agent_memory.models import Memory, content_hash, describe
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -191,11 +191,3 @@ class Projection:
         if self._by_text is not None:
             self._by_text.setdefault(content_hash(memory.content), {})[memory_id] = None
         return memory
-
-
-def describe(error: pydantic.ValidationError) -> str:
-    """Return the first finding of pydantic as one short sentence, without the offending value."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{field}: {message}" if field else message

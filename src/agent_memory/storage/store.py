@@ -20,11 +20,12 @@ from agent_memory.models import (
     MemorySearchResult,
     SearchFilters,
     SearchResults,
+    describe,
     utc_now,
 )
 from agent_memory.storage.changes import difference, goes_in_a_circle, overlaid, same_but_for_accesses
 from agent_memory.storage.conditions import filters_of, where_of
-from agent_memory.storage.projection import KIND, Projection, describe
+from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.recency import Recency
 from agent_memory.storage.weight import Weight
 from agent_memory.storage.worker import TURN_SECONDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_memory.errors import ValidationError
 from agent_memory.models import CATEGORIES, Memory, Observation, Scratchpad, Source, is_memory_id, new_memory_id
 from tests.support import NOON, memory_of
 
@@ -90,8 +92,12 @@ def test_fields_of_a_later_version_are_left_aside() -> None:
     ],
 )
 def test_what_breaks_a_rule_is_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(pydantic.ValidationError):
+    with pytest.raises(ValidationError, match=r"^Memory: ") as refused:
         memory_of(**{"content": "tea", **fields})
+    assert re.match(r"Memory: [a-z_]+[.:\w]* ", refused.value.message)
+    assert not re.search(r"Input should|Value error|String should|at most \d+ items after", refused.value.message)
+    with pytest.raises(pydantic.ValidationError):
+        Memory.model_validate({"agent_id": "bob", "content": "tea", **fields})
 
 
 def test_a_memory_is_at_its_limits_fine() -> None:
@@ -146,7 +152,7 @@ def test_an_observation_becomes_a_memory_with_where_it_came_from() -> None:
     assert (memory.tags, memory.created_by_session, memory.observed_at, memory.trust) == (["db"], "s-1", NOON, "high")
     assert memory.timestamp == NOON
     assert observation.to_memory("bob").timestamp.tzinfo is UTC
-    with pytest.raises(pydantic.ValidationError):
+    with pytest.raises(ValidationError):
         observation.to_memory("../x")
 
 

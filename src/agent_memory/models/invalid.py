@@ -1,0 +1,60 @@
+"""What is wrong with a value, in words for the person who gave it: the one place that puts pydantic's so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pydantic
+
+_RULES: Final = {
+    "string_too_short": "is empty",
+    "string_too_long": "has more than {max_length} characters",
+    "string_type": "is not a text",
+    "string_unicode": "holds half a surrogate pair, which is not Unicode text",
+    "missing": "is missing",
+    "extra_forbidden": "is not known",
+    "int_type": "is not a whole number",
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "float_type": "is not a number",
+    "float_parsing": "is not a number",
+    "finite_number": "is not a finite number",
+    "bool_type": "is neither true nor false",
+    "bool_parsing": "is neither true nor false",
+    "list_type": "is not a list",
+    "tuple_type": "is not a list",
+    "dict_type": "is not a mapping of keys to values",
+    "too_long": "has more than {max_length} items",
+    "greater_than": "is not above {gt}",
+    "greater_than_equal": "is below {ge}",
+    "less_than_equal": "is above {le}",
+    "less_than": "is not below {lt}",
+    "literal_error": "is not one of: {expected}",
+    "enum": "is not one of: {expected}",
+    "datetime_type": "is not a date",
+    "datetime_parsing": "is not a date such as 2026-01-28T12:00:00Z",
+    "datetime_from_date_parsing": "is not a date such as 2026-01-28T12:00:00Z",
+}
+"""Finding to rule; what is not here keeps pydantic's own words, which tests look for."""
+_PATTERNS: Final = {
+    r"^mem-[0-9a-f]{12}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
+    r"^[a-z][a-z0-9_]{0,63}$": "is not a name of lower-case letters, digits and _, which begins with a letter",
+    r"^[A-Za-z0-9_-]{1,128}$": "is not a name of letters, digits, _ and -",
+}
+
+
+def describe(error: pydantic.ValidationError, field: str = "{}") -> str:
+    """Return the first finding, such as `tags is not a list`, without the offending value.
+
+    Args:
+        error: What pydantic found.
+        field: How to name the field, as a format of one argument; not used where the finding is about the whole.
+    """
+    first = error.errors(include_input=False, include_url=False)[0]
+    name = ".".join(str(part) for part in first["loc"])
+    rule = _RULES.get(first["type"]) or _PATTERNS.get((first.get("ctx") or {}).get("pattern", ""))
+    if rule is None:  # words of our own validators, or rare ones of pydantic's
+        said = first["msg"].removeprefix("Value error, ")
+        return f"{field.format(name)}: {said}" if name else said
+    return f"{field.format(name)} {rule.format(**first.get('ctx') or {})}"
