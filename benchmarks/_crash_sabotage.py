@@ -57,13 +57,13 @@ def _forget_one_by_one() -> None:
 def _compact_in_place() -> None:
     """Rewrite the journal instead of replacing it."""
 
-    def replace_file(path: Path, content: bytes, *, durable: bool) -> None:  # noqa: ARG001
+    def replace_file(path: Path, content: bytes, **_options: Any) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
         for line in content.splitlines(keepends=True):
             os.write(descriptor, line)
         os.close(descriptor)
 
-    journal.replace_file = replace_file  # type: ignore[attr-defined]
+    journal.replace_file = replace_file  # type: ignore[assignment, attr-defined]
 
 
 def _litter() -> None:

@@ -46,6 +46,29 @@ async def test_what_four_writers_were_told_is_what_is_there_though_a_fifth_compa
     assert not rejected_path(root / "bob" / "memories.yaml").exists()
 
 
+async def test_a_lock_file_that_is_deleted_again_and_again_costs_nothing_that_was_acknowledged(root: Path) -> None:
+    acknowledged: dict[str, str] = {}
+    with contextlib.ExitStack() as stack:
+        writers = [stack.enter_context(running("write_until_killed", root)) for _ in range(3)]
+        for writer in writers:
+            acknowledged |= _told(writer.hear())
+        compactor = stack.enter_context(running("compact", root, 25))
+        while compactor.process.poll() is None:
+            (root / "bob" / ".lock").unlink(missing_ok=True)  # as `git clean` and `rsync --delete` do
+            acknowledged |= _told(writers[0].hear())
+        compactor.finish()
+        for writer in writers:
+            for message in writer.kill():
+                acknowledged |= _told(message)
+    found = await contents(root)
+    assert {memory_id: found.get(memory_id) for memory_id in acknowledged} == acknowledged
+    assert len(found) - len(acknowledged) <= len(writers), "at most those that were on their way"
+
+
+def _told(message: dict[str, str]) -> dict[str, str]:
+    return {message["id"]: message["content"]}
+
+
 @pytest.mark.parametrize("after", [1, 7, 30])
 async def test_whatever_a_killed_writer_was_told_is_there(root: Path, after: int) -> None:
     with running("write_until_killed", root) as writer:

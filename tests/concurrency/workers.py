@@ -15,6 +15,7 @@ from typing import Any
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError
+from agent_memory.journal import Journal
 from agent_memory.journal.lock import folder_lock
 from agent_memory.models import Memory
 from agent_memory.service import MemoryService
@@ -245,7 +246,7 @@ def _work_in_child(storage: FileStorage, root: str, number: int) -> int:
 
 def fork_with_lock(root: str) -> None:
     """Take the lock, fork, and tell the child's id; both wait to be killed, and it is the parent who has the lock."""
-    with folder_lock(Path(root) / "bob"):
+    with Journal(Path(root) / "bob" / "memories.yaml", {"memory"}).locked():
         child = os.fork()
         if child == 0:
             time.sleep(600)
@@ -256,7 +257,7 @@ def fork_with_lock(root: str) -> None:
 
 def exec_with_lock(root: str) -> None:
     """Take the lock and become another program."""
-    with folder_lock(Path(root) / "bob"):
+    with Journal(Path(root) / "bob" / "memories.yaml", {"memory"}).locked():
         os.execv(sys.executable, [sys.executable, "-c", "print('{}', flush=True); import time; time.sleep(600)"])
 
 

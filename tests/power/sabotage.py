@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.journal import files
-from agent_memory.journal.journal import JournalWriter
+from agent_memory.journal.writer import JournalWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ _SYNCING = (
     "agent_memory.journal.journal",
     "agent_memory.journal.proof",
     "agent_memory.journal.rejected",
+    "agent_memory.journal.writer",
     "agent_memory.scratchpad.manager",
     "agent_memory.storage.generations",
 )
@@ -63,8 +64,8 @@ def acknowledged_first(put: Put) -> None:
     """Sync each line with the next one, after its acknowledgement."""
 
     def write(writer: Any, size_before: int, content: bytes) -> None:
-        writer._proof.sync(writer._descriptor, size_before, relied_upon=0)
-        files.write_all(writer._descriptor, content)
+        writer._proof.sync(writer.descriptor, size_before, relied_upon=0)
+        files.write_all(writer.descriptor, content)
 
     put(f"{JournalWriter.__module__}.JournalWriter._write", write)
 
@@ -72,8 +73,8 @@ def acknowledged_first(put: Put) -> None:
 def renamed_first(put: Put) -> None:
     """Put a new file in its place without syncing its bytes: the name may be on the disk before them."""
 
-    def replaced(path: Any, content: bytes, *, durable: bool) -> None:
-        files.replace_file(path, content, durable=False)
+    def replaced(path: Any, content: Any, *, durable: bool, **options: Any) -> None:
+        files.replace_file(path, content, durable=False, **options)
         if durable:
             files.sync_folder(path.parent)
 

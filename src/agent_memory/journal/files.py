@@ -14,14 +14,16 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError
+from agent_memory.journal.held import unlock_and_close
 from agent_memory.journal.leftovers import claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
+_BLOCK: Final = 1 << 24
 _NOT_OFFERED: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
 """How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
 
@@ -122,6 +124,34 @@ def _checked(descriptor: int) -> int:
     return descriptor
 
 
+def blocks_of(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """Yield what an open file holds from `start` up to `end`, in blocks; stops early only where the file ends.
+
+    One `pread` returns 2,147,479,552 bytes at most (man 2 read), and on some file systems fewer at any time.
+    """
+    while start < end and (block := os.pread(descriptor, min(_BLOCK, end - start), start)):
+        yield block
+        start += len(block)
+
+
+def read_at(descriptor: int, start: int, end: int) -> bytes:
+    """Return what an open file holds from `start` up to `end`; fewer bytes only where the file ends."""
+    return b"".join(blocks_of(descriptor, start, end))
+
+
+def is_in_place(path: Path, descriptor: int) -> bool:
+    """Tell whether the open file is still the one that `path` names.
+
+    Raises:
+        OSError: The folder cannot be looked at.
+    """
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(there, os.fstat(descriptor))
+
+
 def write_all(descriptor: int, content: bytes) -> None:
     """Write every byte, however many calls that takes."""
     view = memoryview(content)
@@ -180,26 +210,34 @@ def sync_tree(folder: Path) -> None:
     sync_folder(folder)
 
 
-def replace_file(path: Path, content: bytes, *, durable: bool) -> None:
+def replace_file(
+    path: Path, content: bytes | Iterable[bytes], *, durable: bool, check: Callable[[], None] | None = None
+) -> None:
     """Give `path` new content at once: readers see the old or the new, never a mix.
+
+    The new file is locked until its name is durable: who waits for the lock of the file itself gets in after that.
 
     Args:
         path: The file; its folder exists.
-        content: All of it.
+        content: All of it, in one piece or in several.
         durable: Sync file and folder; leave out for what can be derived again.
+        check: Called when all is written and only the renaming is left; what it raises stops that.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         claim(descriptor)
-        write_all(descriptor, content)
+        for piece in (content,) if isinstance(content, bytes) else content:
+            write_all(descriptor, piece)
         if durable:
             sync_file(descriptor)
+        if check is not None:
+            check()
         temporary.replace(path)
+        if durable:
+            sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     finally:
-        os.close(descriptor)
-    if durable:
-        sync_folder(path.parent)
+        unlock_and_close(descriptor)

@@ -17,10 +17,11 @@ from agent_memory.journal.ages import first_young
 from agent_memory.journal.beside import conflict_copies, saved_from_loss
 from agent_memory.journal.compaction import compact_entries
 from agent_memory.journal.files import (
+    blocks_of,
     make_private_folder,
     open_private,
+    read_at,
     replace_file,
-    sync_file,
     translated,
     write_all,
 )
@@ -34,17 +35,21 @@ from agent_memory.journal.format import (
     encode_entry,
 )
 from agent_memory.journal.leftovers import remove_leftovers
-from agent_memory.journal.lock import WAIT_SECONDS, folder_lock, locks_work, make_lock, no_locks
+from agent_memory.journal.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
 from agent_memory.journal.lost import keep_lost
-from agent_memory.journal.place import shared_file_system
+from agent_memory.journal.place import locks_keep_readers_out, shared_file_system
 from agent_memory.journal.proof import Proof
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.rejected import rejected_path, set_aside
+from agent_memory.journal.writer import JournalWriter, unchanged
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from agent_memory.journal.lock import FolderLock
 
 _LONG_AGO, _FAR = "", "~"  # before and after every ISO 8601 date
 _SHOWN: Final = 5
@@ -73,6 +78,7 @@ class Journal:
         self._wait = wait
         self._reader = JournalReader(path)
         self._checked_tail = self._lock_works = self._swept = False
+        self._locks_file = True
         self._undelivered = Update()
         self._proof = Proof()
 
@@ -153,11 +159,11 @@ class Journal:
             StorageError: The file cannot be opened or mended.
         """
         self._prepare()
-        with folder_lock(self.path.parent, self._wait), translated(self.path, "write"):
+        with folder_lock(self.path.parent, self._wait) as lock, translated(self.path, "write"):
             if self._proof.is_doubtful:
-                self._write_anew()
-            descriptor = self._open()
-            try:
+                with self._opened() as descriptor:
+                    self._write_anew(descriptor, lock)
+            with self._opened() as descriptor:
                 self._take(self._reader.poll_open(descriptor))
                 if self._reader.too_new:
                     raise ReadOnlyError(
@@ -167,11 +173,9 @@ class Journal:
                     )
                 self._mend_tail(descriptor)
                 self._sweep()
-                writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._proof)
+                writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._proof, lock)
                 yield writer
                 writer.confirm()
-            finally:
-                os.close(descriptor)
 
     def compact(
         self,
@@ -200,7 +204,10 @@ class Journal:
                 return self._deliver()
             remove_leftovers(self.path.parent, self.path.name)
             whole = JournalReader(self.path)
-            entries = whole.poll().entries
+            check = writer.replacing()
+            entries = whole.poll_open(writer.descriptor).entries
+            if whole.offset != os.fstat(writer.descriptor).st_size:
+                raise StorageError(f"{self.path.name} cannot be read to its end, so it was not compacted.")
             bad = list(whole.problems)
             if keep is not None:
                 kept = []
@@ -216,7 +223,7 @@ class Journal:
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
             young = first_young(entries, self._clock(), grace)
             lines = self._folded(entries, young, keep)
-            replace_file(self.path, header.encode() + b"".join(lines), durable=True)
+            replace_file(self.path, header.encode() + b"".join(lines), durable=True, check=check)
             writer.is_settled = True
         return self.poll()
 
@@ -245,6 +252,7 @@ class Journal:
             if reason is not None:
                 raise no_locks(reason)
             self._lock_works = True
+            self._locks_file = not locks_keep_readers_out(folder)
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_APPEND
@@ -261,14 +269,15 @@ class Journal:
                 ) from None
             return open_private(self.path, flags | os.O_CREAT)
 
-    def _write_anew(self) -> None:
+    def _opened(self) -> AbstractContextManager[int]:
+        """Open the file and lock it, too: the folder's lock is a name that somebody may have deleted."""
+        return file_lock(self.path, self._open, self._wait, lock_it=self._locks_file)
+
+    def _write_anew(self, descriptor: int, lock: FolderLock) -> None:
         """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
-        descriptor = self._open()
-        try:
-            content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-        finally:
-            os.close(descriptor)
-        replace_file(self.path, content, durable=True)
+        check = unchanged(self.path, descriptor, lock)
+        size = os.fstat(descriptor).st_size
+        replace_file(self.path, blocks_of(descriptor, 0, size), durable=True, check=check)
         self._proof = Proof()
 
     def _take(self, update: Update) -> None:
@@ -300,13 +309,19 @@ class Journal:
     def _mend_tail(self, descriptor: int) -> None:
         """Make the file end with a newline: finish a whole last line, set a torn one aside.
 
+        Torn is only what holds no newline, and was read with the locks held: anything else has not been read yet.
         Synced together with what is appended next, or at the end of the block.
         """
-        size = os.fstat(descriptor).st_size
-        offset = self._reader.offset
-        if size == offset:
+        tail = self._tail(descriptor)
+        while b"\n" in tail:
+            before = self._reader.offset
+            self._take(self._reader.poll_open(descriptor))
+            if self._reader.offset == before:
+                raise StorageError(f"{self.path.name} cannot be read to its end. Nothing was written.")
+            tail = self._tail(descriptor)
+        if not tail:
             return
-        tail = os.pread(descriptor, size - offset, offset)
+        offset = self._reader.offset
         try:
             (decode_entry if offset else decode_header)(tail)
         except MalformedLineError as error:
@@ -316,69 +331,17 @@ class Journal:
         write_all(descriptor, b"\n")
         self._take(self._reader.poll_open(descriptor))
 
-
-class JournalWriter:
-    """The right to append, for as long as the lock is held.
-
-    Attributes:
-        update: What had come since the owner last looked; apply it before deciding what to write.
-        is_settled: Nothing is left to be made durable when the lock is given back.
-    """
-
-    def __init__(self, reader: JournalReader, descriptor: int, clock: Clock, update: Update, proof: Proof) -> None:
-        self._reader = reader
-        self._descriptor = descriptor
-        self._clock = clock
-        self._proof = proof
-        self.update = update
-        self.is_settled = False
-
-    @property
-    def last_seq(self) -> int:
-        """The highest sequence number given so far."""
-        return self._reader.last_seq
-
-    def append(self, changes: Sequence[Change]) -> Entry:
-        """Write `changes` as one atomic line and sync it; when this returns, they are durable.
+    def _tail(self, descriptor: int) -> bytes:
+        """Return what stands behind the last line that was read.
 
         Raises:
-            ValidationError: They cannot be written as JSON and YAML; nothing was written.
-            DiskFullError: No room; the file is as it was.
-            StorageError: The write failed; the file is as it was.
+            StorageError: It cannot be read to its end.
         """
-        if not changes:
-            raise ValueError("an entry needs at least one change")
-        seq, at = self._reader.last_seq + 1, to_text(self._clock())
-        line = encode_entry(seq, at, tuple(changes))
-        header = Header.fresh(self._reader.last_seq) if self._reader.offset == 0 else None
-        # The name first: where that fails nothing was written, and nobody finds bytes in a file that may yet vanish.
-        self._proof.secure_name(self._reader.path, self._descriptor)
-        self._write(self._reader.offset, (header.encode() if header else b"") + line)
-        if header:
-            self._reader.adopt_header(header, header.encode())
-        self._reader.advance(line, seq, self._descriptor)
-        self.is_settled = True
-        return Entry(seq, at, tuple(changes), line)
-
-    def confirm(self) -> None:
-        """Make durable what was read, unless an append has done so or this process knows that it is.
-
-        Raises:
-            OSError: It may not be on the disk.
-        """
-        if self._reader.offset and not self.is_settled:
-            self._proof.secure(self._reader.path, self._descriptor, self._reader.offset)
-
-    def _write(self, size_before: int, content: bytes) -> None:
-        try:
-            write_all(self._descriptor, content)
-            self._proof.sync(self._descriptor, size_before + len(content), relied_upon=size_before)
-        except BaseException:
-            # Not acknowledged: take it back, whether the disk was full or somebody pressed Ctrl-C.
-            os.ftruncate(self._descriptor, size_before)
-            with contextlib.suppress(OSError):  # the disk that refused may refuse this, too
-                sync_file(self._descriptor)
-            raise
+        offset, size = self._reader.offset, os.fstat(descriptor).st_size
+        tail = read_at(descriptor, offset, size)
+        if len(tail) != size - offset:
+            raise StorageError(f"{self.path.name} cannot be read to its end. Nothing was written.")
+        return tail
 
 
 def _is_encodable(entry: Entry) -> bool:

@@ -12,6 +12,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.journal.held import lock_at_once, unlock_and_close
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,7 +26,7 @@ _EIGHT: Final = "[0-9a-f]" * 8
 def claim(descriptor: int) -> None:
     """Hold the open temporary file until it is closed, or until this process ends in whatever way."""
     with contextlib.suppress(ImportError, OSError):  # no such locks here: then its age has to tell
-        _lock(descriptor)
+        lock_at_once(descriptor)
 
 
 def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
@@ -50,17 +52,11 @@ def _is_abandoned(path: Path) -> bool:
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        _lock(descriptor)
+        lock_at_once(descriptor)
     except BlockingIOError:
         return False
     except (ImportError, OSError):
         return age > _OLD_SECONDS
     finally:
-        os.close(descriptor)
+        unlock_and_close(descriptor)
     return True
-
-
-def _lock(descriptor: int) -> None:
-    import fcntl  # noqa: PLC0415 - exists on Unix alone
-
-    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

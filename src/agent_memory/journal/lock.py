@@ -11,14 +11,21 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.journal.files import PRIVATE_FILE, open_private, translated
+from agent_memory.journal.files import PRIVATE_FILE, is_in_place, open_private, translated
+from agent_memory.journal.held import lock_at_once, unlock_and_close
+from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from filelock import BaseFileLock
+
+log = get_logger(__name__)
 
 LOCK_NAME: Final = ".lock"
 WAIT_SECONDS: Final = 5.0
@@ -38,37 +45,145 @@ _CHILD_TRIES: Final = (
 _KEPT_OUT: Final = 7
 
 
+class FolderLock:
+    """The lock of a folder, held."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def is_in_place(self) -> bool:
+        """Tell whether the file that is locked is still the one that others would lock.
+
+        Raises:
+            OSError: The folder cannot be looked at.
+        """
+        return is_in_place(self._path, self._descriptor)
+
+
 @contextlib.contextmanager
-def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
+def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock]:
     """Hold the folder's lock for the length of the block; threads and processes alike.
 
     A new `FileLock` each time: the descriptor lives only while the lock is held, so nothing survives a fork or an exec.
+    Who deletes the file lets others in beside us; what must not happen then is for `file_lock` to prevent.
 
     Raises:
         BusyError: Someone else held it for `wait` seconds.
         StorageError: The lock file cannot be opened.
     """
     path = folder / LOCK_NAME
-    with translated(path, "lock"):
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a writer needs
+    with contextlib.ExitStack() as held:
+        with translated(path, "lock"):
+            lock = _taken(path, wait, held)
+        yield lock
 
-        lock = FileLock(path, timeout=wait, poll_interval=_POLL_SECONDS, mode=PRIVATE_FILE, thread_local=False)
-        try:
-            lock.acquire()
-        except Timeout:
-            raise BusyError(
-                f"Another process has been writing to this memory for more than {wait:g} s. Nothing was written; "
-                "searching still works."
-            ) from None
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                raise no_locks(_offers_none(error)) from error
-            raise
+
+def _taken(path: Path, wait: float, held: contextlib.ExitStack) -> FolderLock:
+    """Take the lock; `held` gives it back."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a writer needs
+
+    deadline = time.monotonic() + wait
+    while True:
+        with contextlib.ExitStack() as tried:
+            # Opened before the lock is taken: if it is in place afterwards, then it is what was locked.
+            descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+            tried.callback(os.close, descriptor)
+            left = max(0.0, deadline - time.monotonic())
+            lock = FileLock(path, timeout=left, poll_interval=_POLL_SECONDS, mode=PRIVATE_FILE, thread_local=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise held_by_another(wait) from None
+            except OSError as error:
+                if error.errno in _NO_LOCKS:
+                    raise no_locks(_offers_none(error)) from error
+                raise
+            tried.callback(_release, lock, path)
+            if is_in_place(path, descriptor):
+                held.callback(tried.pop_all().close)
+                return FolderLock(path, descriptor)
+        if time.monotonic() >= deadline:
+            raise held_by_another(wait)
+
+
+def _release(lock: BaseFileLock, path: Path) -> None:
+    """Give the lock back; a failure is no failure of what was done under it, which may be on the disk."""
     try:
-        yield
+        lock.release()
+    except OSError as error:
+        log.warning("lock_not_released", file=path.name, error=str(error))
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: bool = True) -> Iterator[int]:
+    """Open a file and lock it itself, not a file beside it, for the length of the block; yield its descriptor.
+
+    Keeps out whoever holds another lock of the folder, because somebody deleted the first one. Taken after the
+    folder's lock, never before it. When the block begins, the file is the one that `path` names.
+
+    Args:
+        path: The file.
+        open_it: Opens it for writing.
+        wait: Seconds.
+        lock_it: False where a lock would keep readers out as well: then the folder's lock has to do.
+
+    Raises:
+        BusyError: Someone else held it, or others kept replacing it, for `wait` seconds.
+        OSError: It cannot be opened or locked.
+    """
+    deadline = time.monotonic() + wait
+    while True:
+        descriptor = open_it()
+        try:
+            if lock_it:
+                _lock(descriptor, deadline, wait)
+            if is_in_place(path, descriptor):
+                break
+        except BaseException:
+            unlock_and_close(descriptor)
+            raise
+        unlock_and_close(descriptor)
+        if time.monotonic() >= deadline:
+            raise held_by_another(wait)
+    process = os.getpid()
+    try:
+        yield descriptor
     finally:
-        with translated(path, "unlock"):
-            lock.release()
+        if process == os.getpid():  # a child that was forked in the block has neither the file nor the lock
+            unlock_and_close(descriptor)
+
+
+def _lock(descriptor: int, deadline: float, wait: float) -> None:
+    while not _is_ours(descriptor):
+        if time.monotonic() >= deadline:
+            raise held_by_another(wait)
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Try to lock an open file; tell whether it is locked now. True also where there are no such locks."""
+    try:
+        lock_at_once(descriptor)
+    except ImportError:
+        return True
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise no_locks(_offers_none(error)) from error
+        if error.errno not in _HELD:
+            raise
+        return False
+    return True
+
+
+def held_by_another(seconds: float) -> BusyError:
+    """Return the error for a lock that was not to be had in so many seconds."""
+    return BusyError(
+        f"Another process has been writing to this memory for more than {seconds:g} s. Nothing was written; "
+        "searching still works.",
+        recovery="Try again in a moment. If this goes on, a process that was stopped may hold the lock: let it go on "
+        "(fg, or kill -CONT) or end it; do not delete the lock file.",
+    )
 
 
 def no_locks(reason: str) -> StorageError:
@@ -157,15 +272,6 @@ def _open(path: Path, opened: contextlib.ExitStack) -> int:
         descriptor = open_private(path, os.O_RDONLY)
     opened.callback(unlock_and_close, descriptor)
     return descriptor
-
-
-def unlock_and_close(descriptor: int) -> None:
-    """Close a descriptor and, before that, unlock it: a child forked meanwhile has a copy and would keep the lock."""
-    with contextlib.suppress(ImportError, OSError):
-        import fcntl  # noqa: PLC0415 - exists on Unix alone
-
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
 
 
 def _keeps_a_child_out(path: Path) -> bool:

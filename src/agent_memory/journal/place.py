@@ -11,6 +11,8 @@ _SHARED: Final = frozenset(
     | {"nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
 )
 """Of other machines, or shared with them: locks there may hold on one machine alone, which no test on it can see."""
+_MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
+"""There a lock on a file keeps readers out, too."""
 _MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 
@@ -28,3 +30,8 @@ def shared_file_system(folder: Path) -> str | None:
             name = kind.partition(" ")[0]
             return name if name in _SHARED else None
     return None
+
+
+def locks_keep_readers_out(folder: Path) -> bool:
+    """Tell whether a file that somebody has locked cannot be read by others here."""
+    return shared_file_system(folder) in _MANDATORY

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.journal.files import open_private, replace_file, translated
+from agent_memory.journal.files import blocks_of, open_private, read_at, replace_file, translated
 from agent_memory.journal.format import (
     FORMAT,
     Entry,
@@ -110,9 +110,9 @@ class JournalReader:
         reset = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
         if reset:
             self._restart()
-        update = Update(self._read_lines(descriptor, stat.st_size), reset)
-        self._signature = signature
-        return update
+        entries, read_to = self._read_lines(descriptor, stat.st_size)
+        self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
+        return Update(entries, reset)
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
         """Note a line that the holder of the lock has just appended at `offset`."""
@@ -147,7 +147,7 @@ class JournalReader:
 
     def _still_ours(self, descriptor: int, inode: int, size: int) -> bool:
         """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
-        first = os.pread(descriptor, 4096, 0).split(b"\n", 1)[0]
+        first = read_at(descriptor, 0, 4096).split(b"\n", 1)[0]
         try:
             header = decode_header(first)
         except MalformedLineError:
@@ -158,7 +158,7 @@ class JournalReader:
                 self._set_aside(descriptor, size)
             return False  # compacted by one of us: a new generation, nothing suspicious
         begin = max(0, self.offset - _PROBE_BYTES)
-        grown = size > self.offset and os.pread(descriptor, self.offset - begin, begin) == self._probe
+        grown = size > self.offset and read_at(descriptor, begin, self.offset) == self._probe
         if self._signature and inode == self._signature[0] and grown:
             return True
         if size >= self.offset and _checksum(descriptor, self.offset) == self._checksum:
@@ -167,21 +167,33 @@ class JournalReader:
         return False
 
     def _set_aside(self, descriptor: int, size: int) -> None:
-        content = os.pread(descriptor, size, 0)
-        copy = self.path.with_name(f"{self.path.stem}.rewritten-{zlib.crc32(content):08x}{self.path.suffix}")
+        name = f"{self.path.stem}.rewritten-{_checksum(descriptor, size) & 0xFFFFFFFF:08x}{self.path.suffix}"
+        copy = self.path.with_name(name)
         self.rewritten += 1
         # What is in place is what the copy would hold: without room for it, reading still goes on.
         with contextlib.suppress(OSError):
             if not copy.exists():
-                replace_file(copy, content, durable=False)
+                replace_file(copy, blocks_of(descriptor, 0, size), durable=False)
 
-    def _read_lines(self, descriptor: int, size: int) -> list[Entry]:
-        tail = os.pread(descriptor, size - self.offset, self.offset)
-        whole = tail[: tail.rfind(b"\n") + 1]
-        lines = whole[:-1].split(b"\n") if whole else []
+    def _read_lines(self, descriptor: int, size: int) -> tuple[list[Entry], int]:
+        """Take in the whole lines up to `size`; return their entries, and how far the file was read."""
+        entries: list[Entry] = []
+        begun: list[bytes] = []  # of a line whose end is in a later block
+        read_to = self.offset
+        for block in blocks_of(descriptor, self.offset, size):
+            read_to += len(block)
+            end = block.rfind(b"\n") + 1
+            if end:
+                self._take_lines(b"".join((*begun, block[:end])), entries)
+                begun = []
+            begun.append(block[end:])
+        return entries, read_to
+
+    def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
+        """Take in whole lines that begin at `offset`, and append their entries."""
+        lines = whole[:-1].split(b"\n")
         number, first = self._lines, self.offset == 0
         self._consume(whole, len(lines))
-        entries: list[Entry] = []
         for line in lines:
             number += 1
             if (first and number == 1 and self._take_header(line)) or not line.strip():
@@ -194,7 +206,6 @@ class JournalReader:
                 continue
             self.last_seq = max(self.last_seq, entry.seq)
             entries.append(entry)
-        return entries
 
     def _take_header(self, line: bytes) -> bool:
         try:
@@ -212,10 +223,8 @@ class JournalReader:
 
 
 def _checksum(descriptor: int, length: int) -> int:
-    value, position = 0, 0
-    while position < length:
-        block = os.pread(descriptor, min(1 << 20, length - position), position)
-        if not block:
-            return -1
-        value, position = zlib.crc32(block, value), position + len(block)
-    return value
+    """Return the checksum of the first `length` bytes, -1 if there are fewer."""
+    value = done = 0
+    for block in blocks_of(descriptor, 0, length):
+        value, done = zlib.crc32(block, value), done + len(block)
+    return value if done == length else -1

@@ -7,7 +7,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.journal.files import open_private, sync_file, sync_folder, translated, write_all
+from agent_memory.journal.files import open_private, read_at, sync_file, sync_folder, translated, write_all
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def _kept(descriptor: int) -> list[dict[str, Any]]:
 
     A last one that somebody died in the middle of is cut off: until it was whole, nothing was taken out of the journal.
     """
-    size = os.fstat(descriptor).st_size
-    lines = os.pread(descriptor, size, 0).split(b"\n")
+    content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
+    lines = content.split(b"\n")
     if lines[-1]:
-        os.ftruncate(descriptor, size - len(lines[-1]))
+        os.ftruncate(descriptor, len(content) - len(lines[-1]))
     kept: list[dict[str, Any]] = []
     for line in lines[:-1]:
         with contextlib.suppress(MalformedLineError):  # a person may have written into it

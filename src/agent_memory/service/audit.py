@@ -9,7 +9,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal.files import make_private_folder, open_private, translated, write_all
-from agent_memory.journal.lock import folder_lock, unlock_and_close
+from agent_memory.journal.held import unlock_and_close
+from agent_memory.journal.lock import folder_lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import AgentMemoryError, BusyError
-from agent_memory.journal.lock import WAIT_SECONDS, seems_free
+from agent_memory.journal.lock import WAIT_SECONDS, held_by_another, seems_free
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class Worker:
         while True:
             while not seems_free(self._lock):
                 if time.monotonic() >= deadline:
-                    raise _held_by_another()
+                    raise held_by_another(WAIT_SECONDS)
                 time.sleep(_BETWEEN_TRIES)
             try:
                 return self._pool().submit(function, *args, **kwargs).result()
             except BusyError:
                 if time.monotonic() >= deadline:
-                    raise _held_by_another() from None
+                    raise held_by_another(WAIT_SECONDS) from None
 
     def submit(self, function: Callable[..., object], *args: Any) -> None:
         """Have `function` run after what is queued, with nobody waiting; an error of ours is logged."""
@@ -103,12 +103,3 @@ def _logged(function: Callable[..., object], *args: Any) -> None:
         function(*args)
     except AgentMemoryError as error:
         log.warning("background_work_failed", code=error.code, error=error.message)
-
-
-def _held_by_another() -> BusyError:
-    return BusyError(
-        f"Another process has been writing to this memory for more than {WAIT_SECONDS:g} s. Nothing was written; "
-        "searching still works.",
-        recovery="Try again in a moment. If this goes on, a process that was stopped may hold the lock: let it go on "
-        "(fg, or kill -CONT) or end it; do not delete the lock file.",
-    )

@@ -1,0 +1,111 @@
+"""`JournalWriter`: appending to the journal while its locks are held."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from agent_memory.errors import BusyError
+from agent_memory.journal.files import is_in_place, sync_file, write_all
+from agent_memory.journal.format import Change, Entry, Header, encode_entry
+from agent_memory.models import Clock, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from agent_memory.journal.lock import FolderLock
+    from agent_memory.journal.proof import Proof
+    from agent_memory.journal.reader import JournalReader, Update
+
+
+def unchanged(path: Path, descriptor: int, lock: FolderLock) -> Callable[[], None]:
+    """Return a function that raises `BusyError` unless `path` is the open file still, as it is now, and locked still.
+
+    For whoever is about to read it and put another one in its place: what came to it meanwhile would be lost.
+    """
+    before = os.fstat(descriptor)
+
+    def check() -> None:
+        now = os.fstat(descriptor)
+        same = (before.st_size, before.st_mtime_ns) == (now.st_size, now.st_mtime_ns)
+        if not (same and is_in_place(path, descriptor) and lock.is_in_place()):
+            raise BusyError(
+                f"{path.name} or its lock was changed by another program while a new version of it was being written. "
+                "The file is as that program left it; nothing was replaced."
+            )
+
+    return check
+
+
+class JournalWriter:
+    """The right to append, for as long as the lock is held.
+
+    Attributes:
+        descriptor: The open file.
+        update: What had come since the owner last looked; apply it before deciding what to write.
+        is_settled: Nothing is left to be made durable when the lock is given back.
+    """
+
+    def __init__(
+        self, reader: JournalReader, descriptor: int, clock: Clock, update: Update, proof: Proof, lock: FolderLock
+    ) -> None:
+        self._reader = reader
+        self.descriptor = descriptor
+        self._lock = lock
+        self._clock = clock
+        self._proof = proof
+        self.update = update
+        self.is_settled = False
+
+    @property
+    def last_seq(self) -> int:
+        """The highest sequence number given so far."""
+        return self._reader.last_seq
+
+    def append(self, changes: Sequence[Change]) -> Entry:
+        """Write `changes` as one atomic line and sync it; when this returns, they are durable.
+
+        Raises:
+            ValidationError: They cannot be written as JSON and YAML; nothing was written.
+            DiskFullError: No room; the file is as it was.
+            StorageError: The write failed; the file is as it was.
+        """
+        if not changes:
+            raise ValueError("an entry needs at least one change")
+        seq, at = self._reader.last_seq + 1, to_text(self._clock())
+        line = encode_entry(seq, at, tuple(changes))
+        header = Header.fresh(self._reader.last_seq) if self._reader.offset == 0 else None
+        # The name first: where that fails nothing was written, and nobody finds bytes in a file that may yet vanish.
+        self._proof.secure_name(self._reader.path, self.descriptor)
+        self._write(self._reader.offset, (header.encode() if header else b"") + line)
+        if header:
+            self._reader.adopt_header(header, header.encode())
+        self._reader.advance(line, seq, self.descriptor)
+        self.is_settled = True
+        return Entry(seq, at, tuple(changes), line)
+
+    def confirm(self) -> None:
+        """Make durable what was read, unless an append has done so or this process knows that it is.
+
+        Raises:
+            OSError: It may not be on the disk.
+        """
+        if self._reader.offset and not self.is_settled:
+            self._proof.secure(self._reader.path, self.descriptor, self._reader.offset)
+
+    def replacing(self) -> Callable[[], None]:
+        """Return what is to be called right before the file is replaced; see `unchanged`."""
+        return unchanged(self._reader.path, self.descriptor, self._lock)
+
+    def _write(self, size_before: int, content: bytes) -> None:
+        try:
+            write_all(self.descriptor, content)
+            self._proof.sync(self.descriptor, size_before + len(content), relied_upon=size_before)
+        except BaseException:
+            # Not acknowledged: take it back, whether the disk was full or somebody pressed Ctrl-C.
+            os.ftruncate(self.descriptor, size_before)
+            with contextlib.suppress(OSError):  # the disk that refused may refuse this, too
+                sync_file(self.descriptor)
+            raise
