@@ -1,7 +1,8 @@
-"""Reading YAML that people edit: safe types only, and never deeper than a stack can bear.
+"""Reading YAML that people edit: safe types only, never deeper than a stack can bear, never longer than it is written.
 
 libyaml's composer recurses in C without a limit: a file of 100,000 opening brackets ends the process. Its parser does
-not, so its events are counted first and composed in Python.
+not, so its events are counted first and composed in Python. Aliases and merge keys say the same thing again and again
+in few letters, 500 bytes of them as much as fills the memory; nothing of ours writes them, so they are refused.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 _PARSER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_NESTING: Final = 64
 """Metadata may have 16 levels; what is deeper was not written by us."""
+_MERGE_TAG: Final = "tag:yaml.org,2002:merge"
 
 
 class BoundedComposer(yaml.composer.Composer, yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
     """Nodes and values of a YAML text.
 
     Raises:
-        yaml.YAMLError: It is no YAML.
+        yaml.YAMLError: It is no YAML, or has aliases or merge keys.
         ValueError: It is nested too deeply, or holds a value that Python cannot.
     """
 
@@ -50,7 +52,7 @@ def load_yaml(text: str) -> Any:
     """Return the value of a single document, None if there is none.
 
     Raises:
-        yaml.YAMLError: It is no YAML, or more than one document.
+        yaml.YAMLError: It is no YAML, more than one document, or has aliases or merge keys.
         ValueError: It is nested too deeply, or holds a value that Python cannot.
     """
     composer = BoundedComposer(text)
@@ -64,4 +66,16 @@ def _counted(text: str) -> Iterator[yaml.Event]:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_NESTING:
             raise ValueError(f"nested deeper than {_MAX_NESTING} levels")
+        if isinstance(event, yaml.AliasEvent):
+            raise _refused(f"aliases such as *{event.anchor[:20]}", event)
+        if isinstance(event, yaml.ScalarEvent) and _merges(event):
+            raise _refused("merge keys (<<)", event)
         yield event
+
+
+def _merges(event: yaml.ScalarEvent) -> bool:
+    return event.tag == _MERGE_TAG or (event.value == "<<" and event.tag is None and event.implicit[0])
+
+
+def _refused(what: str, event: yaml.Event) -> yaml.YAMLError:
+    return yaml.composer.ComposerError(None, None, f"{what} are not read here; write the value out", event.start_mark)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.models import to_text
+from agent_memory.models import to_text, visible
 
 if TYPE_CHECKING:
     from agent_memory.models import Memory, MemorySearchResult
@@ -14,7 +14,7 @@ def shape_memory(memory: Memory) -> dict[str, Any]:
     """Return what a model needs of a memory; trust and pin only where they say something."""
     shaped: dict[str, Any] = {
         "id": memory.id,
-        "content": memory.content,
+        "content": visible(memory.content),
         "category": memory.category,
         "tags": list(memory.tags),
         "timestamp": to_text(memory.timestamp),

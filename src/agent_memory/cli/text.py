@@ -6,18 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.models import STEERING
+
 if TYPE_CHECKING:
     from datetime import datetime
 
-# Control characters (C0 without tab and newline, DEL, C1), separators that break lines, marks that turn the direction
-# of text round or hide it, and lone surrogates, which a terminal's encoding cannot carry.
-_STEERING: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
-# The same where JSON has not already escaped it.
-_STEERING_IN_JSON: Final = re.compile(
-    "[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\uffff\ud800-\udfff]"
-)
+# Beside what steers or cannot be seen also lone surrogates, which a terminal's encoding cannot carry.
+_STEERING: Final = re.compile(f"[{STEERING}\\ud800-\\udfff]")
+# The same in JSON or YAML, where the rest is escaped already or, as a line break, part of the document.
+_STEERING_IN_JSON: Final = re.compile(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]")
 _RECOVERY: Final = {
     "memory_search or memory_list_recent": "`agent-memory search` or `agent-memory list`",
     "Run memory_status": "Run `agent-memory status`",
@@ -37,7 +34,8 @@ def one_line(text: str) -> str:
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """Return `value` as JSON that says the same and steers no terminal."""
-    return escape_in_quotes(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
+    document = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return _STEERING_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], document)
 
 
 def has_steering(text: str) -> bool:
@@ -46,8 +44,8 @@ def has_steering(text: str) -> bool:
 
 
 def escape_in_quotes(document: str) -> str:
-    r"""Return `document` with such characters as `\uXXXX`; they must all lie within double quotes (JSON, YAML)."""
-    return _STEERING_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+    r"""Return a YAML `document` with such characters as `\uXXXX`; they must all lie within double quotes."""
+    return _STEERING_IN_JSON.sub(lambda match: _wide_escape(ord(match[0])), document)
 
 
 def for_shell(recovery: str) -> str:
@@ -74,4 +72,8 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 def _escape(character: str) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - what fits two digits
+    return f"\\x{code:02x}" if code <= 0xFF else _wide_escape(code)  # noqa: PLR2004 - what fits two digits
+
+
+def _wide_escape(code: int) -> str:
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - what fits four digits

@@ -23,13 +23,14 @@ from agent_memory.models.search import (
     SearchMode,
     SearchResults,
 )
-from agent_memory.models.text import check_text, content_hash
+from agent_memory.models.text import STEERING, check_text, content_hash, visible
 from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_now
 
 __all__ = [
     "CATEGORIES",
     "MAX_CONTENT_CHARS",
     "MAX_TAGS",
+    "STEERING",
     "Clock",
     "DateRange",
     "Link",
@@ -55,4 +56,5 @@ __all__ = [
     "record_of",
     "to_text",
     "utc_now",
+    "visible",
 ]

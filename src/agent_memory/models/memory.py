@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from agent_memory.errors import ValidationError
 from agent_memory.models.identifiers import check_agent_id, new_memory_id
 from agent_memory.models.invalid import describe
-from agent_memory.models.text import check_metadata, check_text
+from agent_memory.models.text import check_metadata, check_text, visible
 from agent_memory.models.times import UtcDatetime, to_text, utc_now
 
 MAX_CONTENT_CHARS: Final = 10_000
@@ -82,14 +82,14 @@ class Link(_Value):
 
 
 def normalise_tags(tags: list[str]) -> list[str]:
-    """Return tags in lower case, trimmed, unique, in their first order.
+    """Return tags in lower case, trimmed, unique, in their first order, without what steers or cannot be seen.
 
     Raises:
         ValueError: More than 50 tags, or one that is longer than 64 characters.
     """
     if len(tags) > MAX_TAGS:
         raise ValueError(f"at most {MAX_TAGS} tags, got {len(tags)}")
-    cleaned = [" ".join(check_text(tag, "a tag").lower().split()) for tag in tags]
+    cleaned = [" ".join(visible(check_text(tag, "a tag")).lower().split()) for tag in tags]
     for tag in cleaned:
         if len(tag) > MAX_TAG_CHARS:
             raise ValueError(f"a tag has at most {MAX_TAG_CHARS} characters, got {len(tag)}")

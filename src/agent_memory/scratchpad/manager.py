@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal.files import (
     make_private_folder,
     read_file,
@@ -28,20 +28,23 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Memory
 
+MAX_ENTRIES: Final = 100
+"""Of a scratchpad; what does not fit into a prompt is better searched for."""
+
 
 class ScratchpadManager:
     """The hot list of one agent.
 
     Args:
         agent_id: Whose scratchpad.
-        max_size: Entries at most.
+        max_size: Entries at most; 1 to 100.
         storage: Where the memories are; opened by agent and root when omitted.
         storage_root: Folder of all agents; the default one when omitted.
         promotion_threshold: From this many accesses on, an access counts as a promotion.
         clock: Source of the present.
 
     Raises:
-        ValidationError: `agent_id` cannot name a folder.
+        ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.
     """
 
     def __init__(
@@ -54,6 +57,8 @@ class ScratchpadManager:
         promotion_threshold: int = 3,
         clock: Clock = utc_now,
     ) -> None:
+        if isinstance(max_size, bool) or not isinstance(max_size, int) or not 1 <= max_size <= MAX_ENTRIES:
+            raise ValidationError(f"max_size must be a whole number from 1 to {MAX_ENTRIES}, got {max_size!r}.")
         self.storage = storage or detect_storage(agent_id, storage_root, clock=clock)
         self.agent_id = self.storage.agent_id
         self.max_size = max_size
@@ -62,6 +67,11 @@ class ScratchpadManager:
         self._folder = getattr(self.storage, "folder", None) or folder_of(
             agent_id, storage_root or "~/.amplifier/memory"
         )
+
+    @property
+    def file(self) -> Path:
+        """Where the scratchpad is rendered to, for people."""
+        return self._folder.scratchpad
 
     async def load(self) -> Scratchpad:
         """Return the scratchpad as the journal has it now.

@@ -77,6 +77,7 @@ class MemoryService:
             storage.agent_id,
             self.settings.max_scratchpad_entries,
             storage=storage,
+            storage_root=self.settings.storage_root,
             promotion_threshold=self.settings.promotion_access_threshold,
             clock=clock,
         )

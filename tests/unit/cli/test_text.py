@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent_memory.cli.text import counted, for_shell, one_line, plain, to_json
 from agent_memory.errors import EmbeddingError, UnknownIdError
 
-_ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\udc80"))
+_ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\u200b\U000e0073\udc80"))
 
 
 @given(_ANY_TEXT)
@@ -28,6 +28,8 @@ def test_plain_text_has_no_control_characters_but_tab_and_newline(text: str) -> 
         ("\x9b31m", "\\x9b31m"),
         ("a\u202eb", "a\\u202eb"),
         ("a\rb", "a\\x0db"),
+        ("a\u200bb\u00ad", "a\\u200bb\\xad"),
+        ("\U000e0073", "\\U000e0073"),
         ("a\r\nb", "a\nb"),
         ("\udcff", "\\udcff"),
     ],
@@ -53,7 +55,8 @@ def test_one_line_is_one_line() -> None:
 def test_json_says_the_same_and_steers_nothing(value: object) -> None:
     text = to_json(value)
     assert json.loads(text) == value
-    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    steering = "[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\ud800-\udfff\U000e0000-\U000e007f]"
+    assert not re.search(steering, text)
 
 
 def test_recovery_sentences_name_commands_instead_of_tools() -> None:

@@ -21,12 +21,24 @@ from agent_memory.models import (
     content_hash,
     parse_bound,
     to_text,
+    visible,
 )
 from agent_memory.models.text import check_metadata
 from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def test_what_steers_becomes_a_space_and_what_nobody_sees_is_left_out() -> None:
+    assert visible("a\x1b[2Jb\u2028c\x85d\r\n\te") == "a [2Jb c d \n\te"
+    assert visible("a\u200bb\u00adc\u202ed\ufeff\u2060\u2066\u206a\u061c\U000e0041") == "abcd"
+    assert visible("\U0001f469\u200d\U0001f467 \u2764\ufe0f") == "\U0001f469\u200d\U0001f467 \u2764\ufe0f"
+
+
+def test_a_tag_keeps_nothing_that_steers_or_hides() -> None:
+    tags = ["a\x1b]0;title\x07\u202eb", "\U000e0073\U000e0065", " \u200b tea \x85 time ", "\u2764\ufe0f"]
+    assert memory_of("x", tags=tags).tags == ["a ]0;title b", "tea time", "\u2764\ufe0f"]
 
 
 @given(st.text(st.characters(), max_size=30))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -135,3 +135,9 @@ async def test_it_opens_a_storage_of_its_own_when_given_none(root: Path) -> None
     await manager.storage.close()
     with pytest.raises(ValidationError):
         ScratchpadManager("../bob", storage_root=root)
+
+
+@pytest.mark.parametrize("max_size", [0, -1, 101, 200, 2.5, True, "5"])
+def test_a_size_out_of_range_is_refused(root: Path, max_size: Any) -> None:
+    with pytest.raises(ValidationError, match="from 1 to 100"):
+        ScratchpadManager("bob", max_size, storage_root=root)

@@ -16,6 +16,9 @@ from tests.support import memory_of
 if TYPE_CHECKING:
     from agent_memory.models import Memory
 
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 pieces = st.sampled_from(
     [
         "```",
@@ -32,13 +35,15 @@ pieces = st.sampled_from(
         "🙂",
         " ",
         "\x0b",
+        "\u200b",
+        "\U000e0073",
     ]
 )
 contents = st.lists(pieces | st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=8)
 memories = st.builds(
     lambda parts, tags, pinned: memory_of(("".join(parts)).replace("\0", "") + "x", tags=tags, pinned=pinned),
     contents,
-    st.lists(pieces.filter(lambda tag: tag.strip() != ""), max_size=2),
+    st.lists(pieces, max_size=2),
     st.booleans(),
 )
 pads = st.lists(memories, max_size=6)
@@ -78,20 +83,14 @@ def test_the_budget_is_kept_and_told_truly(pad: list[Memory], settings: Scratchp
 
 @given(pads, choices)
 def test_entries_are_whole_and_in_order(pad: list[Memory], settings: ScratchpadSettings) -> None:
-    inside, _ = lines_of_fence(render(pad, "bob", settings).text)
-    marks = [line for line in inside if line.startswith("- ")]
-    alone = [
-        lines_of_fence(render([m], "bob", settings.model_copy(update={"token_budget": 10**6})).text)[0] for m in pad
-    ]
-    whole = ["\n".join(lines) for lines in alone]
+    rendered = render(pad, "bob", settings)
+    inside, _ = lines_of_fence(rendered.text)
     body = "\n".join(inside)
-    shown = [text for text in whole if text in body]
-    assert len(marks) == render(pad, "bob", settings).shown <= len(shown)
-    position = 0
-    for mark in marks:
-        entry = next(text for text in whole[position:] if text.startswith(mark))
-        position = whole.index(entry, position) + 1
-        assert entry in body
+    roomy = settings.model_copy(update={"token_budget": 10**6})
+    # By id: what one entry says may well begin like another.
+    shown = [memory for memory in pad if f"({memory.id})" in body]
+    assert len(shown) == rendered.shown
+    assert body == "\n".join("\n".join(lines_of_fence(render([memory], "bob", roomy).text)[0]) for memory in shown)
 
 
 @given(pads, choices)
@@ -109,8 +108,27 @@ def test_no_content_closes_the_fence_or_fakes_the_marker(pad: list[Memory], sett
 
 @given(pads)
 def test_no_invisible_character_reaches_the_model(pad: list[Memory]) -> None:
-    text = render(pad, "bob", ScratchpadSettings(token_budget=100_000)).text
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]", text)
+    text = render(pad, "bob\u202e\n", ScratchpadSettings(token_budget=100_000)).text
+    assert not UNSEEN.search(text)
+
+
+def test_every_part_of_a_line_is_cleaned_whatever_the_model_let_in() -> None:
+    unseen = "\x1b]0;title\x07\u202e\u061c\U000e0073\u2060"
+    memory = memory_of("tea").model_copy(
+        update={"tags": [f"a{unseen} b\n", unseen], "category": f"note{unseen}\n", "id": f"mem-0{unseen}\n"}
+    )
+    (line,) = [line for line in render([memory], f"bob{unseen}\n").text.splitlines() if "tea" in line]
+    assert not UNSEEN.search(line)
+    assert line.startswith("- [2026-03-01 note")
+
+
+def test_emoji_and_joined_scripts_stay_as_they_are() -> None:
+    text = "\U0001f469\u200d\U0001f467 \u2764\ufe0f \u0646\u0645\u06cc\u200c\u062f\u0627\u0646\u0645"
+    assert f"] {text} (mem-" in render([memory_of(text)], "bob").text
+
+
+def test_a_soft_hyphen_leaves_its_word_whole() -> None:
+    assert "] Donaudampf (mem-" in render([memory_of("Donau\u00addampf")], "bob").text
 
 
 def test_it_says_whose_notes_these_are_and_that_they_are_data() -> None:

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
+from agent_memory.service import MemoryService
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage.server import QdrantServerStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.service import MemoryService
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
 
@@ -187,3 +190,12 @@ async def test_a_pad_that_cannot_be_written_costs_nothing_but_itself(
 async def test_many_changes_in_a_row_end_in_one_true_file(service: MemoryService, pad: Path) -> None:
     await stored(service, *(f"fact {number}" for number in range(20)))
     assert len(yaml.safe_load(pad.read_text())) == 20
+
+
+def test_the_file_lies_where_the_settings_say_also_when_the_memories_are_elsewhere(tmp_path: Path) -> None:
+    settings = ServiceSettings(
+        backend="server", qdrant_url=SecretStr("http://localhost:6333"), storage_root=str(tmp_path), embedder="none"
+    )
+    storage = QdrantServerStorage("bob", settings=settings, client=lambda: pytest.fail("it connects"))
+    service = MemoryService(storage, settings)
+    assert service._manager.file == tmp_path / "bob" / "scratchpad.yaml"
