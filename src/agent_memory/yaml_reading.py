@@ -67,7 +67,7 @@ def _counted(text: str) -> Iterator[yaml.Event]:
         if depth > _MAX_NESTING:
             raise ValueError(f"nested deeper than {_MAX_NESTING} levels")
         if isinstance(event, yaml.AliasEvent):
-            raise _refused(f"aliases such as *{event.anchor[:20]}", event)
+            raise _refused("aliases (*name)", event)
         if isinstance(event, yaml.ScalarEvent) and _merges(event):
             raise _refused("merge keys (<<)", event)
         yield event
@@ -78,4 +78,5 @@ def _merges(event: yaml.ScalarEvent) -> bool:
 
 
 def _refused(what: str, event: yaml.Event) -> yaml.YAMLError:
-    return yaml.composer.ComposerError(None, None, f"{what} are not read here; write the value out", event.start_mark)
+    mark: Any = event.start_mark  # libyaml's own kind or PyYAML's, which are alike
+    return yaml.composer.ComposerError(None, None, f"{what} are not read here; write the value out", mark)
