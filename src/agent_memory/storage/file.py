@@ -111,15 +111,15 @@ class FileStorage(MemoryStorage):
         )
 
     @override
-    async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        memory_id = await self._worker.write(self._store.store, memory, unique=unique)
+    async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
+        memory_id = await self._worker.write_prepared(cleaned, lambda memory: self._store.store(memory, unique=unique))
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)  # behind the answer: words now, the vector after that
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory_id
 
     @override
-    async def store_many(self, memories: Sequence[Memory]) -> None:
-        await self._worker.write(self._store.store_many, memories)
+    async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
+        await self._worker.write_prepared(cleaned, self._store.store_many)
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)
         self._worker.submit(self._store.compact_if_worthwhile)
 
@@ -132,8 +132,8 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(self._store.list_recent, limit)
 
     @override
-    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
-        memory = await self._worker.write(self._store.update, memory_id, changes)
+    async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
+        memory = await self._worker.write_prepared(cleaned, lambda changes: self._store.update(memory_id, changes))
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory
 

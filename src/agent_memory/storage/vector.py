@@ -208,19 +208,19 @@ class GrowingStorage(FileStorage):
         return await super().search(query, limit, filters, include_superseded=include_superseded, explain=explain)
 
     @override
-    async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        memory_id = await super().store(memory, unique=unique)
+    async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
+        memory_id = await super()._keep(cleaned, unique=unique)
         self._nudge(at_once=True)
         return memory_id
 
     @override
-    async def store_many(self, memories: Sequence[Memory]) -> None:
-        await super().store_many(memories)
+    async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
+        await super()._keep_many(cleaned)
         self._nudge(at_once=True)
 
     @override
-    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
-        memory = await super().update(memory_id, changes)
+    async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
+        memory = await super()._change(memory_id, cleaned)
         self._nudge(at_once=True)
         return memory
 
