@@ -29,6 +29,7 @@ from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from datetime import timedelta
 
     from agent_memory.models import Observation, SearchFilters
     from agent_memory.service.audit import AuditLog
@@ -196,6 +197,10 @@ class MemoryService:
         except UnknownIdError:
             return
         self._pad.schedule()
+
+    async def compact(self, grace: timedelta | None = None) -> None:
+        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
+        await self.storage.compact(grace)
 
     async def restore(self, memories: Sequence[Memory], each: Callable[[Restored], None], caller: Caller) -> None:
         """Bring exported memories back as they were; see `restore_all`."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import ConfigurationError, UnknownIdError
+from agent_memory.errors import ConfigurationError, UnknownIdError, UnsupportedError
 from agent_memory.installing import advice
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_memory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
 
-    from agent_memory.models import Memory, SearchFilters, SearchResults
+    from agent_memory.models import Memory, SearchFilters, SearchResults, Version
     from agent_memory.storage.migration import Built, Estimate, Progress
 
 
@@ -234,9 +235,36 @@ class MemoryStorage(ABC):
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
 
+    async def history(self, memory_id: str) -> list[Version]:  # noqa: ARG002 - for those that keep versions
+        """Return the versions of a memory that are still known, oldest first; empty for an id that is not known.
+
+        Also of one that was forgotten, as long as its text is there. Accesses are no versions.
+
+        Raises:
+            UnsupportedError: This storage keeps no versions.
+            StorageError: They cannot be read.
+        """
+        raise _keeps_no_past()
+
+    async def forgotten_with(self, memory_id: str) -> list[Memory]:  # noqa: ARG002
+        """Return what forgetting a memory took, as it was before: itself first, then the versions it had replaced.
+
+        `store_many` brings them back. What is there again by now is left out.
+
+        Raises:
+            UnknownIdError: It was not forgotten, or so long ago that its text is gone for good.
+            UnsupportedError: This storage keeps nothing of what was forgotten.
+            StorageError: They cannot be read.
+        """
+        raise _keeps_no_past()
+
     @abstractmethod
-    async def compact(self) -> None:
+    async def compact(self, grace: timedelta | None = None) -> None:
         """Drop what is no longer needed from the files.
+
+        Args:
+            grace: What was forgotten or replaced longer ago than this goes for good; the storage's own time (30 days)
+                when omitted. With `timedelta(0)` nothing can be brought back afterwards.
 
         Raises:
             StorageError: The files are as they were.
@@ -245,6 +273,13 @@ class MemoryStorage(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish what is under way and let go of files and threads. May be called more than once."""
+
+
+def _keeps_no_past() -> UnsupportedError:
+    return UnsupportedError(
+        "This storage keeps no earlier versions, and nothing of what was forgotten.",
+        recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
+    )
 
 
 def _cannot_move() -> ConfigurationError:

@@ -30,6 +30,7 @@ from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
     from pathlib import Path
 
     from qdrant_client import QdrantClient
@@ -208,8 +209,8 @@ class QdrantServerStorage(MemoryStorage):
         return await self._run(lambda store: store.health())
 
     @override
-    async def compact(self) -> None:
-        await self._run(lambda store: store.compact())
+    async def compact(self, grace: timedelta | None = None) -> None:
+        await self._run(lambda store: store.compact(grace))
 
     @override
     async def close(self) -> None:
