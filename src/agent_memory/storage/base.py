@@ -196,7 +196,7 @@ class MemoryStorage(ABC):
         return False
 
     def embedding(self) -> dict[str, Any]:
-        """Return how search by meaning stands: `status` off, loading, ready or failing, and why."""
+        """Return how search by meaning stands: `status` off, found (not loaded yet), loading, ready or failing; why."""
         return {"status": "off", "reason": "this backend has no embedder"}
 
     @property
