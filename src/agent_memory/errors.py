@@ -9,7 +9,6 @@
     │   ├── BusyError          another process held the lock longer than we wait
     │   ├── ReadOnlyError      the folder, the disk or the journal's format forbids writing
     │   └── DiskFullError      the disk, or a quota, has no room; what was stored before is safe
-    ├── UnsupportedError       what was asked for is nothing this storage can do
     ├── EmbeddingError         an embedder is missing, broken or answered nonsense
     ├── MigrationError         a move between backends failed and was rolled back
     └── SystemRefusedError     the operating system has no file, thread or memory left for what was to be done
@@ -20,7 +19,10 @@ The root is not called `MemoryError`: that name is Python's own.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class AgentMemoryError(Exception):
@@ -77,10 +79,23 @@ class UnknownIdError(ValidationError):
 
 
 class StorageError(AgentMemoryError):
-    """The journal or a derived index could not be read or written."""
+    """The journal or a derived index could not be read or written.
+
+    Args:
+        message: What failed, and what still works.
+        code: Stable machine-readable word; the class default when omitted.
+        recovery: One sentence: what the reader can do now.
+        path: The file or folder it is about. Shown where a person asked; a model is told its name alone.
+    """
 
     default_code = "storage"
     default_recovery = "Check the folder's permissions and free space, then try again."
+
+    def __init__(
+        self, message: str, *, code: str | None = None, recovery: str | None = None, path: Path | None = None
+    ) -> None:
+        super().__init__(message, code=code, recovery=recovery)
+        self.path = path
 
 
 class BusyError(StorageError):
@@ -102,13 +117,6 @@ class DiskFullError(StorageError):
 
     default_code = "disk_full"
     default_recovery = "Free some disk space and try again."
-
-
-class UnsupportedError(AgentMemoryError):
-    """What was asked for is nothing that this storage can do; nothing was changed."""
-
-    default_code = "unsupported"
-    default_recovery = "Use a storage that can, such as the files."
 
 
 class EmbeddingError(AgentMemoryError):

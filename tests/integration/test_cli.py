@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = (sys.executable, "-m", "agent_memory.cli")
+OWN_TERMINAL = """import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "agent_memory.cli", *sys.argv[1:]])"""
+"""Runs the command with its terminal as the controlling one, so that Ctrl-C reaches it."""
 A, B = "mem-00000000000a", "mem-00000000000b"
 SEED = (
     {"id": A, "content": "The ledger is in PostgreSQL \U0001f418.", "category": "decision"},
@@ -75,7 +80,7 @@ def in_a_terminal(environment: dict[str, str], *arguments: str, typed: str = "",
     """Run the command with a terminal for all three streams; type once `prompt` is shown. Return exit code, output."""
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=child, stdout=child, stderr=child, env=environment, close_fds=True
+        [sys.executable, "-c", OWN_TERMINAL, *arguments], stdin=child, stdout=child, stderr=child, env=environment
     )
     os.close(child)
     shown = b""
@@ -160,12 +165,12 @@ def test_json_is_all_there_is_on_stdout(
 def test_warnings_of_the_library_do_not_get_into_stdout(
     bob: Callable[..., subprocess.CompletedProcess[str]], root: Path
 ) -> None:
-    """The access that a search counts cannot be written here: the folder's lock is a folder."""
-    (root / "bob" / ".lock").unlink()
-    (root / "bob" / ".lock").mkdir()
-    result = bob("search", "ledger", "--json")
-    assert json.loads(result.stdout)["results"]
-    assert result.stderr == "Warning: Could not lock .lock: Is a directory.\n"
+    """The scratchpad cannot be rendered here: its file is a folder."""
+    (root / "bob" / "scratchpad.yaml").unlink()
+    (root / "bob" / "scratchpad.yaml").mkdir()
+    result = bob("pin", A, "--json")
+    assert json.loads(result.stdout)["changed"]
+    assert "Warning: Could not" in result.stderr
 
 
 def test_agents_are_copied_through_a_pipe(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
@@ -247,6 +252,14 @@ def test_forget_asks_on_a_terminal_and_takes_no_for_an_answer(
     bob("show", A, code=3)
 
 
+def test_ctrl_c_at_the_question_ends_at_once(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="\x03")
+    assert (code, "Stopped. Nothing was forgotten." in shown) == (130, True)
+    bob("show", A)
+
+
 def test_what_a_person_types_is_trusted(
     bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
 ) -> None:
@@ -275,7 +288,8 @@ def test_edit_changes_what_was_edited(
     bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
 ) -> None:
     command = editor(tmp_path, "path.write_text(text.replace('PostgreSQL', 'SQLite'), encoding='utf-8')")
-    assert bob("edit", A, VISUAL=command, EDITOR="false").stdout == f"Changed content of {A}.\n"
+    code, shown = in_a_terminal(environment | {"VISUAL": command, "EDITOR": "false"}, "edit", A)
+    assert (code, f"Changed content of {A}." in shown) == (0, True)
     assert "SQLite \U0001f418" in bob("show", A).stdout
     assert drafts(environment) == []
 
@@ -283,7 +297,8 @@ def test_edit_changes_what_was_edited(
 def test_edit_closed_unchanged_changes_nothing(
     bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
 ) -> None:
-    assert bob("edit", A, EDITOR="true").stdout == "Nothing was changed.\n"
+    code, shown = in_a_terminal(environment | {"EDITOR": "true"}, "edit", A)
+    assert (code, "Nothing was changed." in shown) == (0, True)
     assert drafts(environment) == []
 
 
@@ -294,9 +309,9 @@ def test_an_edit_that_is_refused_is_kept_and_its_place_named(
     bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path, change: str
 ) -> None:
     command = editor(tmp_path, f"path.write_text({change}, encoding='utf-8')")
-    result = bob("edit", A, EDITOR=command, code=1)
+    code, shown = in_a_terminal(environment | {"EDITOR": command, "COLUMNS": "300"}, "edit", A)
     (kept,) = drafts(environment)
-    assert f"Your text is kept in {kept}" in result.stderr
+    assert (code, f"Your text is kept in {kept}" in shown) == (1, True)
     assert kept.stat().st_mode & 0o777 == 0o600
     assert "PostgreSQL" in bob("show", A).stdout
 
@@ -308,7 +323,7 @@ def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(
         f"import subprocess; subprocess.run([{sys.executable!r}, '-m', 'agent_memory.cli', 'forget', {A!r}, '--yes'])"
     )
     command = editor(tmp_path, f"{forget}\npath.write_text(text.replace('ledger', 'book'), encoding='utf-8')")
-    bob("edit", A, EDITOR=command, code=3)
+    assert in_a_terminal(environment | {"EDITOR": command}, "edit", A)[0] == 3
     (kept,) = drafts(environment)
     assert "The book is" in kept.read_text(encoding="utf-8")
 
@@ -317,17 +332,36 @@ def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(
 def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(
     bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], command: str
 ) -> None:
-    assert "editor" in bob("edit", A, EDITOR=command, code=1).stderr
+    code, shown = in_a_terminal(environment | {"EDITOR": command}, "edit", A)
+    assert (code, "editor" in shown) == (1, True)
+    assert drafts(environment) == []
+
+
+def test_without_a_terminal_no_editor_is_opened(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
+) -> None:
+    result = bob("edit", A, EDITOR="touch", code=2)
+    assert "agent-memory update" in result.stderr
     assert drafts(environment) == []
 
 
 def test_what_an_editor_prints_is_not_a_result(
-    bob: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
 ) -> None:
     command = editor(tmp_path, "print('Press any key')\npath.write_text(text + 'importance: 1.0', encoding='utf-8')")
-    result = bob("edit", A, "--json", EDITOR=command)
-    assert json.loads(result.stdout)["changed"] == ["importance"]
-    assert "Press any key" in result.stderr
+    parent, child = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "edit", A, "--json"],
+        stdin=child,
+        stdout=subprocess.PIPE,
+        stderr=child,
+        env=environment | {"EDITOR": command},
+    ) as process:
+        stdout, _ = process.communicate(timeout=60)
+    assert json.loads(stdout)["changed"] == ["importance"]
+    assert b"Press any key" in os.read(parent, 65536)
+    os.close(child)
+    os.close(parent)
 
 
 # -- completion -------------------------------------------------------------------------------------------------------

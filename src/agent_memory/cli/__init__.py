@@ -1,24 +1,37 @@
 """`agent-memory`, the command line: shapes what `MemoryService` answers for people and scripts; writes nothing itself.
 
 One module per group of commands. Nothing heavy is imported before a command runs, so that `--help` and shell completion
-answer at once.
+answer at once; that is why imports stand in functions here.
 """
 
 from __future__ import annotations
 
 import sys
 
-from agent_memory.installing import advice
-
 
 def main() -> None:
     """Run `agent-memory` with the arguments of this process and exit; 2 when the extra `cli` is not installed."""
+    if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
+        sys.stdout.write(f"agent-memory {version()}\n")
+        return
     try:
-        import rich  # noqa: F401, PLC0415 - an extra: its absence has an answer
-        import typer  # noqa: F401, PLC0415
+        import rich  # noqa: F401 - an extra: its absence has an answer
+        import typer  # noqa: F401
     except ImportError:
+        from agent_memory.installing import advice
+
         sys.stderr.write(f"The command line needs typer and rich. {advice('cli')}\n")
         sys.exit(2)
-    from agent_memory.cli.app import build  # noqa: PLC0415 - needs the extra
+    from agent_memory.cli.app import build
 
     build()(prog_name="agent-memory")
+
+
+def version() -> str:
+    """Return the installed version, for people."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("amplifier-bundle-agent-memory")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

@@ -18,8 +18,8 @@ def agents_under(root: Path) -> list[str]:
     Raises:
         StorageError: The folder cannot be listed.
     """
-    from agent_memory.journal.files import translated  # noqa: PLC0415 - not before a command runs
-    from agent_memory.models import check_agent_id  # noqa: PLC0415
+    from agent_memory.journal.files import translated
+    from agent_memory.models import check_agent_id
 
     found = []
     with translated(root, "list"):
@@ -45,7 +45,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         ValidationError: The name cannot name an agent.
         StorageError: The folders cannot be read.
     """
-    from agent_memory.storage import folder_of  # noqa: PLC0415 - not before a command runs
+    from agent_memory.storage import folder_of
 
     known = agents_under(root)
     if name is None:

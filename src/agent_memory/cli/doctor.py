@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.running import FAILED, OK, Json, Root, complete_agent, exit_codes
+from agent_memory.cli.running import FAILED, OK, Json, Root, agent_given, complete_agent, root_given, screen_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,15 +36,16 @@ Whose = Annotated[
 _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
 
 
-def doctor(
+def doctor(  # noqa: PLR0913 - each is an option
+    ctx: typer.Context,
     *,
     agent: Whose = None,
-    root: Root = None,
+    root: Root = None,  # noqa: ARG001 - `root_given` looks for it
     repair: Annotated[
-        bool, typer.Option("--repair", metavar="", help="Mend what can be mended; the journal only after a copy of it.")
+        bool, typer.Option("--repair", help="Mend what can be mended; the journal only after a copy of it.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", metavar="", help="With --repair: say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="With --repair: say what would be done, and do nothing.")
     ] = False,
     salvage: Annotated[
         str | None,
@@ -52,17 +53,12 @@ def doctor(
             metavar="FILE", help="Print memories of a copy of the journal that it has not, as `import` reads."
         ),
     ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", metavar="", help="Also show what is well, of every agent.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
     as_json: Json = False,
 ) -> None:
     """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
-    from agent_memory.cli.screen import Screen  # noqa: PLC0415 - rich is slow to import
-
-    screen = Screen(json=as_json)
-    with exit_codes(screen):
-        home = _home(root)
+    with screen_of(ctx, json=as_json) as screen:
+        home, agent = root_given(ctx), agent_given(ctx, agent)
         if salvage is not None:
             _salvage(screen, home, agent, salvage)
             return
@@ -70,8 +66,8 @@ def doctor(
 
 
 def _consult(screen: Screen, home: Path, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> int:
-    from agent_memory.doctor import examine, repair_all  # noqa: PLC0415 - not before a command runs
-    from agent_memory.models import utc_now  # noqa: PLC0415
+    from agent_memory.doctor import examine, repair_all
+    from agent_memory.models import utc_now
 
     names = None if agent is None else [_known(agent, home)]
     report = examine(home, names, now=utc_now())
@@ -89,13 +85,6 @@ def _consult(screen: Screen, home: Path, agent: str | None, *, repair: bool, dry
     return OK if report.healthy and all(action.done for action in actions) else FAILED
 
 
-def _home(given: str | None) -> Path:
-    from agent_memory.settings import ServiceSettings  # noqa: PLC0415 - not before a command runs
-    from agent_memory.storage.folder import root_of  # noqa: PLC0415
-
-    return root_of(given or ServiceSettings().storage_root)
-
-
 def _known(agent: str, home: Path) -> str:
     """Return an agent's name as it is on disk, even if its folder is a link that leads nowhere.
 
@@ -103,8 +92,8 @@ def _known(agent: str, home: Path) -> str:
         IdentityError: There is no such agent.
         ValidationError: It is no name of an agent.
     """
-    from agent_memory.cli.agents import choose_agent  # noqa: PLC0415 - not before a command runs
-    from agent_memory.models import check_agent_id  # noqa: PLC0415
+    from agent_memory.cli.agents import choose_agent
+    from agent_memory.models import check_agent_id
 
     path = home / check_agent_id(agent)
     return agent if path.is_symlink() or path.exists() else choose_agent(agent, home, may_be_new=False)
@@ -114,9 +103,9 @@ def _known(agent: str, home: Path) -> str:
 
 
 def _show(screen: Screen, report: Report, *, verbose: bool) -> None:
-    from rich.text import Text  # noqa: PLC0415 - slow to import
+    from rich.text import Text
 
-    from agent_memory.cli.text import plain  # noqa: PLC0415
+    from agent_memory.cli.text import plain
 
     screen.show(Text(plain(str(report.root)), style="bold"))
     _rows(screen, report.findings)
@@ -134,10 +123,10 @@ def _show(screen: Screen, report: Report, *, verbose: bool) -> None:
 
 
 def _rows(screen: Screen, findings: Any) -> None:
-    from rich.text import Text  # noqa: PLC0415 - slow to import
+    from rich.text import Text
 
-    from agent_memory.cli.text import for_shell, one_line  # noqa: PLC0415
-    from agent_memory.doctor import human  # noqa: PLC0415
+    from agent_memory.cli.text import for_shell, one_line
+    from agent_memory.doctor import human
 
     indent = 2 + _MARK_WIDTH + _AREA_WIDTH
     for finding in findings:
@@ -162,7 +151,7 @@ def _rows(screen: Screen, findings: Any) -> None:
 
 
 def _lines(screen: Screen, text: str, indent: int, style: str, head: str = "  ") -> None:
-    from rich.text import Text  # noqa: PLC0415 - slow to import
+    from rich.text import Text
 
     for position, line in enumerate(screen.wrapped(text, indent + len(head))):
         line.stylize(style)
@@ -170,9 +159,9 @@ def _lines(screen: Screen, text: str, indent: int, style: str, head: str = "  ")
 
 
 def _verdict(findings: Any) -> Any:
-    from rich.text import Text  # noqa: PLC0415 - slow to import
+    from rich.text import Text
 
-    from agent_memory.cli.text import counted  # noqa: PLC0415
+    from agent_memory.cli.text import counted
 
     names = [finding.severity.name for finding in findings]
     parts = [
@@ -184,8 +173,8 @@ def _verdict(findings: Any) -> Any:
 
 
 def _figures(agent: AgentReport) -> tuple[str, str]:
-    from agent_memory.cli.text import counted  # noqa: PLC0415 - not before a command runs
-    from agent_memory.doctor import human  # noqa: PLC0415
+    from agent_memory.cli.text import counted
+    from agent_memory.doctor import human
 
     memories = "" if agent.memories is None else f" · {counted(agent.memories, 'memory', 'memories')}"
     return f"{memories} · {human(agent.size)}", "dim"
@@ -225,9 +214,9 @@ def _show_plan(screen: Screen, report: Report) -> None:
 
 
 def _marked(screen: Screen, mark: tuple[str, str], agent_id: str | None, text: str) -> None:
-    from rich.text import Text  # noqa: PLC0415 - slow to import
+    from rich.text import Text
 
-    from agent_memory.cli.text import one_line  # noqa: PLC0415
+    from agent_memory.cli.text import one_line
 
     whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
     head = Text.assemble("  ", (f"{mark[0]:<{_MARK_WIDTH}}", mark[1]), (whose, "dim"))
@@ -276,13 +265,13 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
         ValidationError: There is no such file, or it is no copy of a journal.
         IdentityError: Whose journal is not clear.
     """
-    from pathlib import Path  # noqa: PLC0415 - beside its use
+    from pathlib import Path
 
-    from agent_memory.cli.agents import choose_agent  # noqa: PLC0415 - not before a command runs
-    from agent_memory.cli.formats import encode  # noqa: PLC0415
-    from agent_memory.cli.text import counted  # noqa: PLC0415
-    from agent_memory.doctor import salvaged  # noqa: PLC0415
-    from agent_memory.storage import folder_of  # noqa: PLC0415
+    from agent_memory.cli.agents import choose_agent
+    from agent_memory.cli.formats import encode
+    from agent_memory.cli.text import counted
+    from agent_memory.doctor import salvaged
+    from agent_memory.storage import folder_of
 
     folder = folder_of(choose_agent(agent, home, may_be_new=False), home)
     path = Path(file)

@@ -15,6 +15,7 @@ import typer
 
 from agent_memory.cli.parameters import MemoryId
 from agent_memory.cli.running import Run, exit_code
+from agent_memory.cli.writing import show_updated
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ _HEADER_WIDTH: Final = 78
 
 async def edit(run: Run, memory_id: MemoryId) -> None:
     """Change a memory in $VISUAL or $EDITOR, as YAML."""
+    from agent_memory.cli.ids import resolved
+
+    _check_terminal()
+    (memory_id,) = await resolved(run.service, [memory_id])
     memory = await run.service.get(memory_id)
     original = render(memory)
     path = _write_draft(memory.id, original)
@@ -62,17 +67,13 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
     except (AgentMemoryError, OSError) as error:
         raise _kept(run, error, path, original) from None
     path.unlink()
-    run.screen.document({"memory_id": memory.id, "changed": list(updated.fields), "redacted": list(updated.redacted)})
-    if updated.redacted:
-        run.screen.note(f"A secret was removed ({', '.join(updated.redacted)}); secrets are never stored.")
-    what = ", ".join(updated.fields)
-    run.screen.show(f"Changed {what} of {memory.id}." if what else "Nothing was changed.")
+    show_updated(run, updated)
 
 
 def render(memory: "Memory") -> str:
     """Return what the editor shows: the fields a person may change, those at their default left out."""
-    from agent_memory.cli.formats import Prose, to_yaml  # noqa: PLC0415 - not before a command runs
-    from agent_memory.cli.text import minute  # noqa: PLC0415
+    from agent_memory.cli.formats import Prose, to_yaml
+    from agent_memory.cli.text import minute
 
     record = {**{name: getattr(memory, name) for name in _ALWAYS_SHOWN}, **memory.to_record()}
     shown: dict[str, Any] = {name: record[name] for name in _EDITABLE if name in record}
@@ -99,7 +100,7 @@ def difference(original: str, edited: str) -> dict[str, Any]:
 
 
 def _parse(text: str) -> dict[Any, Any]:
-    from agent_memory.cli.formats import read_yaml  # noqa: PLC0415 - not before a command runs
+    from agent_memory.cli.formats import read_yaml
 
     value = read_yaml(text)
     if not isinstance(value, dict):
@@ -113,6 +114,20 @@ def _write_draft(memory_id: str, text: str) -> Path:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     return Path(name)
+
+
+def _check_terminal() -> None:
+    """Refuse to open an editor that nobody could type into.
+
+    Raises:
+        ValidationError: There is no terminal.
+    """
+    if not (sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty())):
+        raise ValidationError(
+            "An editor needs a terminal, and there is none. Nothing was changed.",
+            code="usage",
+            recovery="Use `agent-memory update ID --content TEXT`, which needs none.",
+        )
 
 
 def _open_editor(path: Path) -> None:

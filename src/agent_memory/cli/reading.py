@@ -1,30 +1,36 @@
-"""Commands that ask: status, search, list, show."""
+"""Commands that ask: status, search, show."""
 
+import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.listing import COLUMNS
 from agent_memory.cli.meaning import wait_for_meaning
-from agent_memory.cli.parameters import Category, MemoryId, Tags
+from agent_memory.cli.parameters import Category, MemoryIds, Since, Tags, Until, moment_of
 from agent_memory.cli.running import FAILED, NOT_FOUND, Run
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from agent_memory.models import SearchResults
 
+_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _EXPLAINED: Final = 10
 """What was left out, shown to a person at most."""
+_STATUS_PATIENCE: Final = 3.0
+"""Seconds: enough to load a model and see that it works."""
 
 
 async def status(run: Run) -> None:
     """Show how many memories there are, and whether all is well."""
-    from dataclasses import asdict  # noqa: PLC0415 - not before a command runs
+    from dataclasses import asdict
 
-    from agent_memory.cli.render import show_status  # noqa: PLC0415
-    from agent_memory.storage import folder_of  # noqa: PLC0415
+    from agent_memory.cli.render import show_status
+    from agent_memory.errors import StorageError
+    from agent_memory.storage import folder_of
 
+    with contextlib.suppress(StorageError):  # part of the state
+        await wait_for_meaning(run, _STATUS_PATIENCE)
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root).path
     run.screen.document({**asdict(state), "folder": str(folder)})
@@ -45,23 +51,28 @@ async def search(  # noqa: PLR0913 - each is an option
     ] = None,
     category: Category = None,
     tag: Tags = None,
-    since: Annotated[str | None, typer.Option(metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="DATE", help="Stored on or before.")] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", metavar="", help="Show raw scores and what was left out, and why.")
-    ] = False,
-    superseded: Annotated[
-        bool, typer.Option("--superseded", metavar="", help="Also find what a newer memory replaced.")
-    ] = False,
+    since: Since = None,
+    until: Until = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show raw scores and what was left out, and why.")] = False,
+    superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
 ) -> None:
-    """Find memories by meaning and by words, best first."""
-    from agent_memory.cli.render import hit_document, show_hit  # noqa: PLC0415 - not before a command runs
+    """Find memories by meaning and by words, best first. Does not count as an access."""
+    from agent_memory.cli.render import hit_document, show_hit
+    from agent_memory.service import known_category
 
-    bounds = {"start": _bound(since, "--since", end=False), "end": _bound(until, "--until", end=True)}
+    bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
+    if category is not None:
+        category = await known_category(run.service.storage, category)
     filters = {"category": category, "tags": tag or [], "date_range": bounds if since or until else None}
     await wait_for_meaning(run)
     found = await run.service.search(
-        query, limit, filters, include_superseded=superseded, explain=explain, caller=run.caller
+        query,
+        limit,
+        filters,
+        include_superseded=superseded,
+        explain=explain,
+        caller=run.caller,
+        counts_as_access=False,  # who looks into an agent's memory must not change what it finds
     )
     results, replaced = found.results, await run.service.storage.superseded()
     document: dict[str, Any] = {
@@ -76,49 +87,33 @@ async def search(  # noqa: PLR0913 - each is an option
         run.screen.note(found.degraded)
     if explain:
         document["rejected"] = results.rejected
-    run.screen.document(document)
+    run.screen.rows(document, "results", _COLUMNS)
     for rank, hit in enumerate(results, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id))
     _note_words_alone(run, results.mode)
-    if explain and not run.screen.json:
+    if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if not results:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
         raise typer.Exit(NOT_FOUND)
 
 
-async def list_recent(
-    run: Run,
-    *,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, metavar="N", help="How many.")] = 10,
-    scratchpad: Annotated[
-        bool,
-        typer.Option("--scratchpad", metavar="", help="What the agent sees at the start of a session, in its order."),
-    ] = False,
-) -> None:
-    """List the newest memories, newest first."""
-    from agent_memory.cli.render import memory_document, show_memories  # noqa: PLC0415 - not before a command runs
+async def show(run: Run, memory_id: MemoryIds) -> None:
+    """Show all that is known about memories."""
+    from agent_memory.cli.ids import resolved
+    from agent_memory.cli.render import memory_document, show_memory
 
-    if scratchpad:
-        memories = (await run.service.scratchpad(run.caller)).entries[:limit]
-    else:
-        memories = await run.service.list_recent(limit)
+    wanted = await resolved(run.service, memory_id)
+    memories = [await run.service.get(each) for each in wanted]
     replaced = await run.service.storage.superseded()
     documents = [memory_document(memory, replaced.get(memory.id)) for memory in memories]
-    run.screen.document({"agent_id": run.service.agent_id, "count": len(documents), "memories": documents})
-    show_memories(run.screen, memories)
-    if not memories:
-        run.screen.note(f"{run.service.agent_id} remembers nothing yet.")
-
-
-async def show(run: Run, memory_id: MemoryId) -> None:
-    """Show all that is known about one memory."""
-    from agent_memory.cli.render import memory_document, show_memory  # noqa: PLC0415 - not before a command runs
-
-    memory = await run.service.get(memory_id)
-    superseded_by = (await run.service.storage.superseded()).get(memory.id)
-    run.screen.document(memory_document(memory, superseded_by))
-    show_memory(run.screen, memory, superseded_by)
+    run.screen.rows({"memories": documents}, "memories", COLUMNS)
+    if len(documents) == 1 and run.screen.fields is None:
+        run.screen.document(documents[0])
+    for position, memory in enumerate(memories):
+        if position:
+            run.screen.show()
+        show_memory(run.screen, memory, replaced.get(memory.id))
 
 
 def _note_words_alone(run: Run, mode: str) -> None:
@@ -131,7 +126,7 @@ def _note_words_alone(run: Run, mode: str) -> None:
 
 async def _explain(run: Run, results: "SearchResults", replaced: dict[str, str]) -> None:
     """Print how the answer came about and the first few that are not in it."""
-    from agent_memory.cli.render import REASONS, show_left_out  # noqa: PLC0415 - not before a command runs
+    from agent_memory.cli.render import REASONS, show_left_out
 
     how = "words and meaning" if results.mode == "hybrid" else "words alone"
     run.screen.show()
@@ -155,8 +150,8 @@ def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def _why(run: Run, rejected: dict[str, Any], replaced: dict[str, str]) -> tuple[str, str, str]:
-    from agent_memory.cli.render import REASONS  # noqa: PLC0415 - not before a command runs
-    from agent_memory.models import utc_now  # noqa: PLC0415
+    from agent_memory.cli.render import REASONS
+    from agent_memory.models import utc_now
 
     memory_id, reason = rejected["id"], rejected["reason"]
     memory = await run.service.storage.get(memory_id)
@@ -167,12 +162,3 @@ async def _why(run: Run, rejected: dict[str, Any], replaced: dict[str, str]) -> 
         parts = ["expired"]
     parts += [f"{name} {value:.3g}" for name, value in rejected["parts"].items() if name in {"bm25", "cosine"}]
     return memory_id, " · ".join(parts), memory.content if memory is not None else ""
-
-
-def _bound(text: str | None, option: str, *, end: bool) -> "datetime | None":
-    from agent_memory.models import parse_bound  # noqa: PLC0415 - not before a command runs
-
-    try:
-        return None if text is None else parse_bound(text, end=end)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from agent_memory.cli.text import counted, day, minute, one_line, plain, to_json
-from agent_memory.models import to_text
+from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from agent_memory.cli.screen import Screen
     from agent_memory.models import Memory, MemorySearchResult
     from agent_memory.service import Status
+    from agent_memory.storage import AgentSummary
 
 _PREVIEW_LINES: Final = 4
 _LABEL_WIDTH: Final = 14
@@ -26,13 +27,13 @@ _TIMES: Final = " \N{MULTIPLICATION SIGN} "
 REASONS: Final = {"beyond_limit": "beyond the limit", "below_floor": "below the floor", "filtered": "filtered out"}
 
 
-def show_memories(screen: Screen, memories: Iterable[Memory]) -> None:
-    """Print a list: each text, and below it what is needed to act on it."""
+def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
+    """Print a list: each text, and below it what is needed to act on it; `replaced` says what replaced which."""
     for position, memory in enumerate(memories):
         if position:
             screen.show()
         screen.show(memory.content, max_lines=_PREVIEW_LINES)
-        screen.show(_summary(memory), indent=2)
+        screen.show(_summary(memory, replaced.get(memory.id)), indent=2)
 
 
 def show_hit(screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> None:
@@ -81,7 +82,7 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
     counts = status.counts
     screen.show(Text.assemble((plain(status.agent_id), "bold"), (f"  {plain(str(folder))}", "dim")))
     if counts:
-        among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded") if counts[name])
+        among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded", "expired") if counts[name])
         _row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
         _row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
         _row(screen, "categories", _tally(counts["by_category"]))
@@ -92,6 +93,17 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
     _health(screen, status.health)
     for suggestion in status.suggestions:
         _row(screen, "suggestion", suggestion)
+
+
+def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
+    """Print a line for each agent, and its folder below it."""
+    from agent_memory.doctor import human
+
+    for each in summaries:
+        memories = "unreadable" if each.memories is None else counted(each.memories, "memory", "memories")
+        used = f", last used {minute(each.last_used)}" if each.last_used else ""
+        screen.show(Text.assemble((plain(each.agent_id), "bold"), f"  {memories}, {human(each.size)}{used}"))
+        screen.show(each.problem or str(each.folder), indent=2, style="red" if each.problem else "dim")
 
 
 def memory_document(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
@@ -127,6 +139,8 @@ def _summary(memory: Memory, superseded_by: str | None = None) -> Text:
         parts.append(("pinned", "bold yellow"))
     if memory.trust == "low":
         parts.append(("low trust", "red"))
+    if memory.is_expired(utc_now()):
+        parts.append(("expired", "red"))
     if superseded_by:
         parts.append((f"replaced by {superseded_by}", "red"))
     if memory.tags:
@@ -164,14 +178,10 @@ def _parts(parts: dict[str, float]) -> str:
     return _DOT.join([product, *rest] if product else rest)
 
 
-_EMBEDDER_STATES: Final = {"found": "model found; the first search loads it"}
-
-
 def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
     pending = f", {embedder['pending']:,} memories still to be read" if embedder.get("pending") else ""
-    state = _EMBEDDER_STATES.get(str(embedder.get("status")), embedder.get("status"))
-    _row(screen, "embedder", f"{embedder.get('kind')}, {state}{pending}")
-    for why in ("reason", "problem", "warning"):
+    _row(screen, "embedder", f"{embedder.get('kind')}, {embedder.get('status')}{pending}")
+    for why in ("reason", "problem"):
         if embedder.get(why):
             _row(screen, "", str(embedder[why]))
 

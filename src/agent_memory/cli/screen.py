@@ -6,8 +6,9 @@ Colour, wrapping and progress bars only where a terminal is; a pipe gets whole l
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -15,6 +16,8 @@ from rich.text import Text
 from agent_memory.cli.text import for_shell, plain, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rich.progress import Progress
 
     from agent_memory.errors import AgentMemoryError
@@ -24,23 +27,64 @@ _MAX_WIDTH: Final = 100
 _MIN_WIDTH: Final = 20
 
 
+Form = Literal["text", "table", "csv", "jsonl", "json"]
+"""What results look like: prose, or columns, for people; the others for programs."""
+
+
 class Screen:
     """Where a command prints.
 
     Args:
-        json: Results are JSON on stdout; `show` then prints nothing.
+        form: How results are printed; `show` prints nothing unless it is text.
+        fields: Of each row, these alone and in this order.
+
+    Attributes:
+        last_words: Makes the sentence for who stops the command half-way.
     """
 
-    def __init__(self, *, json: bool = False) -> None:
-        self.json = json
+    def __init__(self, *, form: Form = "text", fields: Sequence[str] | None = None) -> None:
+        self.form = form
+        self.fields = fields
+        self.last_words: Callable[[], str] = lambda: "Stopped."
         self.out = _console(stderr=False)
         self.err = _console(stderr=True)
+        self._document: Any = None
+
+    @property
+    def json(self) -> bool:
+        """Whether the one JSON document is wanted."""
+        return self.form == "json"
 
     # -- results ------------------------------------------------------------------------------------------------------
 
     def document(self, value: Any) -> None:
-        """Print the one JSON document of a command, if JSON was asked for."""
-        if self.json:
+        """Keep the one JSON document of a command for its end, where an error can still get into it."""
+        self._document = value
+
+    def rows(self, document: dict[str, Any], key: str, columns: Sequence[str]) -> None:
+        """Give what a command found, for every form but text.
+
+        Args:
+            document: What JSON says.
+            key: Where in it the rows are: mappings of the same fields.
+            columns: Those a table shows unless told otherwise.
+
+        Raises:
+            ValidationError: A field that was asked for is in no row.
+        """
+        from agent_memory.cli.output import lines_of, narrowed
+
+        rows = narrowed(document[key], self.fields)
+        self.document({**document, key: rows})
+        if self.form in {"table", "csv", "jsonl"}:
+            width = self._width() if self.out.is_terminal else None
+            shown = self.fields or (columns if self.form == "table" else None)
+            self.raw("".join(f"{line}\n" for line in lines_of(rows, self.form, shown, width)))
+
+    def flush(self) -> None:
+        """Print the JSON document, if that is wanted; what a reader has closed is not printed."""
+        value, self._document = self._document, None
+        if self.json and value is not None:
             self.raw(to_json(value, indent=2) + "\n")
 
     def show(self, text: str | Text = "", *, indent: int = 0, style: str = "", max_lines: int | None = None) -> None:
@@ -52,7 +96,7 @@ class Screen:
             style: A rich style.
             max_lines: On a terminal, cut what is longer.
         """
-        if self.json:
+        if self.form != "text":
             return
         rich = text if isinstance(text, Text) else Text(plain(text))
         for line in self._lines(rich, indent, max_lines):
@@ -73,14 +117,51 @@ class Screen:
 
     def error(self, error: AgentMemoryError) -> None:
         """Say what failed, then what can be done."""
-        message = Text.assemble(("Error: ", "bold red"), plain(error.message))
+        recovery = for_shell(error.recovery)
+        path = getattr(error, "path", None)
+        if self.json:
+            document: dict[str, Any] = {"code": error.code, "message": error.message, "recovery": recovery}
+            document |= {"path": str(path)} if path else {}
+            self.document({**(self._document or {}), "error": document})
+            return
+        beside = f": {path}" if path and str(path) not in error.message else ""
+        code = plain(f" [{error.code}{beside}]")
+        message = Text.assemble(("Error: ", "bold red"), plain(error.message), (code, "dim"))
         self.err.print(message, soft_wrap=not self.err.is_terminal)
-        self.note(for_shell(error.recovery), style="")
+        self.note(recovery, style="")
+
+    def stopped(self) -> None:
+        """Say how far a command came that was stopped by Ctrl-C."""
+        words = self.last_words()
+        if self.json:
+            error = {"code": "stopped", "message": words, "recovery": "Do it again to go on."}
+            self.document({**(self._document or {}), "error": error})
+        else:
+            self.note(words)
+
+    def ask(self, question: str) -> bool:
+        """Ask on the terminal; tell whether the answer was yes. Nothing typed means no.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
+        """
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            self.err.print(Text(plain(f"{question} [y/N]: ")), end="", soft_wrap=True)
+            answer = sys.stdin.readline()
+        except KeyboardInterrupt:
+            self.err.print()
+            raise
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if not answer.endswith("\n"):
+            self.err.print()
+        return answer.strip().lower() in {"y", "yes"}
 
     def progress(self) -> Progress:
         """Return a progress bar on stderr that shows itself on a terminal alone."""
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - rarely needed
-        from rich.progress import TimeRemainingColumn as Remaining  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn as Remaining
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
         return Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal)
@@ -92,7 +173,7 @@ class Screen:
     def _lines(self, text: Text, indent: int, max_lines: int | None) -> list[Text]:
         if not self.out.is_terminal:
             return list(text.split("\n", allow_blank=True))
-        width = max(_MIN_WIDTH, min(self.out.width, _MAX_WIDTH) - indent)
+        width = max(_MIN_WIDTH, self._width() - indent)
         lines = list(text.wrap(self.out, width))
         if max_lines is None or len(lines) <= max_lines:
             return lines
@@ -100,6 +181,9 @@ class Screen:
         last.truncate(width - 2)
         last.rstrip()
         return [*lines[: max_lines - 1], last + Text(" …")]
+
+    def _width(self) -> int:
+        return min(self.out.width, _MAX_WIDTH)
 
 
 def _console(*, stderr: bool) -> Console:

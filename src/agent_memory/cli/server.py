@@ -9,8 +9,9 @@ from agent_memory.cli.running import FAILED, Run
 from agent_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
+    from agent_memory.models import Memory
     from agent_memory.storage.server import QdrantServerStorage
     from agent_memory.storage.transfer import Selection
 
@@ -35,11 +36,12 @@ async def push(
     run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
 ) -> None:
     """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
-    from agent_memory.storage.transfer import push as push_all  # noqa: PLC0415 - not before a command runs
-    from agent_memory.storage.transfer import select  # noqa: PLC0415
+    from agent_memory.storage.transfer import push as push_all
+    from agent_memory.storage.transfer import select
 
+    clean = _cleaner()
     async with _server(run, url, collection, embedder) as server:
-        selection = await select(run.service.storage, server)
+        selection = await select(run.service.storage, server, clean)
         report = _Report(selection)
         try:
             with run.screen.progress() as progress:
@@ -49,7 +51,7 @@ async def push(
                     report.note(moved)
                     progress.advance(task)
 
-                await push_all(selection.missing, server, each)
+                await push_all(selection.missing, server, clean, each)
         finally:
             report.show(run, "Pushed")  # also when the server is lost half-way: what was counted is there
         await server.prepare()
@@ -58,10 +60,10 @@ async def push(
 
 async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
-    from agent_memory.storage.transfer import select  # noqa: PLC0415 - not before a command runs
+    from agent_memory.storage.transfer import select
 
     async with _server(run, url, collection, embedder) as server:
-        selection = await select(server, run.service.storage)
+        selection = await select(server, run.service.storage, _cleaner())
     report = _Report(selection)
     try:
         with run.screen.progress() as progress:
@@ -100,7 +102,7 @@ class _Report:
 
     def show(self, run: Run, done: str) -> None:
         """Print counts on stdout, and on stderr what a person should look at."""
-        from agent_memory.cli.text import counted  # noqa: PLC0415 - not before a command runs
+        from agent_memory.cli.text import counted
 
         run.screen.document({**self.counts, "problems": self.problems, "redacted": list(self.redacted)})
         for problem in self.problems[:_SHOWN_PROBLEMS]:
@@ -128,9 +130,9 @@ class _Report:
 
 @asynccontextmanager
 async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
-    from agent_memory.settings import ServiceSettings, build_settings  # noqa: PLC0415 - not before a command runs
-    from agent_memory.storage import folder_of  # noqa: PLC0415
-    from agent_memory.storage.server import QdrantServerStorage  # noqa: PLC0415
+    from agent_memory.settings import ServiceSettings, build_settings
+    from agent_memory.storage import folder_of
+    from agent_memory.storage.server import QdrantServerStorage
 
     if url is None:
         raise ConfigurationError(
@@ -149,3 +151,16 @@ async def _server(run: Run, url: str | None, collection: str, embedder: str) -> 
         yield server
     finally:
         await server.close()
+
+
+def _cleaner() -> "Callable[[Memory], tuple[Memory, tuple[str, ...]]]":
+    from agent_memory.redaction import SecretRedactor
+    from agent_memory.service.drafts import clean, draft
+
+    redactor = SecretRedactor()
+
+    def without_secrets(memory: "Memory") -> "tuple[Memory, tuple[str, ...]]":
+        cleaned, kinds = clean(memory.model_dump(), redactor)
+        return (draft(cleaned) if kinds else memory), kinds  # without a secret not so much as a space is touched
+
+    return without_secrets

@@ -30,11 +30,11 @@ async def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Where to; '-' is stdout.")] = "-",
     form: FormatName = None,
     *,
-    force: Annotated[bool, typer.Option("--force", metavar="", help="Replace a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write all memories to a file or to stdout."""
-    from agent_memory.cli.formats import encode  # noqa: PLC0415 - not before a command runs
-    from agent_memory.cli.text import counted  # noqa: PLC0415
+    from agent_memory.cli.formats import encode
+    from agent_memory.cli.text import counted
 
     chosen = _format_of(file, form)
     if file == "-" and run.screen.json and chosen == "yaml":
@@ -59,7 +59,7 @@ async def import_(
     form: FormatName = None,
 ) -> None:
     """Bring exported memories in; what is there stays as it is."""
-    from agent_memory.cli.formats import decode  # noqa: PLC0415 - not before a command runs
+    from agent_memory.cli.formats import decode
 
     chosen = _format_of(file, form)
     records = list(decode(_read(file), chosen, run.service.agent_id))
@@ -109,7 +109,7 @@ class _Report:
 
     def show(self, run: Run) -> None:
         """Print counts on stdout, and on stderr what a person should look at."""
-        from agent_memory.cli.text import counted  # noqa: PLC0415 - not before a command runs
+        from agent_memory.cli.text import counted
 
         self.problems.sort(key=lambda problem: int(problem["line"]))
         fields = {"redacted": list(self.redacted), "unknown_fields": list(self.unknown_fields)}
@@ -163,8 +163,8 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from agent_memory.journal.files import replace_file, translated  # noqa: PLC0415 - not before a command runs
-    from agent_memory.journal.leftovers import remove_leftovers  # noqa: PLC0415
+    from agent_memory.journal.files import replace_file, translated
+    from agent_memory.journal.leftovers import remove_leftovers
 
     with translated(path, "write"):
         if path.exists() and not path.is_file():
@@ -175,7 +175,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _read(file: str) -> bytes:
-    from agent_memory.journal.files import translated  # noqa: PLC0415 - not before a command runs
+    from agent_memory.journal.files import translated
 
     if file != "-" and not Path(file).exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")

@@ -1,16 +1,17 @@
-"""Commands that change something: store, promote, pin, unpin, forget, compact."""
+"""Commands that change something: store, update, promote, pin, unpin."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.parameters import MemoryId, check_category, complete_category
-from agent_memory.cli.running import FAILED, Run
+from agent_memory.cli.parameters import MemoryId, MemoryIds, complete_category, moment_of, tags_of
+from agent_memory.cli.running import Run
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
     from agent_memory.models import Memory
+    from agent_memory.service import Updated
 
 _MAX_INPUT_CHARS = 100_000
 """Read from stdin at most; a memory has a tenth of it, and the error about that is the service's."""
@@ -26,7 +27,6 @@ async def store(
             "-c",
             metavar="NAME",
             help="What kind.",
-            callback=check_category,
             autocompletion=complete_category,
         ),
     ] = "note",
@@ -34,16 +34,19 @@ async def store(
     supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
     expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
     *,
-    pin: Annotated[bool, typer.Option("--pin", metavar="", help="Keep it at the top of the scratchpad.")] = False,
+    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False,
 ) -> None:
     """Keep a memory; secrets in it are removed first."""
+    from agent_memory.cli.ids import resolved
+    from agent_memory.service import known_category
+
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
     values = {
-        "content": sys.stdin.read(_MAX_INPUT_CHARS) if content == "-" else content,
-        "category": category,
-        "tags": tag or [],
-        "supersedes": supersedes,
-        "expires_at": _end_of(expires),
+        "content": _given(content),
+        "category": await known_category(run.service.storage, category),
+        "tags": tags_of(tag),
+        "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
+        "expires_at": moment_of(expires, "--expires", end=True),
         "pinned": pin,
         "source": {"kind": "user", "detail": "command line"},
         "trust": "high" if sys.stdin.isatty() else "medium",
@@ -60,12 +63,66 @@ async def store(
             "redacted": list(stored.redacted),
         }
     )
-    _note_redacted(run, stored.redacted)
+    note_redacted(run, stored.redacted)
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
+
+
+async def update(  # noqa: PLR0913 - each is an option
+    run: Run,
+    memory_id: MemoryId,
+    *,
+    content: Annotated[
+        str | None, typer.Option("--content", metavar="TEXT", help="The new text; '-' reads it from stdin.")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option("--category", "-c", metavar="NAME", autocompletion=complete_category)
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Add a tag; repeatable.")] = None,
+    untag: Annotated[list[str] | None, typer.Option("--untag", metavar="TAG", help="Take a tag away.")] = None,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="DATE", help="Found until the end of that day; 'never' for good.")
+    ] = None,
+    pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Keep it at the top of the scratchpad.")] = None,
+) -> None:
+    """Change fields of a memory; what is not named stays."""
+    from agent_memory.cli.ids import resolved
+    from agent_memory.service import known_category
+
+    (memory_id,) = await resolved(run.service, [memory_id])
+    changes: dict[str, Any] = {}
+    if content is not None:
+        changes["content"] = _given(content)
+    if category is not None:
+        changes["category"] = await known_category(run.service.storage, category)
+    if tag or untag:
+        before, gone = (await run.service.get(memory_id)).tags, set(tags_of(untag))
+        changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(tag)]) if each not in gone]
+    if expires is not None:
+        changes["expires_at"] = None if expires == "never" else moment_of(expires, "--expires", end=True)
+    if pin is not None:
+        changes["pinned"] = pin
+    if not changes:
+        raise ValidationError(
+            "There is nothing to change.",
+            code="usage",
+            recovery="Name at least one of --content, --category, --tag, --untag, --expires, --pin and --unpin.",
+        )
+    show_updated(run, await run.service.update(memory_id, changes, run.caller))
+
+
+def show_updated(run: Run, updated: "Updated") -> None:
+    """Say what an update changed."""
+    memory_id, what = updated.memory.id, ", ".join(updated.fields)
+    run.screen.document({"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)})
+    note_redacted(run, updated.redacted)
+    run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
 
 
 async def promote(run: Run, memory_id: MemoryId) -> None:
     """Bring a memory into the scratchpad, which the agent always sees."""
+    from agent_memory.cli.ids import resolved
+
+    (memory_id,) = await resolved(run.service, [memory_id])
     promoted = await run.service.promote(memory_id, run.caller)
     run.screen.document(
         {
@@ -80,83 +137,40 @@ async def promote(run: Run, memory_id: MemoryId) -> None:
     run.screen.show(f"{memory_id} {what}, one of {promoted.scratchpad_size}.{evicted}")
 
 
-async def pin(run: Run, memory_id: MemoryId) -> None:
-    """Keep a memory at the top of the scratchpad."""
-    memory = await _set_pinned(run, memory_id, pinned=True)
-    if memory.trust == "low":
-        run.screen.note("It came from an untrusted source, so the scratchpad does not show it all the same.")
+async def pin(run: Run, memory_id: MemoryIds) -> None:
+    """Keep memories at the top of the scratchpad."""
+    for memory in await _set_pinned(run, memory_id, pinned=True):
+        if memory.trust == "low":
+            run.screen.note(
+                f"{memory.id} came from an untrusted source, so the scratchpad does not show it all the same."
+            )
 
 
-async def unpin(run: Run, memory_id: MemoryId) -> None:
-    """Let a memory take its turn in the scratchpad again."""
+async def unpin(run: Run, memory_id: MemoryIds) -> None:
+    """Let memories take their turn in the scratchpad again."""
     await _set_pinned(run, memory_id, pinned=False)
 
 
-async def forget(
-    run: Run,
-    memory_id: MemoryId,
-    *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do not ask.")] = False,
-) -> None:
-    """Forget a memory and the older versions it replaced."""
-    memory = await run.service.get(memory_id)
-    if not yes:
-        await _confirm(run, memory)
-    forgotten = await run.service.forget(memory_id, run.caller)
-    older = list(forgotten.older_versions)
-    run.screen.document({"memory_id": memory_id, "forgotten": True, "older_versions": older})
-    also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
-    run.screen.show(f"Forgot {memory_id}{also}.")
+async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memory]":
+    from agent_memory.cli.ids import resolved
 
-
-async def compact(run: Run) -> None:
-    """Drop from the files what was forgotten over 30 days ago."""
-    from agent_memory.cli.text import counted  # noqa: PLC0415 - not before a command runs
-    from agent_memory.storage import folder_of  # noqa: PLC0415
-
-    journal = folder_of(run.service.agent_id, run.root).journal
-    before = journal.stat().st_size if journal.exists() else 0
-    if before:
-        await run.service.storage.compact()
-    after = journal.stat().st_size if before else 0
-    run.screen.document({"bytes_before": before, "bytes_after": after})
-    run.screen.show(f"{journal.name}: {counted(before, 'byte')} before, {counted(after, 'byte')} now.")
-
-
-async def _set_pinned(run: Run, memory_id: str, *, pinned: bool) -> "Memory":
-    updated = await run.service.update(memory_id, {"pinned": pinned}, run.caller)
-    changed = bool(updated.fields)
-    run.screen.document({"memory_id": memory_id, "pinned": pinned, "changed": changed})
+    memories, documents = [], []
     state = "pinned" if pinned else "not pinned"
-    run.screen.show(f"{memory_id} is {state} now." if changed else f"{memory_id} was {state} already.")
-    return updated.memory
+    for memory_id in await resolved(run.service, words):
+        updated = await run.service.update(memory_id, {"pinned": pinned}, run.caller)
+        changed = bool(updated.fields)
+        memories.append(updated.memory)
+        documents.append({"memory_id": memory_id, "pinned": pinned, "changed": changed})
+        run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
+        run.screen.show(f"{memory_id} is {state} now." if changed else f"{memory_id} was {state} already.")
+    return memories
 
 
-async def _confirm(run: Run, memory: "Memory") -> None:
-    if not sys.stdin.isatty():
-        raise ValidationError(
-            "Forgetting asks first, and there is no terminal to ask on. Nothing was forgotten.",
-            code="usage",
-            recovery="Say --yes if you are sure.",
-        )
-    older = await run.service.storage.older_versions(memory.id)
-    run.screen.note(memory.content, style="")
-    if older:
-        run.screen.note(f"It replaced {', '.join(older)}; that would be forgotten, too.")
-    if not typer.confirm(f"Forget {memory.id}?", err=True):
-        run.screen.note("Nothing was forgotten.")
-        raise typer.Exit(FAILED)
-
-
-def _note_redacted(run: Run, kinds: tuple[str, ...]) -> None:
+def note_redacted(run: Run, kinds: tuple[str, ...]) -> None:
+    """Say that secrets were removed, if any were."""
     if kinds:
         run.screen.note(f"A secret was removed ({', '.join(kinds)}); secrets are never stored.")
 
 
-def _end_of(expires: str | None) -> object:
-    from agent_memory.models import parse_bound  # noqa: PLC0415 - not before a command runs
-
-    try:
-        return None if expires is None else parse_bound(expires, end=True)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--expires") from None
+def _given(text: str) -> str:
+    return sys.stdin.read(_MAX_INPUT_CHARS) if text == "-" else text

@@ -9,11 +9,10 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.redaction import SecretRedactor
-from agent_memory.service import AuditLog, MemoryService
-from agent_memory.storage import FileStorage, detect_storage
+from agent_memory.service import open_service
 
 if TYPE_CHECKING:
+    from agent_memory.service import MemoryService
     from agent_memory.settings import ServiceSettings
 
 Key = tuple[str, str, str]
@@ -43,7 +42,7 @@ class ServiceRegistry:
         with self._lock:
             shared = self._open.get(key)
             if shared is None:
-                shared = self._open[key] = _Shared(_open_service(agent_id, settings))
+                shared = self._open[key] = _Shared(open_service(agent_id, settings))
             shared.users += 1
             return key, shared.service
 
@@ -58,12 +57,6 @@ class ServiceRegistry:
                 return
             del self._open[key]
         await shared.service.close()
-
-
-def _open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
-    storage = detect_storage(agent_id, settings=settings)
-    audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
-    return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)
 
 
 SERVICES = ServiceRegistry()

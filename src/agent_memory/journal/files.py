@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError
 from agent_memory.journal.held import unlock_and_close
@@ -44,7 +44,9 @@ def translated(path: Path, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _translate(error, path, doing) from error
+        refusal = _translate(error, path, doing)
+        refusal.path = path
+        raise refusal from error
 
 
 def _translate(error: OSError, path: Path, doing: str) -> StorageError:
@@ -62,7 +64,7 @@ def _translate(error: OSError, path: Path, doing: str) -> StorageError:
     return StorageError(what, **_advice(error, path))
 
 
-def _advice(error: OSError, path: Path) -> dict[str, str]:
+def _advice(error: OSError, path: Path) -> dict[str, Any]:
     """Return code and recovery of an error that is neither a full disk nor a missing permission."""
     if isinstance(error, _NotAFileError) or error.errno == errno.EISDIR:
         return {"code": "not_a_file", "recovery": f"Move what is called {path.name} away."}

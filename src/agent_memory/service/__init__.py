@@ -2,7 +2,9 @@
 
 from agent_memory.service.audit import AuditLog
 from agent_memory.service.caller import NOBODY, Caller
+from agent_memory.service.categories import known_category
 from agent_memory.service.events import EVENTS, EventSpec
+from agent_memory.service.opening import open_service
 from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.service import MemoryService
 
@@ -20,4 +22,6 @@ __all__ = [
     "Status",
     "Stored",
     "Updated",
+    "known_category",
+    "open_service",
 ]

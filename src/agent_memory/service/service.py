@@ -29,13 +29,11 @@ from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-    from datetime import timedelta
 
     from agent_memory.models import Observation, SearchFilters
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
     from agent_memory.storage import MemoryStorage
-    from agent_memory.storage.cleaning import Redacted
 
 log = get_logger(__name__)
 
@@ -103,8 +101,9 @@ class MemoryService:
             ValidationError: A field is wrong, or the content is nothing but a secret; nothing was stored.
             StorageError: Nothing was stored.
         """
+        cleaned, kinds = await asyncio.to_thread(clean, values, self._redactor)
         stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
-        memory = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
+        memory = draft({**stamp, **cleaned, "agent_id": self.agent_id})
         stored, duplicate = await self._keep(memory)
         in_pad = stored.id in await self._load_pad()
         if duplicate:
@@ -119,11 +118,11 @@ class MemoryService:
                 backend=self.storage.backend,
                 in_scratchpad=in_pad,
                 supersedes=stored.supersedes,
-                redacted=list(memory.kinds),
+                redacted=list(kinds),
             )
         self._pad.schedule()
         self._run(self.growth.look(caller))
-        return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds)
+        return Stored(stored, in_pad, self.storage.backend, duplicate, kinds)
 
     async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
         """Change fields of a memory; None gives a field its default again.
@@ -133,15 +132,14 @@ class MemoryService:
             ValidationError: A field is wrong; nothing was changed.
             StorageError: Nothing was changed.
         """
-        cleaned = await asyncio.to_thread(clean, changes, self._redactor)
+        cleaned, kinds = await asyncio.to_thread(clean, changes, self._redactor)
         before = await self.storage.get(memory_id)
         after = await self.storage.update(memory_id, cleaned)
-        fields = tuple(key for key in cleaned.value if before is None or getattr(before, key) != getattr(after, key))
+        fields = tuple(key for key in cleaned if before is None or getattr(before, key) != getattr(after, key))
         if fields:
-            noted = {"fields": list(fields), "redacted": list(cleaned.kinds)}
-            await self.report("memory:updated", caller, memory_id=memory_id, **noted)
+            await self.report("memory:updated", caller, memory_id=memory_id, fields=list(fields), redacted=list(kinds))
             self._pad.schedule()
-        return Updated(after, self._clock(), fields, cleaned.kinds)
+        return Updated(after, self._clock(), fields, kinds)
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
         """Forget a memory and the older versions it replaced; capture will not bring them back.
@@ -198,10 +196,6 @@ class MemoryService:
             return
         self._pad.schedule()
 
-    async def compact(self, grace: timedelta | None = None) -> None:
-        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
-        await self.storage.compact(grace)
-
     async def restore(self, memories: Sequence[Memory], each: Callable[[Restored], None], caller: Caller) -> None:
         """Bring exported memories back as they were; see `restore_all`."""
         await restore_all(self, self._pad, self._redactor, memories, each, caller)
@@ -228,8 +222,9 @@ class MemoryService:
         include_superseded: bool = False,
         explain: bool = False,
         caller: Caller = NOBODY,
+        counts_as_access: bool = True,
     ) -> Found:
-        """Return the best matches and count an access for each.
+        """Return the best matches and count an access for each, unless somebody only looks (`counts_as_access`).
 
         When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
 
@@ -253,7 +248,7 @@ class MemoryService:
         await self._report_search(query, results, latency, caller)
         if degraded:
             await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
-        elif results:
+        elif results and counts_as_access:
             self._run(self._count_access([result.memory for result in results], caller))
             self._run(self.growth.look(caller))
         return Found(results, latency, degraded)
@@ -284,7 +279,7 @@ class MemoryService:
 
     async def status(self) -> Status:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
-        return await describe_status(self.storage, self._manager, self.settings)
+        return await describe_status(self.storage, self._manager, self.settings, self._clock())
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
         """Emit one of our events to the caller's session, and to the audit log if it is a change."""
@@ -317,10 +312,9 @@ class MemoryService:
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
 
-    async def _keep(self, redacted: Redacted[Memory]) -> tuple[Memory, bool]:
-        memory = redacted.value
+    async def _keep(self, memory: Memory) -> tuple[Memory, bool]:
         while True:
-            known_as = await self.storage.store(redacted, unique=memory.supersedes is None)
+            known_as = await self.storage.store(memory, unique=memory.supersedes is None)
             if known_as == memory.id:
                 return memory, False
             known = await self.storage.get(known_as)

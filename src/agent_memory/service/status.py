@@ -11,13 +11,17 @@ from agent_memory.models import to_text, utc_now
 from agent_memory.service.results import Status
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agent_memory.models import Memory
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage import MemoryStorage
 
 
-async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, settings: ServiceSettings) -> Status:
+async def describe_status(
+    storage: MemoryStorage, manager: ScratchpadManager, settings: ServiceSettings, now: datetime
+) -> Status:
     """Return the state of one agent's memory; what cannot be read is reported in `health`."""
     try:
         memories = [memory async for memory in storage.iter_all()]
@@ -32,6 +36,7 @@ async def describe_status(storage: MemoryStorage, manager: ScratchpadManager, se
     counts = {
         "memories": len(memories),
         "superseded": len(superseded),
+        "expired": sum(memory.is_expired(now) for memory in memories),
         "scratchpad": len(pad),
         "pinned": sum(memory.pinned for memory in memories),
         "by_category": dict(Counter(memory.category for memory in memories).most_common()),

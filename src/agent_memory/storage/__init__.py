@@ -1,5 +1,6 @@
 """Storage of one agent's memories: the journal is the truth, what is searched is derived from it."""
 
+from agent_memory.storage.agents import AgentSummary, copy_agent, delete_agent, rename_agent, summary_of
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.conditions import filters_of
 from agent_memory.storage.detect import detect_storage
@@ -9,11 +10,16 @@ from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
 __all__ = [
     "AgentFolder",
+    "AgentSummary",
     "FileStorage",
     "GrowingStorage",
     "MemoryStorage",
     "VectorStorage",
+    "copy_agent",
+    "delete_agent",
     "detect_storage",
     "filters_of",
     "folder_of",
+    "rename_agent",
+    "summary_of",
 ]

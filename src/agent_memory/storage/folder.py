@@ -68,7 +68,9 @@ def root_of(storage_root: str | Path) -> Path:
         root = _real(root)
         if root.exists() and not root.is_dir():
             raise StorageError(
-                f"The storage root {root.name!r} is not a folder.", recovery="Set storage_root to a folder of its own."
+                f"The storage root {root.name!r} is not a folder.",
+                recovery="Set storage_root to a folder of its own.",
+                path=root,
             )
     return root
 
@@ -91,14 +93,16 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
             f"The folder of agent {agent_id!r} is a link that leads out of the storage root.",
             code="outside_root",
             recovery="Replace the link by a folder, or set storage_root to where the memories are.",
+            path=path,
         )
     if not usable:
-        raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.")
+        raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.", path=path)
     if path.is_symlink() and not path.exists():
         raise StorageError(
             f"The folder of agent {agent_id!r} is a link to nowhere.",
             code="symlink",
             recovery="Bring back what it led to (a disk that is not mounted?), or remove the link.",
+            path=path,
         )
     return AgentFolder(path)
 

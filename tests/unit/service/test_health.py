@@ -8,7 +8,7 @@ from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.status import describe_status
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from tests.support import memory_of
+from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ async def _health(root: Path) -> dict[str, Any]:
         if not await storage.count():
             await storage.store(memory_of("Releases go out on Tuesdays."))
         manager = ScratchpadManager("bob", storage=storage)
-        return (await describe_status(storage, manager, ServiceSettings())).health
+        return (await describe_status(storage, manager, ServiceSettings(), NOON)).health
     finally:
         await storage.close()
 

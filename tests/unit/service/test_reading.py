@@ -96,6 +96,7 @@ async def test_status_counts(make_service: Callable[..., MemoryService], clock: 
     assert status.counts == {
         "memories": 3,
         "superseded": 1,
+        "expired": 0,
         "scratchpad": 1,
         "pinned": 1,
         "by_category": {"decision": 2, "note": 1},

@@ -1,0 +1,99 @@
+"""Rows as a table, CSV or JSON lines. Values in, lines out; prints nothing.
+
+What a memory says cannot steer a terminal in any of them, nor begin a formula in a spreadsheet.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.cli.text import one_line, plain, to_json
+from agent_memory.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Row = dict[str, Any]
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""What begins a formula in a spreadsheet (https://owasp.org/www-community/attacks/CSV_Injection)."""
+_GAP: Final = "  "
+_LAST_COLUMN: Final = 20
+"""Characters that the last column has at least, however wide the others are."""
+
+
+def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
+    """Return of each row only `fields`, in their order; all of them if that is None.
+
+    Raises:
+        ValidationError: There is no such field.
+    """
+    if fields is None:
+        return list(rows)
+    known = dict.fromkeys(name for row in rows for name in row)
+    unknown = [name for name in fields if rows and name not in known]
+    if unknown:
+        raise ValidationError(
+            f"There is no field {unknown[0]!r}.",
+            code="usage",
+            recovery=f"There are: {', '.join(known)}.",
+        )
+    return [{name: row.get(name) for name in fields} for row in rows]
+
+
+def lines_of(rows: Sequence[Row], form: str, columns: Sequence[str] | None, width: int | None) -> Iterator[str]:
+    """Yield the lines of a table, of CSV or of JSON lines.
+
+    Args:
+        rows: Mappings of the same fields.
+        form: Which of the three.
+        columns: Fields to show, in their order; None for all.
+        width: Columns of the terminal that the table must fit; None for whole values.
+    """
+    if form == "jsonl":
+        yield from (to_json(row) for row in rows)
+    elif form == "csv":
+        yield from _csv(rows, columns or list(dict.fromkeys(name for row in rows for name in row)))
+    else:
+        yield from _table(rows, columns or [], width)
+
+
+def _csv(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[str]:
+    for cells in (columns, *([_harmless(plain(_as_text(row.get(name)))) for name in columns] for row in rows)):
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="").writerow(cells)
+        yield buffer.getvalue()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else to_json(value)
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> Iterator[str]:
+    """Yield a line for the names and one for each row; only the last column gives way where a terminal is narrow."""
+    from rich.cells import cell_len, set_cell_size
+
+    cells = [[one_line(_as_text(row.get(name))) for name in columns] for row in rows]
+    lines = [[name.replace("_", " ") for name in columns], *cells]
+    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
+    if width is not None and widths:
+        room = width - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
+        widths[-1] = max(_LAST_COLUMN, min(widths[-1], room))
+    for line in lines:
+        shown = []
+        for text, room in zip(line, widths, strict=True):
+            cut = text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…"
+            shown.append(set_cell_size(cut, room))
+        yield _GAP.join(shown).rstrip()

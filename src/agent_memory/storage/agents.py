@@ -1,0 +1,209 @@
+"""Whole agents: how much there is of one, and giving it another name, a twin or an end.
+
+An agent is a folder. Each change holds the folder's lock, so nobody writes meanwhile; what moves or removes the folder
+is refused while another process has a file of it open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
+from agent_memory.journal import Journal, Records, apply_change
+from agent_memory.journal.files import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    read_file,
+    replace_file,
+    sync_folder,
+    sync_tree,
+    translated,
+)
+from agent_memory.journal.lock import folder_lock, make_lock
+from agent_memory.storage.folder import AgentFolder, folder_of, root_of
+from agent_memory.storage.projection import KIND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OPEN_FILES: Final = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSummary:
+    """How much there is of an agent.
+
+    Attributes:
+        agent_id: Its name.
+        folder: Where its files are.
+        memories: How many, replaced and expired ones included; None if they cannot be read.
+        size: Bytes of all its files.
+        last_used: When its memories were last changed or found by a session; None before the first.
+        problem: Why they cannot be read.
+    """
+
+    agent_id: str
+    folder: Path
+    memories: int | None
+    size: int
+    last_used: datetime | None
+    problem: str = ""
+
+
+def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
+    """Return how much there is of an agent; what cannot be read is part of the answer.
+
+    Raises:
+        ValidationError: The name cannot name an agent.
+        StorageError: The folder is none of this root.
+    """
+    folder = folder_of(agent_id, storage_root)
+    records: Records = {}
+    problem = ""
+    try:
+        for entry in Journal(folder.journal, {KIND}).poll().entries:
+            for change in entry.changes:
+                if change.kind == KIND:
+                    apply_change(records, change, entry.at)
+    except AgentMemoryError as error:
+        problem = error.message
+    used = None
+    with contextlib.suppress(OSError):
+        used = datetime.fromtimestamp(folder.journal.stat().st_mtime, UTC)
+    return AgentSummary(
+        folder.agent_id, folder.path, None if problem else len(records), _size_of(folder.path), used, problem
+    )
+
+
+def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
+    """Give an agent another name and return its folder.
+
+    Raises:
+        ValidationError: The name cannot name an agent, or one has it.
+        BusyError: A process writes to it, or has a file of it open.
+        StorageError: Nothing was changed.
+    """
+    renamed = _new_folder(name, storage_root, unless=folder.agent_id)
+    with _to_itself(folder), translated(renamed.path, "rename an agent to"):
+        folder.path.rename(renamed.path)
+        sync_folder(renamed.path.parent)
+    return renamed
+
+
+def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
+    """Make an agent that remembers what another does, and return its folder.
+
+    Copies the journal, which is the truth, and the vectors of its texts; everything else is derived or about the other.
+
+    Raises:
+        ValidationError: The name cannot name an agent, or one has it.
+        BusyError: A process has been writing to it for too long.
+        StorageError: There is no new agent.
+    """
+    copied = _new_folder(name, storage_root)
+    hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
+    with translated(copied.path, "copy an agent to"):
+        try:
+            hidden.mkdir(mode=PRIVATE_FOLDER)
+            make_lock(hidden)
+            with folder_lock(folder.path):
+                replace_file(hidden / folder.journal.name, read_file(folder.journal), durable=True)
+            _copy_vectors(folder.vectors, hidden / folder.vectors.name)
+            sync_tree(hidden)
+            hidden.rename(copied.path)
+            sync_folder(copied.path.parent)
+        except BaseException:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
+    return copied
+
+
+def delete_agent(folder: AgentFolder) -> None:
+    """Remove an agent with all its files; it is gone as a whole before the first file is.
+
+    Raises:
+        BusyError: A process writes to it, or has a file of it open.
+        StorageError: Its folder is a link, or could not be removed.
+    """
+    if folder.path.is_symlink():
+        raise StorageError(
+            f"The folder of agent {folder.agent_id!r} is a link; nothing was deleted.",
+            code="symlink",
+            recovery="Remove the link, and what it leads to, by hand.",
+            path=folder.path,
+        )
+    hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
+    with translated(folder.path, "delete"):
+        with _to_itself(folder):
+            folder.path.rename(hidden)
+            sync_folder(hidden.parent)
+        shutil.rmtree(hidden)
+
+
+def _new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFolder:
+    taken = folder_of(name, storage_root)
+    if taken.path.exists() and taken.agent_id != unless:
+        raise ValidationError(
+            f"There is an agent {taken.agent_id!r} already; nothing was changed.",
+            code="agent_exists",
+            recovery="Choose another name.",
+        )
+    return AgentFolder(root_of(storage_root) / name)
+
+
+@contextlib.contextmanager
+def _to_itself(folder: AgentFolder) -> Iterator[None]:
+    """Hold an agent's lock while no other process has one of its files open."""
+    with folder_lock(folder.path):
+        if users := _users_of(folder.path):
+            raise BusyError(
+                f"{folder.agent_id} is in use by process {', '.join(map(str, users))}; nothing was changed.",
+                code="in_use",
+                recovery="End the sessions of this agent, then try again.",
+            )
+        yield
+
+
+def _users_of(folder: Path) -> list[int]:
+    """Return which other processes have a file below `folder` open, where the system tells (Linux)."""
+    inside, users = f"{os.path.realpath(folder)}/", []
+    for process in sorted(_OPEN_FILES.glob("[0-9]*")):
+        if process.name == str(os.getpid()):
+            continue
+        with contextlib.suppress(OSError):  # another user's, or it has ended
+            if any(str(each.readlink()).startswith(inside) for each in (process / "fd").iterdir()):
+                users.append(int(process.name))
+    return users
+
+
+def _copy_vectors(source: Path, target: Path) -> None:
+    """Copy the vectors as far as they can be read: what is missing is computed again."""
+    if not source.exists() or source.is_symlink():
+        return
+    import sqlite3  # noqa: PLC0415 - rarely needed
+
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
+            contextlib.closing(sqlite3.connect(target)) as new,
+        ):
+            old.backup(new)
+        target.chmod(PRIVATE_FILE)
+    except sqlite3.Error:
+        target.unlink(missing_ok=True)
+
+
+def _size_of(folder: Path) -> int:
+    size = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += (Path(path) / name).lstat().st_size
+    return size

@@ -1,0 +1,56 @@
+"""`agent-memory` in this process, and an agent bob who knows three things."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent_memory.cli.app import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
+
+
+@pytest.fixture
+def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Return `agent-memory` for an empty storage root, with nothing said by the environment."""
+    for name in ("AGENT_MEMORY_AGENT", "NO_COLOR", "FORCE_COLOR", "VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(root))
+    app, runner = build(), CliRunner()
+
+    def run(*arguments: str, code: int = 0, given: str | bytes | None = None) -> Result:
+        result = runner.invoke(app, list(arguments), input=given, prog_name="agent-memory", catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        assert "\x1b" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def bob(cli: Callable[..., Result], tmp_path: Path) -> Callable[..., Result]:
+    """Return the same once an agent bob knows three things; C replaces A."""
+    entries: list[dict[str, Any]] = [
+        {"id": A, "content": "The ledger is in MySQL.", "timestamp": "2026-01-10T12:00:00Z", "category": "decision"},
+        {"id": B, "content": "Maria likes tea.", "timestamp": "2026-02-10T12:00:00Z", "tags": ["drinks", "maria"]},
+        {
+            "id": C,
+            "content": "The ledger is in PostgreSQL.",
+            "timestamp": "2026-03-10T12:00:00Z",
+            "category": "decision",
+            "supersedes": A,
+        },
+    ]
+    file = tmp_path / "bob.jsonl"
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    cli("import", str(file), "--agent", "bob")
+    return cli

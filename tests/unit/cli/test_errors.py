@@ -1,0 +1,58 @@
+"""What a failure looks like to people and to programs: a sentence, a code, what to do, where."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.cli.conftest import A
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "word"),
+    [
+        (["show", "mem-ffffffffffff"], 3, "unknown_id"),
+        (["list", "-a", "nobody"], 1, "unknown_agent"),
+        (["import", "nowhere.jsonl"], 1, "no_file"),
+        (["search", "x", "-c", "blah"], 2, "unknown_category"),
+        (["forget", A], 2, "usage"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_an_error_has_its_code(bob: Callable[..., Result], command: list[str], code: int, word: str) -> None:
+    assert f"[{word}]" in bob(*command, code=code).stderr
+    result = bob(*command, "--json", code=code)
+    error = json.loads(result.stdout)["error"]
+    assert error["code"] == word
+    assert error["message"]
+    assert error["recovery"]
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["list", "--limit", "0"], ["list", "--no-such"], ["no-such"]], ids=" ".join)
+def test_wrong_usage_is_json_where_that_was_asked_for(bob: Callable[..., Result], arguments: list[str]) -> None:
+    result = bob(*arguments, "--json", code=2)
+    assert json.loads(result.stdout)["error"]["code"] == "usage"
+    assert result.stderr == ""
+
+
+def test_errors_name_the_whole_path(cli: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = cli("list", "--root", str(tmp_path / "file"), code=1)
+    assert str(tmp_path / "file") in result.stderr
+    within = tmp_path / "file" / "below"
+    error = json.loads(cli("store", "x", "-a", "bob", "--root", str(within), "--json", code=1).stdout)["error"]
+    assert error["path"].startswith(str(within))
+
+
+def test_a_file_that_cannot_be_written_is_named_whole(bob: Callable[..., Result], tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "out.yaml"
+    assert str(target) in bob("export", str(target), code=1).stderr

@@ -1,0 +1,98 @@
+"""`list`: by field, in order, in portions; and the forms its rows can have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.cli.output import lines_of
+from tests.unit.cli.conftest import A, B, C
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+
+def listed(cli: Callable[..., Result], *options: str) -> list[str]:
+    return [json.loads(line)["id"] for line in cli("list", "--format", "jsonl", *options).stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], [C, B]),
+        (["--sort", "oldest"], [B, C]),
+        (["-c", "decision"], [C]),
+        (["-c", "Decision"], [C]),
+        (["-t", "tea", "-t", "drinks"], []),
+        (["-t", "Maria", "-t", "drinks"], [B]),
+        (["--since", "2026-03-01"], [C]),
+        (["--until", "2026-03-01"], [B]),
+        (["--superseded"], [A]),
+        (["--expired"], []),
+        (["--pinned"], []),
+        (["--trust", "medium"], [C, B]),
+        (["--trust", "low"], []),
+        (["-n", "1"], [C]),
+        (["-n", "1", "--offset", "1"], [B]),
+        (["--offset", "9"], []),
+        (["--all"], [C, B]),
+    ],
+    ids=" ".join,
+)
+def test_a_list_has_what_was_asked_for(bob: Callable[..., Result], options: list[str], expected: list[str]) -> None:
+    assert listed(bob, *options) == expected
+
+
+def test_pinned_and_expired_memories_are_found_by_that(bob: Callable[..., Result]) -> None:
+    bob("pin", B)
+    bob("update", C, "--expires", "2026-03-11")
+    assert listed(bob, "--pinned") == [B]
+    assert listed(bob, "--expired") == [C]
+    assert listed(bob, "--expired", "--superseded") == [C]  # with what had replaced it, the older one is valid again
+    assert "1 expired" in bob("status").stdout
+    assert json.loads(bob("status", "--json").stdout)["counts"]["expired"] == 1
+
+
+def test_how_many_there_are_in_all_is_told(bob: Callable[..., Result]) -> None:
+    assert json.loads(bob("list", "-n", "1", "--json").stdout)["total"] == 2
+
+
+def test_fields_are_chosen_in_their_order(bob: Callable[..., Result]) -> None:
+    assert bob("list", "--fields", "content,id", "--format", "csv").stdout.splitlines() == [
+        "content,id",
+        f"The ledger is in PostgreSQL.,{C}",
+        f"Maria likes tea.,{B}",
+    ]
+    assert json.loads(bob("list", "--fields", "id", "--json").stdout)["memories"] == [{"id": C}, {"id": B}]
+    table = bob("list", "--fields", "tags,content").stdout.splitlines()
+    assert table[0].split() == ["tags", "content"]
+    assert "drinks, maria" in table[2]
+
+
+def test_every_command_with_rows_has_the_forms(bob: Callable[..., Result]) -> None:
+    for command in (["search", "tea"], ["show", B], ["list"], ["agents"]):
+        assert list(csv.DictReader(io.StringIO(bob(*command, "--format", "csv").stdout)))
+        assert (
+            json.loads(bob(*command, "--format", "json").stdout).keys()
+            == json.loads(bob(*command, "--json").stdout).keys()
+        )
+        assert len(bob(*command, "--format", "table").stdout.splitlines()) >= 2
+
+
+def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_code() -> None:
+    (_, line) = lines_of([{"text": '=HYPERLINK("x")\x1b[2J'}], "csv", ["text"], None)
+    assert line == '"\'=HYPERLINK(""x"")\\x1b[2J"'
+
+
+def test_a_table_fits_the_terminal() -> None:
+    rows = [{"id": "a", "content": "漢字 " * 40}, {"id": "bb", "content": "short"}]
+    lines = list(lines_of(rows, "table", ["id", "content"], 40))
+    assert lines[1].endswith("…")
+    assert max(map(len, lines)) <= 40
+    assert lines[2] == "bb  short"
