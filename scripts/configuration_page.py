@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ServiceSettings, ToolSettings
+from scripts.prices import tool_prices
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -24,7 +25,23 @@ def document() -> str:
         for name, field in kind.model_fields.items():
             default = "" if field.default is None else _shown(field.default)
             lines.append(f"| `{name}` | {default} | {field.description} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_prices()]) + "\n"
+
+
+def _prices() -> list[str]:
+    prices = tool_prices()
+    rows = [f"| `{name}` | {price} |" for name, price in prices.items()]
+    return [
+        "",
+        *_PRICES.splitlines(),
+        "",
+        "| part | tokens |",
+        "|---|---|",
+        *rows,
+        f"| together | {sum(prices.values())} |",
+        "",
+        *_PRICES_END.splitlines(),
+    ]
 
 
 _INTRODUCTION: Final = """\
@@ -38,7 +55,7 @@ session:
   capabilities:
     agent_identity: bob
     memory:
-      enabled: true      # false: no memory, unless the user says "start as bob with memory enabled"
+      enabled: true      # false: no memory, and no tools that could switch it on
       mode: autonomous   # manual: nothing is captured, only the tools write
 ```
 
@@ -81,7 +98,19 @@ overrides:
 
 An unknown key is a warning in the log and in `memory_status`; a wrong value, or two values that contradict each other,
 switch memory off for the session, and every tool says why. Under `memory:` whatever is not understood limits: an
-`enabled` that is neither true nor false, or an unknown key, means no memory; an unknown `mode` means `manual`.
+`enabled` that is neither true nor false, or an unknown key, means no memory; an unknown `mode` means `manual`. A plain
+`enabled: false` also takes the tools away; "no", or anything else than a plain `false`, leaves them to say what is off.
+"""
+_PRICES: Final = """\
+## What the tools cost
+
+Schemas are part of every request. Tokens (o200k_base) of each tool's name, description and schema as JSON, and of the
+line about the memory-assistant in a tool that delegates:
+"""
+_PRICES_END: Final = """\
+`tools:` offers fewer, for example `tools: [memory_search, memory_store, memory_update, memory_forget]`.
+The scratchpad comes on top (`token_budget`, at most 2,000 by default, nothing while it is empty). With
+`memory: {enabled: false}` all of this is 0: no tool, no assistant and no scratchpad is offered.
 """
 _SHARED_NOTE: Final = (
     "Give them to any one of the modules. Two different values for one key are an error that names both modules."

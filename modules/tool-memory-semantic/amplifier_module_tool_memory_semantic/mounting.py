@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host import MemorySession, is_memory_assistant
+from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
 from agent_memory.settings import TOOL_NAMES, ToolSettings
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
 
@@ -18,9 +18,15 @@ __all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Offer the memory tools to a session. Opens nothing; a wrong configuration is what every tool then answers."""
+    """Offer the memory tools to a session. Opens nothing; a wrong configuration is what every tool then answers.
+
+    Where the configuration switches memory off, nothing is offered: no request of the session gets longer by it.
+    """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, ToolSettings, config)
+    if session.is_switched_off:
+        withdraw_assistant(coordinator)
+        return session.farewell()
     names = settings.tools if settings else TOOL_NAMES
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.

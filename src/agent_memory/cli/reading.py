@@ -63,7 +63,7 @@ async def search(  # noqa: PLR0913 - each is an option
     bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
     if category is not None:
         category = await known_category(run.service.storage, category)
-    filters = {"category": category, "tags": tag or [], "date_range": bounds if since or until else None}
+    filters = {"category": category, "all_tags": tag or [], "date_range": bounds if since or until else None}
     await wait_for_meaning(run)
     found = await run.service.search(
         query,

@@ -78,6 +78,7 @@ class Where:
     Attributes:
         category: Its category.
         tags: Tags it has, every one.
+        any_tags: Tags of which it has at least one.
         since: Stored then or later, seconds since 1970.
         until: Stored then or earlier.
         min_access_count: Used so often at least.
@@ -87,6 +88,7 @@ class Where:
 
     category: str | None = None
     tags: tuple[str, ...] = ()
+    any_tags: tuple[str, ...] = ()
     since: float | None = None
     until: float | None = None
     min_access_count: int | None = None
@@ -100,4 +102,4 @@ class Where:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Where:
         """Return the conditions that `as_json` described."""
-        return cls(**{**value, "tags": tuple(value.get("tags", ()))})
+        return cls(**{**value, **{key: tuple(value.get(key, ())) for key in ("tags", "any_tags")}})

@@ -232,6 +232,8 @@ def _conditions(where: Where) -> Iterable[Any]:
             yield edge.FieldCondition(key=key, match=edge.MatchValue(value))
     for tag in where.tags:
         yield edge.FieldCondition(key="tags", match=edge.MatchValue(tag))
+    if where.any_tags:
+        yield edge.FieldCondition(key="tags", match=edge.MatchAny(list(where.any_tags)))
     if where.since is not None or where.until is not None:
         yield edge.FieldCondition(key="timestamp", range=edge.RangeFloat(gte=where.since, lte=where.until))
     if where.min_access_count is not None:

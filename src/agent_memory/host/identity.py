@@ -82,6 +82,8 @@ def read_switches(memory: object) -> tuple[bool, str, tuple[str, ...]]:
             enabled = enabled and bool(wanted)
             if wanted is None:
                 warnings.append(f"{_WHERE}.enabled is neither true nor false. Memory stays off until it is corrected.")
+            elif value is not wanted and not wanted:
+                warnings.append(f"{_WHERE}.enabled is taken for false; write false, without quotes, to drop the tools.")
         elif key == "mode" and value is not None:
             mode = value if value in MODES else "manual"
             if value not in MODES:
@@ -134,6 +136,23 @@ def delegate_name(coordinator: Any) -> str:
 def is_memory_assistant(coordinator: Any) -> bool:
     """Tell whether this child session is the memory-assistant."""
     return bool(re.search(rf"(?:^|[:_-]){MEMORY_ASSISTANT}$", delegate_name(coordinator)))
+
+
+def withdraw_assistant(coordinator: Any) -> None:
+    """Take the memory-assistant off the agents that this session may delegate to: a list that each request carries."""
+    agents = (coordinator.config or {}).get("agents")
+    if isinstance(agents, dict):
+        for name in [name for name in agents if re.search(rf"(?:^|:){MEMORY_ASSISTANT}$", str(name))]:
+            del agents[name]
+
+
+def is_switched_off(coordinator: Any) -> bool:
+    """Tell whether the configuration says in clear words that there is to be no memory.
+
+    What was not understood also means no memory, but is told by the tools, which therefore stay.
+    """
+    enabled, _, warnings = read_switches(_capabilities(coordinator).get("memory"))
+    return not enabled and not warnings
 
 
 def named_in(agent_id: str, words: str) -> bool:

@@ -14,6 +14,7 @@ from agent_memory.host.identity import (
     SessionMemory,
     activation,
     configured,
+    is_switched_off,
     named_in,
     write_activation,
 )
@@ -86,6 +87,11 @@ class MemorySession:
     def is_child(self) -> bool:
         """Whether this is a sub-session."""
         return self.parent_id is not None
+
+    @property
+    def is_switched_off(self) -> bool:
+        """Whether the configuration says in clear words that there is to be no memory."""
+        return is_switched_off(self._coordinator)
 
     # -- settings -----------------------------------------------------------------------------------------------------
 

@@ -47,22 +47,27 @@ class DateRange(BaseModel):
 
 
 class SearchFilters(BaseModel):
-    """Conditions that every result meets; all given ones must hold. `tags` asks for every tag listed."""
+    """Conditions that every result meets; all given ones must hold.
+
+    `tags` asks for at least one of the tags listed, `all_tags` for every one.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     category: Category | None = None
     tags: list[str] = Field(default_factory=list)
+    all_tags: list[str] = Field(default_factory=list)
     date_range: DateRange | None = None
     min_access_count: int | None = Field(default=None, ge=0)
 
-    _tags = field_validator("tags")(normalise_tags)
+    _tags = field_validator("tags", "all_tags")(normalise_tags)
 
     def admits(self, memory: Memory) -> bool:
         """Tell whether `memory` meets every condition."""
         return (
             (self.category is None or memory.category == self.category)
-            and (not self.tags or set(self.tags) <= set(memory.tags))
+            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
+            and (not self.all_tags or set(self.all_tags) <= set(memory.tags))
             and (self.date_range is None or self.date_range.covers(memory.timestamp))
             and (self.min_access_count is None or memory.access_count >= self.min_access_count)
         )

@@ -48,7 +48,10 @@ class Facets:
         """Return all documents that can meet these conditions, ascending; None when nothing is known about them."""
         category = [("category", where.category)] if where.category is not None else []
         facets = [*category, *(("tag", tag) for tag in where.tags)]
-        lists = sorted((self._with.get(facet, array("I")) for facet in facets), key=len)
+        lists = [self._with.get(facet, array("I")) for facet in facets]
+        if where.any_tags:
+            lists.append(self._with_any(where.any_tags))
+        lists.sort(key=len)
         bounded = where.since is not None or where.until is not None
         np = numpy_if_there()
         if np is None or not (lists or bounded):
@@ -58,6 +61,11 @@ class Facets:
             one = np.frombuffer(documents, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
             found = one if found is None else np.intersect1d(found, one, assume_unique=True)
         return found  # type: ignore[no-any-return]
+
+    def _with_any(self, tags: tuple[str, ...]) -> array[int]:
+        """Return the documents that have at least one of these tags, ascending."""
+        lists = [self._with.get(("tag", tag), array("I")) for tag in tags]
+        return lists[0] if len(lists) == 1 else array("I", sorted(set().union(*lists)))
 
     def _between(self, np: Any, where: Where) -> Any:
         times = np.frombuffer(self._times)

@@ -40,7 +40,8 @@ def where_of(conditions: SearchFilters) -> Where:
     between = conditions.date_range
     return Where(
         category=conditions.category,
-        tags=tuple(conditions.tags),
+        tags=tuple(conditions.all_tags),
+        any_tags=tuple(conditions.tags),
         since=between.start.timestamp() - _MILLISECOND if between and between.start else None,
         until=between.end.timestamp() + _MILLISECOND if between and between.end else None,
     )

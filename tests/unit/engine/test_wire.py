@@ -33,7 +33,19 @@ def test_rows_come_out_as_they_went_in(rows: list[tuple[float, ...]]) -> None:
 
 @pytest.mark.parametrize(
     "where",
-    [Where(), Where(category="a", tags=("b", "c"), since=1.5, until=2.5, min_access_count=0, group="", kind="memory")],
+    [
+        Where(),
+        Where(
+            category="a",
+            tags=("b", "c"),
+            any_tags=("d",),
+            since=1.5,
+            until=2.5,
+            min_access_count=0,
+            group="",
+            kind="memory",
+        ),
+    ],
 )
 def test_conditions_survive_the_way(where: Where) -> None:
     assert Where.from_json(where.as_json()) == where

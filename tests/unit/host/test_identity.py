@@ -85,9 +85,7 @@ async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agen
         (True, True, "autonomous"),
         (False, False, "autonomous"),
         ({"enabled": False}, False, "autonomous"),
-        ({"enabled": "false"}, False, "autonomous"),
-        ({"enabled": "no"}, False, "autonomous"),
-        ({"enabled": "off", "mode": "manual"}, False, "manual"),
+        ({"enabled": False, "mode": "manual"}, False, "manual"),
     ],
 )
 def test_mode_and_switch_are_read_from_the_plan(memory: Any, enabled: bool, mode: str) -> None:
@@ -99,6 +97,10 @@ def test_mode_and_switch_are_read_from_the_plan(memory: Any, enabled: bool, mode
     ("memory", "enabled", "mode", "words"),
     [
         ({"enabled": "${MEMORY_ON:false}"}, False, "autonomous", "neither true nor false"),
+        ({"enabled": "false"}, False, "autonomous", "taken for false"),
+        ({"enabled": "no"}, False, "autonomous", "taken for false"),
+        ({"enabled": "off", "mode": "manual"}, False, "manual", "taken for false"),
+        ({"enabled": 0}, False, "autonomous", "taken for false"),
         ({"enabled": []}, False, "autonomous", "neither true nor false"),
         ({"enabled": 2}, False, "autonomous", "neither true nor false"),
         ("manual", False, "autonomous", "neither true nor false"),

@@ -186,9 +186,12 @@ def test_filters_hold_together() -> None:
     assert SearchFilters(category="decision", tags=["A"], min_access_count=2, date_range=DateRange(end=NOON)).admits(
         memory
     )
+    assert SearchFilters(tags=["c", "A"], all_tags=["b", "a"]).admits(memory)
     for miss in (
         {"category": "note"},
-        {"tags": ["a", "c"]},
+        {"tags": ["c", "d"]},
+        {"all_tags": ["a", "c"]},
+        {"tags": ["a"], "all_tags": ["c"]},
         {"min_access_count": 3},
         {"date_range": {"start": "2026-03-02T00:00:00Z"}},
     ):

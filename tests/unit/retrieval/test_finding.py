@@ -46,6 +46,7 @@ def allowed_by(where: Where, memory: Memory) -> bool:
     return (
         (where.category is None or memory.category == where.category)
         and set(where.tags) <= set(memory.tags)
+        and (not where.any_tags or set(where.any_tags) & set(memory.tags))
         and (where.since is None or moment >= where.since)
         and (where.until is None or moment <= where.until)
     )
@@ -56,6 +57,8 @@ FILTERS = [
     Where(tags=("even",)),
     Where(tags=("odd", "third1")),
     Where(tags=("unheard-of",)),
+    Where(any_tags=("unheard-of", "third1")),
+    Where(any_tags=("third1", "third2"), tags=("odd",)),
     Where(category="note", tags=("odd",)),
     Where(since=(NOW - timedelta(hours=50)).timestamp()),
     Where(until=(NOW - timedelta(hours=390)).timestamp()),

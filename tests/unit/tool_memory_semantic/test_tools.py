@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from agent_memory.models import CATEGORIES
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import ALL_TOOLS, READING_TOOLS
+from amplifier_module_tool_memory_semantic.tools import SearchTool
+from scripts.prices import tool_prices
 from tests.support import plan
 from tests.unit.tool_memory_semantic.test_hostile_input import assert_carriable, assert_refused
 
@@ -47,11 +50,8 @@ def test_a_schema_is_plain_json_schema_that_any_provider_takes(tool: Any) -> Non
     assert "$defs" not in text
     assert '"null"' not in text
     assert schema["type"] == "object"
-    assert schema["additionalProperties"] is False
     assert set(schema["required"]) <= schema["properties"].keys()
     assert schema["required"], "loop-basic crashes on a call without arguments"
-    for name, value in schema["properties"].items():
-        assert value.get("description") or name in {"category", "tags"}, name
     for node in nodes(schema):
         if "type" in node and isinstance(node["type"], str):
             assert node["type"] in {"object", "string", "integer", "number", "boolean", "array"}
@@ -62,7 +62,23 @@ def test_a_schema_is_plain_json_schema_that_any_provider_takes(tool: Any) -> Non
 def test_the_categories_of_the_schema_are_the_built_in_ones() -> None:
     by_name = {tool.name: tool(None).input_schema["properties"] for tool in ALL_TOOLS}  # type: ignore[arg-type]
     assert by_name["memory_store"]["category"]["enum"] == list(CATEGORIES)
-    assert by_name["memory_search"]["filters"]["properties"]["category"]["enum"] == list(CATEGORIES)
+    assert "enum" not in by_name["memory_search"]["filters"]["properties"]["category"]
+
+
+def test_what_a_schema_does_not_list_is_taken_all_the_same() -> None:
+    shown = json.dumps(SearchTool(None).input_schema)  # type: ignore[arg-type]
+    assert not re.search("explain|all_tags|min_access_count", shown)
+    taken = SearchTool.takes.model_validate(
+        {"query": "x", "explain": True, "filters": {"all_tags": ["a"], "min_access_count": 1}}
+    )
+    assert taken.explain  # type: ignore[attr-defined]
+
+
+def test_schemas_and_the_assistants_line_cost_a_request_at_most_1100_tokens() -> None:
+    prices = tool_prices()
+    assert set(prices) == {*TOOL_NAMES, "memory-assistant"}
+    assert sum(prices.values()) <= 1100
+    assert all(price >= 30 for price in prices.values())
 
 
 def test_names_and_descriptions_are_for_a_model_to_read() -> None:
@@ -101,6 +117,29 @@ async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, co
     assert result.error["code"] == "configuration"
     assert "tool-memory-semantic" in result.error["message"]
     assert_refused(await tools["memory_activate"].execute({"agent_id": "bob"}))
+
+
+async def test_a_clear_no_of_the_configuration_offers_nothing_at_all(mounted: Any) -> None:
+    agents = {"agent-memory:memory-assistant": {"description": "reads"}, "other:explorer": {}}
+    coordinator = await mounted({}, config={**plan(agent_identity="bob", memory={"enabled": False}), "agents": agents})
+    assert not coordinator.get("tools")
+    assert list(agents) == ["other:explorer"]
+
+
+async def test_a_no_that_is_not_understood_leaves_the_tools_to_say_so(mounted: Any) -> None:
+    coordinator = await mounted({}, config=plan(agent_identity="bob", memory={"enable": False}))
+    assert tuple(coordinator.get("tools")) == TOOL_NAMES
+
+
+async def test_the_scratchpad_is_listed_as_it_is_shown(mounted: Any, root: Path) -> None:
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", "max_scratchpad_entries": 2}
+    tools = (await mounted(config)).get("tools")
+    first, _, third = [await stored(tools, text) for text in ("Prefers tea", "Works in Oslo", "Reads at night")]
+    await done(tools, "update", memory_id=first, pinned=True)
+    newest = (await done(tools, "list_recent", limit=1))["memories"]
+    shown = (await done(tools, "list_recent", limit=5, scratchpad=True))["memories"]
+    assert [memory["id"] for memory in newest] == [third]
+    assert {memory["id"] for memory in shown} == {first, third}
 
 
 # -- store and search -------------------------------------------------------------------------------------------------
@@ -157,7 +196,9 @@ async def test_every_filter_narrows(tools: dict[str, Any]) -> None:
     for filters, hits in (
         ({"category": "note"}, 1),
         ({"tags": ["a"]}, 2),
-        ({"tags": ["A", "b"]}, 1),
+        ({"tags": ["A", "b"]}, 2),
+        ({"tags": ["b", "c"]}, 1),
+        ({"all_tags": ["A", "b"]}, 1),
         ({"min_access_count": 99}, 0),
         ({"date_range": {"start": "2000-01-01", "end": "2000-01-02"}}, 0),
         ({"date_range": {"start": "2000-01-01"}}, 2),

@@ -1,0 +1,27 @@
+"""What each tool costs in every request, in tokens: its schema as JSON, and the memory-assistant's line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from amplifier_module_tool_memory_semantic import ALL_TOOLS
+
+ENCODING: Final = "o200k_base"
+_AGENT: Final = Path(__file__).resolve().parents[1] / "agents" / "memory-assistant.md"
+
+
+def tool_prices() -> dict[str, int]:
+    """Return tokens (o200k_base) by tool, in their order, and of the memory-assistant."""
+    import bpe_openai  # noqa: PLC0415 - reads every encoding it knows when it is imported
+
+    encode = bpe_openai.get_encoding(ENCODING).encode
+    prices = {}
+    for tool in (kind(None) for kind in ALL_TOOLS):  # type: ignore[arg-type]  # a schema needs no session
+        schema = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        prices[tool.name] = len(encode(json.dumps(schema)))
+    agent = yaml.safe_load(_AGENT.read_text(encoding="utf-8").split("---")[1])["meta"]
+    return {**prices, agent["name"]: len(encode(f"  - agent-memory:{agent['name']}: {agent['description']}"))}
