@@ -1,44 +1,59 @@
-# Everything a fresh machine with Python 3.11 needs. `make demo` and `make test` make their own .venv where there is none.
+# All that a machine with Python 3.11 or newer needs: `make demo` and `make test` make their own environments.
 
 # The first Python that is new enough and really runs (version managers leave names behind that do not).
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
   $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 VENV ?= .venv
-BIN := $(VENV)/bin
+DEMO_VENV ?= .venv-demo
 HOME_DIR ?=
-MODULES := tool-memory-semantic context-memory-scratchpad hooks-memory-capture
+# Bytecode is kept: tests start hundreds of processes, and each would compile the library anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint types format docs clean
+RUN := $(VENV)/bin/python
+FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
 
-demo: $(VENV)/.installed ## two days of an agent that remembers
-	@$(BIN)/python -m agent_memory_demo $(if $(HOME_DIR),--home "$(HOME_DIR)")
+.PHONY: help demo test test-fast test-deep coverage check lint types format docs dev clean needs-python
 
-test: $(VENV)/.installed ## the whole test suite, in random order, with branch coverage
-	$(BIN)/python -m pytest --cov --cov-report=term
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
+
+demo: needs-python ## two days of an agent that remembers (a minute the first time)
+	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(DEMO_VENV); $(PYTHON) scripts/environment.py $$venv demo; fi && \
+	  $$venv/bin/python -m agent_memory_demo $(if $(HOME_DIR),--home "$(HOME_DIR)")
+
+test: dev ## the tests, in random order (some minutes)
+	$(RUN) -m pytest -m "not deep"
+
+test-fast: dev ## units, architecture and the contract of file storage, on two cores (a minute)
+	$(RUN) -m pytest -q -n 2 -m "not deep" $(FAST)
+
+test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
+	$(RUN) -m pytest -m deep
+
+coverage: dev ## the tests of `make test` with branch coverage; fails below the mark in pyproject.toml
+	$(RUN) -m pytest -m "not deep" --cov --cov-report=term
 
 check: lint types test ## what has to pass before a commit
 
-lint: $(VENV)/.installed
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint: dev ## ruff
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
 
-types: $(VENV)/.installed
-	$(BIN)/mypy
+types: dev ## mypy, strict
+	$(RUN) -m mypy
 
-format: $(VENV)/.installed
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+format: dev ## let ruff mend what it can
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
 
-docs: $(VENV)/.installed ## regenerate the pages that are made from code
-	$(BIN)/python -m scripts.docs
+docs: dev ## write the pages that are made from code
+	$(RUN) -m scripts.docs
 
-clean:
-	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+dev: needs-python ## the environment for tests, linters and benchmarks (two minutes the first time)
+	@$(PYTHON) scripts/environment.py $(VENV) dev
 
-$(VENV)/.installed: pyproject.toml $(MODULES:%=modules/%/pyproject.toml) demo/pyproject.toml
+needs-python:
 	@test -n "$(PYTHON)" || { echo "agent-memory needs Python 3.11 or newer; none was found."; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing into $(VENV) (once; a minute or two)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  -e ".[dev,local,openai,cli]" $(MODULES:%=-e ./modules/%) -e ./demo
-	@touch $@
+
+clean: ## remove both environments and everything that tools left
+	rm -rf $(VENV) $(DEMO_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -12,7 +13,8 @@ from tests.support import FrozenClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+TESTS = Path(__file__).parent
 
 pytest.register_assert_rewrite("tests.contract.memory_storage")
 
@@ -24,6 +26,16 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 hypothesis.settings.load_profile("agent-memory")
+
+
+_DEEP = (TESTS / "concurrency", TESTS / "power", TESTS / "unit" / "benchmarks")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes many processes or much time: `make test` leaves it out, `make test-deep` runs it."""
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in _DEEP):
+            item.add_marker(pytest.mark.deep)
 
 
 @pytest.fixture(autouse=True)

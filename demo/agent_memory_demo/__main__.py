@@ -26,6 +26,10 @@ MODULES = {
     "hooks": [{"module": "hooks-memory-capture"}],
 }
 _WIDTH = 100
+_INTRODUCTION = """
+The model in this demo is scripted: what it says and which tools it calls stands in demo/agent_memory_demo/days.py, so
+no key is needed. The host is amplifier-core with a small loop of the demo's own. The memory is the real one: the tools
+and their answers, the search, the scratchpad, what is captured, the files."""
 
 
 def main() -> int:
@@ -38,6 +42,7 @@ def main() -> int:
         return asyncio.run(live(args.day))
     home = (args.home or Path(tempfile.mkdtemp(prefix="agent-memory-demo-"))).resolve()
     home.mkdir(parents=True, exist_ok=True)
+    print(_INTRODUCTION, flush=True)
     for day in (1, 2):
         status = subprocess.run(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-m", "agent_memory_demo", "--day", str(day)],

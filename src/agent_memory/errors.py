@@ -9,6 +9,7 @@
     │   ├── BusyError          another process held the lock longer than we wait
     │   ├── ReadOnlyError      the folder, the disk or the journal's format forbids writing
     │   └── DiskFullError      the disk, or a quota, has no room; what was stored before is safe
+    ├── UnsupportedError       what was asked for is nothing this storage can do
     ├── EmbeddingError         an embedder is missing, broken or answered nonsense
     ├── MigrationError         a move between backends failed and was rolled back
     └── SystemRefusedError     the operating system has no file, thread or memory left for what was to be done
@@ -117,6 +118,13 @@ class DiskFullError(StorageError):
 
     default_code = "disk_full"
     default_recovery = "Free some disk space and try again."
+
+
+class UnsupportedError(AgentMemoryError):
+    """What was asked for is nothing that this storage can do; nothing was changed."""
+
+    default_code = "unsupported"
+    default_recovery = "Use a storage that can, such as the files."
 
 
 class EmbeddingError(AgentMemoryError):

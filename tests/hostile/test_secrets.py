@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
+from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.redaction import SecretRedactor
+from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.service import AuditLog, Caller, MemoryService
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage, VectorStorage, detect_storage
+from agent_memory.storage.cleaning import text_fields
+from agent_memory.storage.transfer import push, select
 from amplifier_module_hooks_memory_capture import mount
+from tests.support import memory_of
+from tests.unit.storage.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from agent_memory.models import Memory
+    from tests.support import FrozenClock
+
+pytestmark = QUIET
 EVENTS = ("memory:stored", "memory:captured", "memory:capture_skipped", "memory:degraded")
 ALNUM = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"
 
@@ -112,3 +128,131 @@ def test_hostile_repetition_costs_linear_work_and_stays_idempotent(seed: str) ->
         assert redactor.redact(once).text == once
 
     assert costs[1] <= 30 * max(costs[0], 0.01)
+
+
+# -- every door --------------------------------------------------------------------------------------------------------
+
+TOKEN = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
+FIELDS: dict[str, Any] = {
+    "content": f"the deploy token is {TOKEN}",
+    "category": f"x_{TOKEN.lower()}",
+    "tags": [TOKEN],
+    "created_by_session": TOKEN,
+    "source": {"kind": "tool", "detail": TOKEN},
+    "links": [{"rel": TOKEN, "id": "mem-00000000000b"}],
+    "metadata": {TOKEN: {"deep": [TOKEN]}},
+}
+FIXED = {"created_by_session"}
+OFFLINE = ServiceSettings(embedder="none")
+
+
+def memory_with(field: str) -> Memory:
+    return memory_of(**{"content": "The ledger is in PostgreSQL.", field: FIELDS[field]})
+
+
+async def by_file_storage(root: Path, field: str) -> None:
+    storage = FileStorage("bob", root, settings=OFFLINE)
+    await storage.store(memory_with(field))
+    await storage.close()
+
+
+async def by_detected_storage(root: Path, field: str) -> None:
+    storage = detect_storage("bob", root, settings=OFFLINE)
+    await storage.store_many([memory_with(field), memory_of("another")])
+    await storage.close()
+
+
+async def by_change_of_storage(root: Path, field: str) -> None:
+    storage = FileStorage("bob", root, settings=OFFLINE)
+    memory_id = await storage.store(memory_of("The ledger is in PostgreSQL."))
+    if field not in FIXED:
+        await storage.update(memory_id, {field: FIELDS[field]})
+    await storage.close()
+
+
+async def by_vector_storage(root: Path, field: str) -> None:
+    storage = VectorStorage("bob", root, embedder=HashEmbedder())
+    await storage.store(memory_with(field))
+    await storage.close()
+
+
+async def by_the_scratchpad_manager(root: Path, field: str) -> None:
+    storage = FileStorage("bob", root, settings=OFFLINE)
+    manager = ScratchpadManager("bob", storage=storage)
+    await manager.add_memory(memory_with(field))
+    await manager.save(await manager.load())
+    await storage.close()
+
+
+async def by_the_service(root: Path, field: str) -> None:
+    service = service_of(root)
+    caller = Caller("s1")
+    stored = await service.store({"content": "The ledger is in PostgreSQL.", field: FIELDS[field]}, caller)
+    if field not in FIXED:
+        await service.update(stored.memory.id, {field: FIELDS[field], "pinned": True}, caller)
+    await service.scratchpad(caller)
+    await service.close()
+
+
+async def by_restoring(root: Path, field: str) -> None:
+    service = service_of(root)
+    await service.restore([memory_with(field)], lambda _: None, Caller("cli"))
+    await service.close()
+
+
+async def by_import(root: Path, field: str) -> None:
+    file = root.parent / "in.jsonl"
+    file.write_text(json.dumps({"content": "The ledger is in PostgreSQL.", field: FIELDS[field]}) + "\n")
+    command = ["-m", "agent_memory.cli", "import", str(file), "--root", str(root), "--agent", "bob"]
+    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.DEVNULL)
+    assert await process.wait() == 0
+    file.unlink()
+
+
+def service_of(root: Path) -> MemoryService:
+    storage = FileStorage("bob", root, settings=OFFLINE)
+    return MemoryService(storage, OFFLINE, audit=AuditLog(storage.folder.audit))
+
+
+DOORS = [
+    by_file_storage,
+    by_detected_storage,
+    by_change_of_storage,
+    by_vector_storage,
+    by_the_scratchpad_manager,
+    by_the_service,
+    by_restoring,
+    by_import,
+]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("door", DOORS)
+async def test_no_field_takes_a_secret_through_any_door(
+    root: Path, home: Path, door: Callable[[Path, str], Awaitable[None]], field: str
+) -> None:
+    await door(root, field)
+
+    files = contents(root.parent) | contents(home)
+    assert [name for name in files if name.endswith("memories.yaml")], "nothing was stored: the test proves nothing"
+    assert not [name for name, content in files.items() if TOKEN.lower().encode() in content.lower()]
+
+
+def test_each_field_that_takes_text_is_tried_at_the_doors() -> None:
+    assert FIELDS.keys() == set(text_fields())
+
+
+async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Path, clock: FrozenClock) -> None:
+    there = LocalServer().open(clock=clock)
+    here = FileStorage("bob", root, settings=OFFLINE)
+    for field in FIELDS:  # as a version before this one, or a person with an editor, could leave them
+        here._store.store(memory_with(field), unique=False)
+        await there.store(memory_with(field))
+    selection = await select(here, there)
+    await push(selection.missing, there, lambda _: None)
+    there_now = [memory.model_dump_json() async for memory in there.iter_all()]
+    await here.close()
+    await there.close()
+
+    assert len(there_now) == 2 * len(FIELDS)
+    assert not [text for text in there_now if TOKEN.lower() in text.lower()]

@@ -6,7 +6,6 @@ plain sentences around it that make it understandable → secrets out → observ
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -35,7 +34,12 @@ _MAX_CAPTURE_CHARS: Final = 700
 _MAX_COMPANIONS: Final = 2
 _MAX_LIST_ITEMS: Final = 6
 _STRONG: Final = 0.75
-_ASKING_PENALTY: Final = 0.25
+_ASKING_PENALTY: Final = 0.3
+_LENGTH_PENALTY: Final = 0.3
+_LONG_CHARS: Final = 500
+_STEADY: Final = frozenset(("explicit", "standing"))
+"""Groups of rules that ask for a lasting thing by its name."""
+
 _HEADLINE_CHARS: Final = 80
 """A finding this short announces the paragraph that explains it."""
 
@@ -49,7 +53,7 @@ _COLONS: Final = (":", "\uff1a")
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
     r"(?i)^\W*(?:and |so |but |please |also |not now,? but )*"
-    r"(?:(?:don't|do not|never|always|i want to|we should|keep|put|look at|use) )*"
+    r"(?:(?:don't|do not|never|always|i want to|we should|keep|put|look at|use)(?: \w+)? )*"
     r"(?:it|them|that|this|those|these|they|its|it's|that's)\b"
 )
 """A sentence about what was said before it."""
@@ -134,7 +138,8 @@ class Extractor:
             return Extraction([], skipped)
         verdicts = self._judge_all(own, "teammate" if kind == "tool" else kind)
         _apply_scopes(verdicts)
-        _weaken(verdicts)
+        if kind == "user":
+            _weaken(verdicts, sum(len(verdict.sentence.text) for verdict in verdicts))
         echoes = [_fold(content) for content in returned if content.strip()]
         seen = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
@@ -248,19 +253,18 @@ def _apply_scopes(verdicts: list[Verdict]) -> None:
                 other.veto = veto
 
 
-def _weaken(verdicts: list[Verdict]) -> None:
-    """Trust weak rules less in a message that asks for something: there a fact is mostly the reason for asking."""
-    if any(verdict.asks for verdict in verdicts):
-        for verdict in verdicts:
-            if _is_weak(verdict):
-                verdict.confidence = max(0.0, verdict.confidence - _ASKING_PENALTY)
-    for before, verdict in itertools.pairwise(verdicts):
-        if _is_weak(verdict) and before.doubtful and not before.is_hit and _same_paragraph(before, verdict):
-            verdict.confidence = max(0.0, verdict.confidence - _ASKING_PENALTY)
+def _weaken(verdicts: list[Verdict], own_chars: int) -> None:
+    """Trust what is said beside a request, or in a long message, less: there a fact is mostly a circumstance."""
+    asking = [verdict for verdict in verdicts if verdict.asks and not _is_wish(verdict)]
+    burden = _ASKING_PENALTY * bool(asking) + _LENGTH_PENALTY * (own_chars > _LONG_CHARS)
+    for verdict in verdicts:
+        if verdict.rule is not None and not verdict.groups & _STEADY:
+            verdict.confidence = max(0.0, verdict.confidence - burden)
 
 
-def _is_weak(verdict: Verdict) -> bool:
-    return verdict.rule is not None and verdict.rule.group == "weak"
+def _is_wish(verdict: Verdict) -> bool:
+    """Tell whether a sentence asks for a lasting thing: that is no request of this moment."""
+    return verdict.is_hit and not verdict.weak and verdict.category == "preference"
 
 
 def _same_paragraph(one: Verdict, other: Verdict) -> bool:
@@ -311,10 +315,8 @@ def _merge(draft: _Draft, verdict: Verdict) -> None:
     draft.sentences.append(verdict.sentence)
     draft.companions += verdict.sentence.item
     rule = draft.verdict.rule
-    vague = rule is not None and (
-        rule.group == "weak" or (rule.category == "auto" and draft.verdict.category == "note")
-    )
-    if (verdict.category == "bugfix" and draft.verdict.category == "discovery") or (vague and not _is_weak(verdict)):
+    vague = rule is not None and (draft.verdict.weak or (rule.category == "auto" and draft.verdict.category == "note"))
+    if (verdict.category == "bugfix" and draft.verdict.category == "discovery") or (vague and not verdict.weak):
         draft.verdict.category = verdict.category
     draft.confidence = max(draft.confidence, verdict.confidence)
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 _AGREEING_RULE_BONUS: Final = 0.04
 _MAX_BONUS: Final = 0.08
+_WEAK_CEILING: Final = 0.45
+"""Below the default threshold; see `weak_for` in capture/rules.py."""
+
 _ASSISTANT_PENALTY: Final = 0.2
 """A model calls much a cause or a lesson; without a word of proof nearby such a sentence stays below the threshold."""
 
@@ -35,6 +38,9 @@ class Verdict:
 
     asks: bool = False
     """A question, or an order for this moment: then the statements around it are its circumstances."""
+
+    weak: bool = False
+    """Its rule is wrong more often than right in this speaker's mouth."""
 
     groups: frozenset[str] = field(default_factory=frozenset)
 
@@ -80,6 +86,8 @@ def _asks(verdict: Verdict, text: str, rule_sets: Sequence[RuleSet]) -> bool:
         return False
     if verdict.veto is not None and verdict.veto.name == "question":
         return True
+    if any(rs.asks is not None and rs.asks.search(text) for rs in rule_sets):
+        return True
     return any(shift.name in _ASKING and shift.pattern.search(text) for rs in rule_sets for shift in rs.shifts)
 
 
@@ -98,9 +106,10 @@ def _veto(text: str, rule_sets: Sequence[RuleSet], groups: frozenset[str]) -> Ve
 def _score(
     verdict: Verdict, matched: list[Rule], text: str, rule_sets: Sequence[RuleSet], speaker: str, paragraph: str
 ) -> None:
-    best = max(matched, key=lambda rule: rule.confidence)
+    best = max(matched, key=lambda rule: (speaker not in rule.weak_for, rule.confidence))
     specific = [rule for rule in matched if rule.category != "auto"]
     verdict.rule = best
+    verdict.weak = speaker in best.weak_for
     if best.category != "auto":
         verdict.category = best.category
     elif specific:
@@ -117,4 +126,5 @@ def _score(
             elif not (shift.spares | {"custom"}) & verdict.groups and shift.pattern.search(text):
                 confidence += shift.weight
                 verdict.doubtful = True
-    verdict.confidence = round(min(0.99, max(0.0, confidence)), 2)
+    ceiling = _WEAK_CEILING if verdict.weak else 0.99
+    verdict.confidence = round(min(ceiling, max(0.0, confidence)), 2)

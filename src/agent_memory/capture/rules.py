@@ -4,6 +4,7 @@ A file has these keys:
 
 - `function_words`: words by which the language is recognised.
 - `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
+- `asks`: what asks for something at this moment; it weakens the statements around it.
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
 - `vetoes`: what forbids a capture. `scope`: sentence; paragraph (and the rest of it); before (this sentence and all
   before it); message. `spares`: groups of rules that pass nevertheless.
@@ -12,7 +13,8 @@ A file has these keys:
   spared.
 - `boosts`: what makes one of the categories in `of` more likely.
 - `rules`: what is captured. `confidence` 0..1; `category` (`auto`: that of the best other rule, else note); `sources`:
-  user, assistant, teammate; `group`: explicit, standing, task, question or none.
+  user, assistant, teammate; `group`: explicit, standing, task, question or none. `weak_for`: sources in whose mouth it
+  is wrong more often than right; there it speaks only when `min_confidence` is lowered for it.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ class Rule:
     confidence: float
     sources: frozenset[str]
     group: str = ""
+    weak_for: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class RuleSet:
     language: str
     function_words: frozenset[str]
     empty_words: frozenset[str]
+    asks: re.Pattern[str] | None
     vetoes: tuple[Veto, ...]
     shifts: tuple[Shift, ...]
     rules: tuple[Rule, ...]
@@ -88,6 +92,7 @@ def load_rules(language: str) -> RuleSet:
         language=language,
         function_words=frozenset(raw.get("function_words", ())),
         empty_words=frozenset(raw.get("empty_words", ())),
+        asks=_compiled({"patterns": raw["asks"]}, define) if "asks" in raw else None,
         vetoes=tuple(
             Veto(entry["name"], _compiled(entry, define), entry["scope"], frozenset(entry.get("spares", ())))
             for entry in raw.get("vetoes", ())
@@ -122,6 +127,7 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
         confidence=entry["confidence"],
         sources=frozenset(entry["sources"]),
         group=entry.get("group", ""),
+        weak_for=frozenset(entry.get("weak_for", ())),
     )
 
 

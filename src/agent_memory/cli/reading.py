@@ -1,6 +1,5 @@
 """Commands that ask: status, search, show."""
 
-import contextlib
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _EXPLAINED: Final = 10
 """What was left out, shown to a person at most."""
-_STATUS_PATIENCE: Final = 3.0
-"""Seconds: enough to load a model and see that it works."""
 
 
 async def status(run: Run) -> None:
@@ -26,11 +23,8 @@ async def status(run: Run) -> None:
     from dataclasses import asdict
 
     from agent_memory.cli.render import show_status
-    from agent_memory.errors import StorageError
     from agent_memory.storage import folder_of
 
-    with contextlib.suppress(StorageError):  # part of the state
-        await wait_for_meaning(run, _STATUS_PATIENCE)
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root).path
     run.screen.document({**asdict(state), "folder": str(folder)})

@@ -178,10 +178,14 @@ def _parts(parts: dict[str, float]) -> str:
     return _DOT.join([product, *rest] if product else rest)
 
 
+_EMBEDDER_STATES: Final = {"found": "model found; the first search loads it"}
+
+
 def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
     pending = f", {embedder['pending']:,} memories still to be read" if embedder.get("pending") else ""
-    _row(screen, "embedder", f"{embedder.get('kind')}, {embedder.get('status')}{pending}")
-    for why in ("reason", "problem"):
+    state = _EMBEDDER_STATES.get(str(embedder.get("status")), embedder.get("status"))
+    _row(screen, "embedder", f"{embedder.get('kind')}, {state}{pending}")
+    for why in ("reason", "problem", "warning"):
         if embedder.get(why):
             _row(screen, "", str(embedder[why]))
 

@@ -9,9 +9,8 @@ from agent_memory.cli.running import FAILED, Run
 from agent_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
-    from agent_memory.models import Memory
     from agent_memory.storage.server import QdrantServerStorage
     from agent_memory.storage.transfer import Selection
 
@@ -39,9 +38,8 @@ async def push(
     from agent_memory.storage.transfer import push as push_all
     from agent_memory.storage.transfer import select
 
-    clean = _cleaner()
     async with _server(run, url, collection, embedder) as server:
-        selection = await select(run.service.storage, server, clean)
+        selection = await select(run.service.storage, server)
         report = _Report(selection)
         try:
             with run.screen.progress() as progress:
@@ -51,7 +49,7 @@ async def push(
                     report.note(moved)
                     progress.advance(task)
 
-                await push_all(selection.missing, server, clean, each)
+                await push_all(selection.missing, server, each)
         finally:
             report.show(run, "Pushed")  # also when the server is lost half-way: what was counted is there
         await server.prepare()
@@ -63,7 +61,7 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     from agent_memory.storage.transfer import select
 
     async with _server(run, url, collection, embedder) as server:
-        selection = await select(server, run.service.storage, _cleaner())
+        selection = await select(server, run.service.storage)
     report = _Report(selection)
     try:
         with run.screen.progress() as progress:
@@ -151,16 +149,3 @@ async def _server(run: Run, url: str | None, collection: str, embedder: str) -> 
         yield server
     finally:
         await server.close()
-
-
-def _cleaner() -> "Callable[[Memory], tuple[Memory, tuple[str, ...]]]":
-    from agent_memory.redaction import SecretRedactor
-    from agent_memory.service.drafts import clean, draft
-
-    redactor = SecretRedactor()
-
-    def without_secrets(memory: "Memory") -> "tuple[Memory, tuple[str, ...]]":
-        cleaned, kinds = clean(memory.model_dump(), redactor)
-        return (draft(cleaned) if kinds else memory), kinds  # without a secret not so much as a space is touched
-
-    return without_secrets

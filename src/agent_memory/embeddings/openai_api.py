@@ -5,6 +5,7 @@ Owns the call, its retries and the check of its answer. Errors name the model an
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,8 @@ THRESHOLD: Final = 0.25
 """Least raw cosine of a hit by meaning alone. From published examples, not measured by us: set `similarity_threshold`
 to your own figure if it shows too much or too little."""
 
+_NO_KEY: Final = "no API key for the embedding model; search continues by keyword"
+
 _BATCH: Final = 100
 _TIMEOUT_SECONDS: Final = 30.0
 _RETRIES: Final = 4
@@ -53,6 +56,8 @@ class OpenAIEmbedder:
     Raises:
         ConfigurationError: The dimension of an unknown model is not given, or a number is out of range.
     """
+
+    is_remote: Final = True
 
     def __init__(
         self,
@@ -99,6 +104,10 @@ class OpenAIEmbedder:
     def similarity_threshold(self) -> float:
         """Least raw cosine of a hit by meaning alone, see `THRESHOLD`."""
         return THRESHOLD
+
+    def missing(self) -> str | None:
+        """Return what is not there, None when all is; connects to nothing."""
+        return None if self._options["api_key"] or os.environ.get("OPENAI_API_KEY") else _NO_KEY
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one unit vector per text, shape (len(texts), dimension), float32, in the order of `texts`.
@@ -169,7 +178,7 @@ class OpenAIEmbedder:
             return openai.OpenAI(**self._options)
         except openai.OpenAIError as error:
             raise EmbeddingError(
-                "no API key for the embedding model; search continues by keyword",
+                _NO_KEY,
                 code="no_api_key",
                 recovery="Set OPENAI_API_KEY, or use the local embedder.",
             ) from error

@@ -45,7 +45,12 @@ class EmbedderIdentity:
 
 
 class Embedder(Protocol):
-    """Turns text into vectors. Thread-safe; loads what it needs at the first call, not before."""
+    """Turns text into vectors. Thread-safe; loads what it needs at the first call, not before.
+
+    Two more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they are
+    not cut into pieces, and the end of a program does not wait for them. `missing()`: a sentence about what is not
+    there, found without loading anything, or None.
+    """
 
     @property
     def identity(self) -> EmbedderIdentity:

@@ -1,15 +1,26 @@
-"""onnxruntime, imported so that it reports to nobody. The only file that imports it.
+"""onnxruntime, imported so that it reports to nobody, and left when the interpreter ends. Nobody else imports it.
 
 From 1.29 on its wheels open a file of their own in the home folder and send reports, beginning with their import;
 `ORT_DISABLE_TELEMETRY`, set before that, is their full opt-out. The call of the same purpose comes too late for what
 the import began, but it silences the rest where somebody else was first.
+
+A thread that is inside foreign code when the interpreter ends is ended by force through frames of C++ or Rust, which
+aborts the whole process. So whoever runs a model does it within `foreign_code`, in pieces of a fraction of a second.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import sys
-from typing import Any, Final
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OPT_OUT: Final = "ORT_DISABLE_TELEMETRY"
 _OPTED_OUT: Final = frozenset({"1", "true", "yes"})
@@ -61,3 +72,64 @@ def reports() -> str | None:
 
 def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
+
+
+class _Inside:
+    """How many threads are inside foreign code now, and whether the interpreter ends."""
+
+    def __init__(self) -> None:
+        self._change = threading.Condition()
+        self._threads = 0
+        self._is_ending = False
+
+    def enter(self) -> None:
+        with self._change:
+            if self._is_ending:
+                raise EmbeddingError("The program ends; nothing is embedded any more.", code="ending")
+            self._threads += 1
+
+    def leave(self) -> None:
+        with self._change:
+            self._threads -= 1
+            self._change.notify_all()
+
+    def end(self) -> None:
+        """Let nobody in any more, and wait until all are out."""
+        with self._change:
+            self._is_ending = True
+        while True:
+            with contextlib.suppress(KeyboardInterrupt), self._change:  # or the impatience of a person aborts us
+                self._change.wait_for(lambda: not self._threads)
+                return
+
+
+_inside = _Inside()
+
+
+@contextlib.contextmanager
+def foreign_code() -> Iterator[None]:
+    """Have the end of the interpreter wait for this block, which must be short.
+
+    Raises:
+        EmbeddingError: The interpreter ends.
+    """
+    _inside.enter()
+    try:
+        yield
+    finally:
+        _inside.leave()
+
+
+def _begin_anew() -> None:
+    """A forked child has none of its parent's threads, and cannot wait for their locks."""
+    global _inside  # noqa: PLW0603 - of the process
+    _inside = _Inside()
+
+
+@atexit.register
+def _end() -> None:
+    _inside.end()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -6,12 +6,17 @@ hashes, and whoever asked collects vectors when it likes. Thread-safe.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
 import threading
+import weakref
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.cache import VectorCache, rounded, text_hash
+from agent_memory.embeddings.pieces import pieces
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -20,7 +25,9 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Vector
 
 _BATCH: Final = 32
-"""Texts between two looks at the queue: about 0.2 s of local work, a third of an API call's worth of latency."""
+"""Texts looked up together, and sent together to an API; a model in this process gets them in `pieces`."""
+_REMOTE_SECONDS: Final = 5.0
+"""What closing waits for an API; a thread that waits for a network can be left behind."""
 
 _HEAD_START_SECONDS: Final = 0.5
 """Loading a model holds the interpreter for a third of a second. What has just been opened is first read, and searched
@@ -51,6 +58,7 @@ class WorkerStatus:
         refused: Texts the model would not embed; they are found by their words alone.
         problem: What went wrong last, for people; None while all is well.
         code: The problem's machine-readable word.
+        begun: Whether anything has asked for the model or a vector yet.
     """
 
     ready: bool
@@ -60,13 +68,15 @@ class WorkerStatus:
     refused: int = 0
     problem: str | None = None
     code: str | None = None
+    begun: bool = True
 
 
 class EmbeddingWorker:
     """Fills a vector cache in the background and embeds queries.
 
-    The thread starts with the first `submit` or `start` and is a daemon: an interpreter that ends does not wait for
-    it, and nothing is lost, since what was not embedded is found missing by the next process.
+    The thread starts with the first `submit` or `start`. An interpreter that ends has it stop after the piece at hand
+    and waits for that, also when nobody called `close`: left inside a model, it would abort the process. Nothing is
+    lost, since what was not embedded is found missing by the next process.
 
     Args:
         embedder: Turns texts into vectors; loaded on the thread.
@@ -82,6 +92,8 @@ class EmbeddingWorker:
         self._done: deque[tuple[bytes, Vector]] = deque()
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._is_remote = bool(getattr(embedder, "is_remote", False))
         self._closing = False
         self._busy = 0
         self._ready = False
@@ -107,7 +119,8 @@ class EmbeddingWorker:
             problem = self._problem.message if self._problem else self._cache.problem
             code = self._problem.code if self._problem else ("vector_cache" if self._cache.problem else None)
             pending = len(self._queue) + self._busy
-            return WorkerStatus(self._ready, pending, self._embedded, self._cached, self._refused, problem, code)
+            begun = self._thread is not None or problem is not None
+            return WorkerStatus(self._ready, pending, self._embedded, self._cached, self._refused, problem, code, begun)
 
     def start(self) -> None:
         """Begin loading the model, if that has not begun."""
@@ -164,6 +177,12 @@ class EmbeddingWorker:
             self._state.wait_for(lambda: self._idle() or self._closing or self._resting(), timeout)
             return self._idle() and self._ready
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether waiting for what is queued has any sense: neither closed, nor resting after failures."""
+        with self._state:
+            return not self._closing and not self._resting()
+
     def prune(self, keep: set[bytes]) -> int:
         """Drop cached vectors of texts that no memory has any more; return how many."""
         return self._cache.prune(keep)
@@ -172,15 +191,29 @@ class EmbeddingWorker:
         """Drop the cached vectors of these texts."""
         self._cache.forget(keys)
 
-    def close(self, timeout: float | None = 5.0) -> None:
-        """Stop after the batch at hand and close the cache; what is queued is left to the next process."""
+    def close(self) -> None:
+        """Stop after the piece at hand and close the cache; what is queued is left to the next process.
+
+        Returns when the thread has left the model, which no impatience can change; only an API is not waited for.
+        """
         with self._state:
             self._closing = True
             self._state.notify_all()
             thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
+            self._wait_for_end()
         self._cache.close()
+
+    def _wait_for_end(self) -> None:
+        interrupted = None
+        while True:
+            try:  # not join(), which an interrupt has believe that the thread has ended
+                self._ended.wait(_REMOTE_SECONDS if self._is_remote else None)
+                break
+            except KeyboardInterrupt as error:
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
 
     def _idle(self) -> bool:
         return self._ready and not self._queue and not self._busy
@@ -191,7 +224,9 @@ class EmbeddingWorker:
     def _ensure_thread(self) -> None:
         if self._closing or (self._thread is not None and self._thread.is_alive()):
             return  # a thread does not survive fork(), so a child that finds it dead starts its own
-        thread = threading.Thread(target=self._run, name="agent-memory-embedding", daemon=True)
+        self._ended = threading.Event()
+        # A daemon only so that the end of the interpreter, which waits for other threads first, can tell it to stop.
+        thread = threading.Thread(target=self._live, args=(self._ended,), name="agent-memory-embedding", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:  # no room for a thread: tried again with the next text
@@ -199,11 +234,18 @@ class EmbeddingWorker:
             self._failures = _FAILURES_BEFORE_REST  # nobody is to wait for it
             return
         self._thread = thread
+        _WORKING.add(self)
 
     def _hurry(self) -> None:
         self._wanted = True
         self._ensure_thread()
         self._state.notify_all()
+
+    def _live(self, ended: threading.Event) -> None:
+        try:
+            self._run()
+        finally:
+            ended.set()
 
     def _run(self) -> None:
         with self._state:
@@ -234,21 +276,29 @@ class EmbeddingWorker:
         return batch
 
     def _vectors(self, batch: dict[bytes, str]) -> dict[bytes, Vector]:
-        if not self._ready:
-            self._embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
-            self._ready = True
         identity: EmbedderIdentity = self._embedder.identity
         known = self._cache.get_many(identity, batch)
-        fresh_keys = [key for key in batch if key not in known]
-        fresh: dict[bytes, Vector] = {}
-        if fresh_keys:
-            rows = self._embedder.embed_documents([batch[key] for key in fresh_keys])
-            exact = dict(zip(fresh_keys, rows, strict=True))
-            self._save(identity, exact)
-            fresh = {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
-        self._embedded += len(fresh)
         self._cached += len(known)
+        fresh_keys = [key for key in batch if key not in known]
+        if not self._ready and (fresh_keys or not batch or self._wanted):
+            self._embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
+            self._ready = True
+        fresh: dict[bytes, Vector] = {}
+        for piece in self._pieces([batch[key] for key in fresh_keys]):
+            if self._closing:
+                break
+            keys = [fresh_keys[at] for at in piece]
+            exact = dict(zip(keys, self._embedder.embed_documents([batch[key] for key in keys]), strict=True))
+            self._save(identity, exact)
+            fresh |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
+            self._embedded += len(keys)
         return {**known, **fresh}
+
+    def _pieces(self, texts: list[str]) -> Iterable[list[int]]:
+        """Return the positions of texts that are embedded between two looks at whether to stop."""
+        if self._is_remote:
+            return [list(range(len(texts)))] if texts else []
+        return pieces(texts)
 
     def _save(self, identity: EmbedderIdentity, vectors: dict[bytes, Vector]) -> None:
         """Keep vectors, with those that could not be kept before: a full disk has room again one day."""
@@ -277,10 +327,24 @@ class EmbeddingWorker:
         self._done.extend(found.items())
         with self._state:
             self._busy = 0
-            self._ready = True
             self._failures = 0
             self._problem = None
             self._state.notify_all()
+
+
+_WORKING: Final[weakref.WeakSet[EmbeddingWorker]] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Have every thread leave its model before the interpreter ends it by force."""
+    for worker in list(_WORKING):
+        with contextlib.suppress(KeyboardInterrupt):
+            worker.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_WORKING.clear)  # threads and locks of the parent
 
 
 def _unexpected(error: Exception) -> EmbeddingError:

@@ -21,8 +21,11 @@ _NOTHING: Final = timedelta()
 def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
     """Return the position of the first entry that is not older than `grace`, or the number of entries.
 
-    By position: entries are in the order of writing, whatever the clock said.
+    By position: entries are in the order of writing, whatever the clock said. Without any grace none is young, not even
+    what was written this moment.
     """
+    if grace <= _NOTHING:
+        return len(entries)
     later, age = now, _NOTHING
     for position in range(len(entries) - 1, -1, -1):
         moment = datetime.fromisoformat(entries[position].at)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _LONG_AGO, _FAR = "", "~"  # before and after every ISO 8601 date
 _SHOWN: Final = 5
 GRACE: Final = timedelta(days=30)
-"""How long replaced and deleted versions stay: `why`, undo and restore live on them."""
+"""How long replaced and deleted versions stay unless told otherwise: `why`, undo and restore live on them."""
 
 
 class Journal:
@@ -67,15 +67,23 @@ class Journal:
         kinds: The record kinds the owner replays. Compaction folds these and leaves every other line alone.
         clock: Source of `at`.
         wait: Seconds to wait for the lock before `BusyError`.
+        grace: How long replaced and deleted versions stay.
     """
 
     def __init__(
-        self, path: Path, kinds: Collection[str], *, clock: Clock = utc_now, wait: float = WAIT_SECONDS
+        self,
+        path: Path,
+        kinds: Collection[str],
+        *,
+        clock: Clock = utc_now,
+        wait: float = WAIT_SECONDS,
+        grace: timedelta = GRACE,
     ) -> None:
         self.path = path
         self.kinds = frozenset(kinds)
         self._clock = clock
         self._wait = wait
+        self.grace = grace
         self._reader = JournalReader(path)
         self._checked_tail = self._lock_works = self._swept = False
         self._locks_file = True
@@ -146,6 +154,16 @@ class Journal:
             self._recover_tail()
         return self._deliver()
 
+    def naming(self, record_ids: Collection[str]) -> list[Entry]:
+        """Return what the file still has about some records, in its order: all lines that concern them, and more.
+
+        Reads the whole file (1 GB a second or so), decodes what names them, and moves nothing.
+
+        Raises:
+            StorageError: The file is there but cannot be read.
+        """
+        return JournalReader(self.path, [record_id.encode() for record_id in record_ids]).poll().entries
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[JournalWriter]:
         """Hold the lock and the open file for the block; begins by catching up (`writer.update`).
@@ -180,14 +198,14 @@ class Journal:
     def compact(
         self,
         *,
-        grace: timedelta = GRACE,
+        grace: timedelta | None = None,
         keep: Callable[[Change], str | None] | None = None,
         generation: str | None = None,
     ) -> Update:
         """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
 
         Args:
-            grace: Deleted and replaced versions younger than this stay.
+            grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
             generation: Do nothing if the file is of another one by the time the lock is held: somebody was faster.
 
@@ -221,7 +239,7 @@ class Journal:
             if bad:
                 set_aside(rejected_path(self.path), bad, to_text(self._clock()))
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
-            young = first_young(entries, self._clock(), grace)
+            young = first_young(entries, self._clock(), self.grace if grace is None else grace)
             lines = self._folded(entries, young, keep)
             replace_file(self.path, header.encode() + b"".join(lines), durable=True, check=check)
             writer.is_settled = True

@@ -23,6 +23,7 @@ from agent_memory.journal.format import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 _PROBE_BYTES: Final = 256
@@ -57,10 +58,15 @@ class JournalReader:
         last_seq: The highest sequence number seen, of this generation or an earlier one.
         problems: Damaged lines and rewrites found since the last reset.
         rewritten: How often the file was found changed under us by something that is not this package.
+
+    Args:
+        path: The journal.
+        naming: Decode only lines that hold one of these; all of them when empty.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, naming: Collection[bytes] = ()) -> None:
         self.path = path
+        self._naming = tuple(naming)
         self.header: Header | None = None
         self.last_seq = 0
         self.problems: list[Problem] = []
@@ -197,6 +203,8 @@ class JournalReader:
         for line in lines:
             number += 1
             if (first and number == 1 and self._take_header(line)) or not line.strip():
+                continue
+            if self._naming and not any(name in line for name in self._naming):
                 continue
             raw = line + b"\n"
             try:

@@ -25,6 +25,7 @@ from agent_memory.models.search import (
 )
 from agent_memory.models.text import STEERING, check_text, content_hash, visible
 from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_now
+from agent_memory.models.version import Version
 
 __all__ = [
     "CATEGORIES",
@@ -45,6 +46,7 @@ __all__ = [
     "Source",
     "SourceKind",
     "Trust",
+    "Version",
     "as_utc",
     "check_agent_id",
     "check_text",

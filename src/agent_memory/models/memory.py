@@ -34,7 +34,8 @@ Trust = Literal["high", "medium", "low"]
 """Where a memory's words come from: a person (high), the model (medium), or after untrusted input (low)."""
 
 SourceKind = Literal["user", "assistant", "tool", "import"]
-MemoryId = Annotated[str, Field(pattern=r"^mem-[0-9a-f]{12}$")]
+MEMORY_ID_PATTERN: Final = r"^mem-[0-9a-f]{12}$"
+MemoryId = Annotated[str, Field(pattern=MEMORY_ID_PATTERN)]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 

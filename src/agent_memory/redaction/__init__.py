@@ -1,7 +1,8 @@
 """Secrets out of text, before anything is stored, logged or emitted. Pure: no file, no network, no verification."""
 
+from agent_memory.redaction.labels import redact_label
 from agent_memory.redaction.protocol import Redaction, Redactor
 from agent_memory.redaction.redactor import SecretRedactor
 from agent_memory.redaction.values import redact_value
 
-__all__ = ["Redaction", "Redactor", "SecretRedactor", "redact_value"]
+__all__ = ["Redaction", "Redactor", "SecretRedactor", "redact_label", "redact_value"]

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import ValidationError
-from agent_memory.service.drafts import clean, draft
+from agent_memory.service.drafts import draft
 from agent_memory.service.results import CaptureOutcome
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller
     from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.cleaning import Redacted
 
 # Captured sentences that share this much of their words say the same; below, "use tabs" and "use spaces" would meet.
 _NEAR_DUPLICATE: Final = 0.85
@@ -56,14 +57,15 @@ class CaptureKeeper:
     async def _keep_one(self, observation: Observation, outcome: CaptureOutcome, caller: Caller) -> str | None:
         """Store one observation or return why not."""
         try:
-            memory, kinds = await self._draft(observation, caller)
+            drafted = await self._draft(observation, caller)
         except ValidationError as error:
             return error.code
+        memory = drafted.value
         if await self._storage.was_forgotten(memory.content):
             return "forgotten"
         if await self._says_the_same(memory.content):
             return "duplicate"
-        if await self._storage.store(memory, unique=True) != memory.id:
+        if await self._storage.store(drafted, unique=True) != memory.id:
             return "duplicate"
         outcome.stored.append(memory.id)
         await self._report(
@@ -74,16 +76,15 @@ class CaptureKeeper:
             confidence=observation.confidence,
             source=memory.source.kind,
             rule=observation.rule,
-            redacted=list(kinds),
+            redacted=list(drafted.kinds),
         )
         return None
 
-    async def _draft(self, observation: Observation, caller: Caller) -> tuple[Memory, tuple[str, ...]]:
+    async def _draft(self, observation: Observation, caller: Caller) -> Redacted[Memory]:
         seen = observation.model_dump(exclude={"rule", "session_id"}, exclude_none=True)
-        cleaned, kinds = await asyncio.to_thread(clean, seen, self._redactor)
         session = observation.session_id or caller.session_id
-        stamp = {"agent_id": self._storage.agent_id, "timestamp": self._clock(), "created_by_session": session}
-        return draft({**cleaned, **stamp}), kinds
+        stamp = {"timestamp": self._clock(), "created_by_session": session}
+        return await asyncio.to_thread(draft, {**seen, **stamp}, self._storage.agent_id, self._redactor)
 
     async def _says_the_same(self, content: str) -> bool:
         words = _words(content)

@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
-
-import pydantic
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, Memory, describe
-from agent_memory.redaction import redact_value
+from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS
+from agent_memory.storage.cleaning import Redacted, make_memory, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_memory.models import Memory
     from agent_memory.redaction import Redactor
 
-_MARKERS_AND_PUNCTUATION: Final = re.compile(r"\[redacted:[a-z0-9-]+\]|[\W_]+")
-_TEXT_FIELDS: Final = ("content", "tags", "metadata")
 
-
-def clean(values: Mapping[str, Any], redactor: Redactor) -> tuple[dict[str, Any], tuple[str, ...]]:
+def clean(values: Mapping[str, Any], redactor: Redactor) -> Redacted[dict[str, Any]]:
     """Return `values` (fields of a memory) bounded, normalised and without secrets, and the kinds removed.
 
     Raises:
         ValidationError: Too long, too many, or nothing but a secret.
     """
-    cleaned = dict(values)
-    kinds: dict[str, None] = {}
-    _bound(cleaned)
-    if isinstance(cleaned.get("content"), str):
-        cleaned["content"] = cleaned["content"].replace("\r\n", "\n").strip()
-    if isinstance(cleaned.get("category"), str):
-        cleaned["category"] = cleaned["category"].strip().lower()
-    draft({"agent_id": "draft", "content": "draft", **{key: cleaned[key] for key in _TEXT_FIELDS if cleaned.get(key)}})
-    for key in _TEXT_FIELDS:
-        if cleaned.get(key):
-            cleaned[key], found = redact_value(cleaned[key], redactor)
-            kinds.update(dict.fromkeys(found))
-    content = cleaned.get("content")
-    if kinds and isinstance(content, str) and not _MARKERS_AND_PUNCTUATION.sub("", content):
-        raise ValidationError(
-            f"That is nothing but a secret ({', '.join(kinds)}); secrets are never stored.",
-            code="only_secret",
-            recovery="Store what the secret is for and where it is kept, without its value.",
-        )
-    return cleaned, tuple(kinds)
+    normal = dict(values)
+    _bound(normal)
+    if isinstance(normal.get("content"), str):
+        normal["content"] = normal["content"].replace("\r\n", "\n").strip()
+    if isinstance(normal.get("category"), str):
+        normal["category"] = normal["category"].strip().lower()
+    return redact_fields(normal, redactor)
 
 
-def draft(values: Mapping[str, Any]) -> Memory:
-    """Return a memory made of `values`.
+def draft(values: Mapping[str, Any], agent_id: str, redactor: Redactor) -> Redacted[Memory]:
+    """Return the memory that `values` make once they are clean.
 
     Raises:
-        ValidationError: Names the field and the rule, not the value.
+        ValidationError: Names the field and the rule, not the value; or it is nothing but a secret.
     """
-    try:
-        return Memory.model_validate(dict(values))
-    except pydantic.ValidationError as error:
-        raise ValidationError(f"Nothing was stored: {describe(error)}.") from None
+    return make_memory(clean(values, redactor), agent_id)
 
 
 def _bound(values: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from agent_memory.errors import ValidationError
-from agent_memory.service.drafts import clean, draft
+from agent_memory.storage.cleaning import redact_memory, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
     from agent_memory.service.pad import PadKeeper
     from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.cleaning import Redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,9 @@ async def restore_all(
     is_synced = False
     try:
         for memory in memories:
-            restored = await _restore(service.storage, redactor, memory)
-            if restored.outcome == "stored":
-                await _report(service, memory, restored, caller)
+            kept, restored = await _restore(service.storage, redactor, memory)
+            if kept is not None:
+                await _report(service, kept, restored, caller)
             elif restored.outcome == "present" and not is_synced:
                 await service.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
                 is_synced = True
@@ -77,19 +78,24 @@ async def restore_all(
         pad.schedule()
 
 
-async def _restore(storage: MemoryStorage, redactor: Redactor, memory: Memory) -> Restored:
+async def _restore(storage: MemoryStorage, redactor: Redactor, memory: Memory) -> tuple[Memory | None, Restored]:
+    """Keep a memory; return it as it was stored, None if it was not, and what became of it.
+
+    One without a secret is not touched: an import must not so much as trim a text.
+    """
     try:
-        kept, kinds = await asyncio.to_thread(_without_secrets, memory, redactor)
+        redacted = await asyncio.to_thread(redact_memory, memory, redactor)
         known = await storage.get(memory.id)
         if known is not None:
-            return Restored(memory.id, "present" if known.content == kept.content else "differs")
-        error = await _keep(storage, kept)
+            is_same = known.content == redacted.value.content
+            return None, Restored(memory.id, "present" if is_same else "differs")
+        error = await _keep(storage, redacted)
     except ValidationError as refusal:
-        return Restored(memory.id, "refused", error=refusal)
-    return Restored(memory.id, "stored", kinds, error)
+        return None, Restored(memory.id, "refused", error=refusal)
+    return redacted.value, Restored(memory.id, "stored", redacted.kinds, error)
 
 
-async def _keep(storage: MemoryStorage, memory: Memory) -> ValidationError | None:
+async def _keep(storage: MemoryStorage, memory: Redacted[Memory]) -> ValidationError | None:
     """Store a memory whole, in one line of the journal: an import broken off leaves none without its link.
 
     Returns:
@@ -98,17 +104,11 @@ async def _keep(storage: MemoryStorage, memory: Memory) -> ValidationError | Non
     try:
         await storage.store_many([memory])
     except ValidationError as error:
-        if memory.supersedes is None:
+        if memory.value.supersedes is None:
             raise
-        await storage.store_many([memory.model_copy(update={"supersedes": None})])
+        await storage.store_many([with_fields(memory, supersedes=None)])
         return error
     return None
-
-
-def _without_secrets(memory: Memory, redactor: Redactor) -> tuple[Memory, tuple[str, ...]]:
-    """Return the memory itself if there is no secret in it: an import must not so much as trim a text."""
-    cleaned, kinds = clean(memory.model_dump(), redactor)
-    return (draft(cleaned) if kinds else memory), kinds
 
 
 async def _report(service: Service, memory: Memory, restored: Restored, caller: Caller) -> None:

@@ -29,11 +29,13 @@ from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from datetime import timedelta
 
     from agent_memory.models import Observation, SearchFilters
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
     from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.cleaning import Redacted
 
 log = get_logger(__name__)
 
@@ -101,9 +103,8 @@ class MemoryService:
             ValidationError: A field is wrong, or the content is nothing but a secret; nothing was stored.
             StorageError: Nothing was stored.
         """
-        cleaned, kinds = await asyncio.to_thread(clean, values, self._redactor)
         stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
-        memory = draft({**stamp, **cleaned, "agent_id": self.agent_id})
+        memory = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
         stored, duplicate = await self._keep(memory)
         in_pad = stored.id in await self._load_pad()
         if duplicate:
@@ -118,11 +119,11 @@ class MemoryService:
                 backend=self.storage.backend,
                 in_scratchpad=in_pad,
                 supersedes=stored.supersedes,
-                redacted=list(kinds),
+                redacted=list(memory.kinds),
             )
         self._pad.schedule()
         self._run(self.growth.look(caller))
-        return Stored(stored, in_pad, self.storage.backend, duplicate, kinds)
+        return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds)
 
     async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
         """Change fields of a memory; None gives a field its default again.
@@ -132,14 +133,15 @@ class MemoryService:
             ValidationError: A field is wrong; nothing was changed.
             StorageError: Nothing was changed.
         """
-        cleaned, kinds = await asyncio.to_thread(clean, changes, self._redactor)
+        cleaned = await asyncio.to_thread(clean, changes, self._redactor)
         before = await self.storage.get(memory_id)
         after = await self.storage.update(memory_id, cleaned)
-        fields = tuple(key for key in cleaned if before is None or getattr(before, key) != getattr(after, key))
+        fields = tuple(key for key in cleaned.value if before is None or getattr(before, key) != getattr(after, key))
         if fields:
-            await self.report("memory:updated", caller, memory_id=memory_id, fields=list(fields), redacted=list(kinds))
+            noted = {"fields": list(fields), "redacted": list(cleaned.kinds)}
+            await self.report("memory:updated", caller, memory_id=memory_id, **noted)
             self._pad.schedule()
-        return Updated(after, self._clock(), fields, kinds)
+        return Updated(after, self._clock(), fields, cleaned.kinds)
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
         """Forget a memory and the older versions it replaced; capture will not bring them back.
@@ -195,6 +197,10 @@ class MemoryService:
         except UnknownIdError:
             return
         self._pad.schedule()
+
+    async def compact(self, grace: timedelta | None = None) -> None:
+        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
+        await self.storage.compact(grace)
 
     async def restore(self, memories: Sequence[Memory], each: Callable[[Restored], None], caller: Caller) -> None:
         """Bring exported memories back as they were; see `restore_all`."""
@@ -312,9 +318,10 @@ class MemoryService:
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
 
-    async def _keep(self, memory: Memory) -> tuple[Memory, bool]:
+    async def _keep(self, redacted: Redacted[Memory]) -> tuple[Memory, bool]:
+        memory = redacted.value
         while True:
-            known_as = await self.storage.store(memory, unique=memory.supersedes is None)
+            known_as = await self.storage.store(redacted, unique=memory.supersedes is None)
             if known_as == memory.id:
                 return memory, False
             known = await self.storage.get(known_as)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import ConfigurationError, UnknownIdError
+from agent_memory.errors import ConfigurationError, UnknownIdError, UnsupportedError
 from agent_memory.installing import advice
+from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_memory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
 
-    from agent_memory.models import Memory, SearchFilters, SearchResults
+    from agent_memory.models import Memory, SearchFilters, SearchResults, Version
     from agent_memory.storage.migration import Built, Estimate, Progress
 
 
@@ -21,6 +23,10 @@ class MemoryStorage(ABC):
     Asynchronous at this edge, synchronous below: each call runs in the storage's own worker thread, one at a time,
     reads and writes each in the order of the calls; a read does not wait for a write that waits for another process.
     A cancelled call still finishes; its result is dropped.
+
+    Nothing gets past the redactor: what is handed to `store`, `store_many` and `update` has its secrets taken out here,
+    unless it is marked as `Redacted`. A backend implements `_keep`, `_keep_many` and `_change` and leaves those three
+    as they are.
     """
 
     agent_id: str
@@ -50,9 +56,8 @@ class MemoryStorage(ABC):
             StorageError: The memories cannot be read.
         """
 
-    @abstractmethod
-    async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        """Keep `memory`; when this returns, it is on disk.
+    async def store(self, memory: Memory | Redacted[Memory], *, unique: bool = False) -> str:
+        """Keep `memory` without its secrets; when this returns, it is on disk.
 
         Args:
             memory: What to keep; its `agent_id` must be this storage's.
@@ -62,21 +67,23 @@ class MemoryStorage(ABC):
             The id under which the text is now known: `memory.id`, or with `unique` that of the memory it repeats.
 
         Raises:
-            ValidationError: The id is taken by another text, or it supersedes an unknown memory.
+            ValidationError: The id is taken by another text, it supersedes an unknown memory, or it is nothing but a
+                secret.
             StorageError: Nothing was written.
         """
+        return await self._keep(lambda: cleaned_memory(memory), unique=unique)
 
-    @abstractmethod
-    async def store_many(self, memories: Sequence[Memory]) -> None:
+    async def store_many(self, memories: Sequence[Memory | Redacted[Memory]]) -> None:
         """Keep memories that are not there yet, as one change; what they supersede need not be there.
 
         For bringing back what was stored once: all of them are there afterwards, or none.
 
         Raises:
             ValidationError: One is another agent's, its id is taken by another text, or it would replace itself through
-                others; nothing was stored.
+                others, or is nothing but a secret; nothing was stored.
             StorageError: Nothing was written.
         """
+        await self._keep_many(lambda: [cleaned_memory(memory) for memory in memories])
 
     @abstractmethod
     async def get(self, memory_id: str) -> Memory | None:
@@ -86,8 +93,7 @@ class MemoryStorage(ABC):
     async def list_recent(self, limit: int = 10) -> list[Memory]:
         """Return the newest valid memories, newest first."""
 
-    @abstractmethod
-    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
+    async def update(self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Memory:
         """Change fields of a memory; None gives a field its default again. Returns the memory as it is now.
 
         Raises:
@@ -95,6 +101,19 @@ class MemoryStorage(ABC):
             ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
             StorageError: Nothing was written.
         """
+        return await self._change(memory_id, lambda: cleaned_fields(changes))
+
+    @abstractmethod
+    async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
+        """Do what `store` says with what `cleaned` returns; it takes milliseconds, so not on the event loop."""
+
+    @abstractmethod
+    async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
+        """Do what `store_many` says with what `cleaned` returns."""
+
+    @abstractmethod
+    async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
+        """Do what `update` says with what `cleaned` returns."""
 
     @abstractmethod
     async def delete(self, memory_id: str) -> Memory:
@@ -177,7 +196,7 @@ class MemoryStorage(ABC):
         return False
 
     def embedding(self) -> dict[str, Any]:
-        """Return how search by meaning stands: `status` off, loading, ready or failing, and why."""
+        """Return how search by meaning stands: `status` off, found (not loaded yet), loading, ready or failing; why."""
         return {"status": "off", "reason": "this backend has no embedder"}
 
     @property
@@ -216,9 +235,36 @@ class MemoryStorage(ABC):
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
 
+    async def history(self, memory_id: str) -> list[Version]:  # noqa: ARG002 - for those that keep versions
+        """Return the versions of a memory that are still known, oldest first; empty for an id that is not known.
+
+        Also of one that was forgotten, as long as its text is there. Accesses are no versions.
+
+        Raises:
+            UnsupportedError: This storage keeps no versions.
+            StorageError: They cannot be read.
+        """
+        raise _keeps_no_past()
+
+    async def forgotten_with(self, memory_id: str) -> list[Memory]:  # noqa: ARG002
+        """Return what forgetting a memory took, as it was before: itself first, then the versions it had replaced.
+
+        `store_many` brings them back. What is there again by now is left out.
+
+        Raises:
+            UnknownIdError: It was not forgotten, or so long ago that its text is gone for good.
+            UnsupportedError: This storage keeps nothing of what was forgotten.
+            StorageError: They cannot be read.
+        """
+        raise _keeps_no_past()
+
     @abstractmethod
-    async def compact(self) -> None:
+    async def compact(self, grace: timedelta | None = None) -> None:
         """Drop what is no longer needed from the files.
+
+        Args:
+            grace: What was forgotten or replaced longer ago than this goes for good; the storage's own time (30 days)
+                when omitted. With `timedelta(0)` nothing can be brought back afterwards.
 
         Raises:
             StorageError: The files are as they were.
@@ -227,6 +273,13 @@ class MemoryStorage(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Finish what is under way and let go of files and threads. May be called more than once."""
+
+
+def _keeps_no_past() -> UnsupportedError:
+    return UnsupportedError(
+        "This storage keeps no earlier versions, and nothing of what was forgotten.",
+        recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
+    )
 
 
 def _cannot_move() -> ConfigurationError:

@@ -10,7 +10,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import Memory, describe, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 def goes_in_a_circle(memory: Memory, known: Mapping[str, Memory]) -> bool:
@@ -23,6 +23,26 @@ def goes_in_a_circle(memory: Memory, known: Mapping[str, Memory]) -> bool:
         seen.add(step)
         step = known[step].supersedes
     return step == memory.id
+
+
+def lacking(agent_id: str, memories: Sequence[Memory], known: Mapping[str, Memory]) -> list[Memory]:
+    """Return which of an agent's memories are not known.
+
+    Raises:
+        ValidationError: One of them cannot be kept.
+    """
+    together = dict(known)
+    for memory in memories:
+        if memory.agent_id != agent_id:
+            raise ValidationError(f"A memory of agent {memory.agent_id!r} cannot be stored for {agent_id!r}.")
+        if memory.id in together and together[memory.id].content != memory.content:
+            raise ValidationError(f"The id {memory.id} is taken.", code="id_taken")
+        together.setdefault(memory.id, memory)
+    new = [together[memory.id] for memory in memories if memory.id not in known]
+    for memory in new:
+        if goes_in_a_circle(memory, together):
+            raise ValidationError(f"{memory.id} cannot replace itself; nothing was stored.")
+    return new
 
 
 def same_but_for_accesses(memory: Memory, other: Memory | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
+from agent_memory.journal import GRACE
 from agent_memory.journal.lock import LOCK_NAME
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import RankingSettings, SearchIndex
@@ -20,10 +21,11 @@ from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.models import Memory, SearchFilters, SearchResults
+    from agent_memory.models import Memory, SearchFilters, SearchResults, Version
 
 _WARM_AT_ONCE: Final = 200
 """Memories read in one go in the background: about 10 ms, which is what another call may have to wait."""
@@ -41,6 +43,7 @@ class FileStorage(MemoryStorage):
         settings: Ranking and backend settings; the defaults when omitted.
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`.
+        grace: How long what was forgotten or replaced can be brought back.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
@@ -57,11 +60,12 @@ class FileStorage(MemoryStorage):
         settings: ServiceSettings | None = None,
         clock: Clock = utc_now,
         embedder: Embedder | None = None,
+        grace: timedelta = GRACE,
     ) -> None:
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         self.agent_id = self.folder.agent_id
-        self._settings, self._clock, self._embedder = settings, clock, embedder
+        self._settings, self._clock, self._embedder, self._grace = settings, clock, embedder, grace
         self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.path / LOCK_NAME)
         self._parents: list[object] = []
         self._begin()
@@ -71,7 +75,7 @@ class FileStorage(MemoryStorage):
         self._pid = os.getpid()
         self._meaning = Meaning(self._settings, self.folder.vectors, embedder=self._embedder)
         index = SearchIndex(ranking_of(self._settings), self._meaning.index)
-        self._store = JournalStore(self.folder, index, self._clock)
+        self._store = JournalStore(self.folder, index, self._clock, self._grace)
 
     def _renew(self) -> None:
         """Begin anew in a forked child.
@@ -111,15 +115,15 @@ class FileStorage(MemoryStorage):
         )
 
     @override
-    async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        memory_id = await self._worker.write(self._store.store, memory, unique=unique)
+    async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
+        memory_id = await self._worker.write_prepared(cleaned, lambda memory: self._store.store(memory, unique=unique))
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)  # behind the answer: words now, the vector after that
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory_id
 
     @override
-    async def store_many(self, memories: Sequence[Memory]) -> None:
-        await self._worker.write(self._store.store_many, memories)
+    async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
+        await self._worker.write_prepared(cleaned, self._store.store_many)
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)
         self._worker.submit(self._store.compact_if_worthwhile)
 
@@ -132,8 +136,8 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(self._store.list_recent, limit)
 
     @override
-    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
-        memory = await self._worker.write(self._store.update, memory_id, changes)
+    async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
+        memory = await self._worker.write_prepared(cleaned, lambda changes: self._store.update(memory_id, changes))
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory
 
@@ -194,8 +198,16 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(self._store.health)
 
     @override
-    async def compact(self) -> None:
-        await self._worker.write(self._store.compact)
+    async def history(self, memory_id: str) -> list[Version]:
+        return await self._worker.run(self._store.history, memory_id)
+
+    @override
+    async def forgotten_with(self, memory_id: str) -> list[Memory]:
+        return await self._worker.run(self._store.forgotten_with, memory_id)
+
+    @override
+    async def compact(self, grace: timedelta | None = None) -> None:
+        await self._worker.write(self._store.compact, grace)
         await self._worker.run(self._store.prune_vectors)
 
     def _drop_vectors(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +27,7 @@ _LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
 WORTH_WAITING: Final = 64
 """Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
 it waits once, since they may be in the cache, which is read in no time."""
+_SLICE_SECONDS: Final = 0.5
 
 
 class Meaning:
@@ -89,7 +92,13 @@ class Meaning:
             self._worker.start()
             return False
         self._waited = self._waited or bool(patience)
-        return await asyncio.to_thread(self._worker.drain, patience)
+        deadline = math.inf if patience is None else time.monotonic() + patience
+        while True:  # in slices: nobody can call back a thread, and the end of an event loop waits for all of them
+            left = deadline - time.monotonic()
+            if await asyncio.to_thread(self._worker.drain, min(_SLICE_SECONDS, max(0.0, left))):
+                return True
+            if left <= _SLICE_SECONDS or not self._worker.goes_on:
+                return False
 
     def forget(self, memories: Iterable[Memory]) -> None:
         """Drop the cached vectors of memories that are gone, but for texts that others share.
@@ -105,6 +114,9 @@ class Meaning:
         if self._worker is None:
             return {"status": "off", "reason": self._absent}
         status = self._worker.status
+        if not status.begun:
+            missing = getattr(self._embedder, "missing", lambda: None)()
+            return {"status": "failing", "problem": missing} if missing else {"status": "found"}
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
         if (warning := reports()) is not None:
             report["warning"] = warning

@@ -30,6 +30,7 @@ from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
     from pathlib import Path
 
     from qdrant_client import QdrantClient
@@ -115,8 +116,8 @@ class QdrantServerStorage(MemoryStorage):
         )
 
     @override
-    async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        memory_id = await self._run(lambda store: store.store(memory, unique=unique))
+    async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
+        memory_id = await self._run(lambda store: store.store(cleaned(), unique=unique))
         self._worker.submit(self._prepare_behind)
         return memory_id
 
@@ -130,17 +131,14 @@ class QdrantServerStorage(MemoryStorage):
         return await self._run(ask)
 
     @override
-    async def store_many(self, memories: Sequence[Memory]) -> None:
-        """Keep memories that are not there yet, as one change; what they supersede need not be there.
-
-        Args:
-            memories: Some hundred at most: they travel in one request.
+    async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
+        """Do what `store_many` says with some hundred memories at most: they travel in one request.
 
         Raises:
             ValidationError: One is another agent's, or its id is taken by another text; nothing was stored.
             StorageError: Nothing was stored, unless the message says that this is not known.
         """
-        await self._run(lambda store: store.store_many(memories))
+        await self._run(lambda store: store.store_many(cleaned()))
         self._worker.submit(self._prepare_behind)
 
     @override
@@ -152,8 +150,8 @@ class QdrantServerStorage(MemoryStorage):
         return await self._run(lambda store: store.list_recent(limit))
 
     @override
-    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
-        memory = await self._run(lambda store: store.update(memory_id, changes))
+    async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
+        memory = await self._run(lambda store: store.update(memory_id, cleaned()))
         self._worker.submit(self._prepare_behind)
         return memory
 
@@ -211,8 +209,8 @@ class QdrantServerStorage(MemoryStorage):
         return await self._run(lambda store: store.health())
 
     @override
-    async def compact(self) -> None:
-        await self._run(lambda store: store.compact())
+    async def compact(self, grace: timedelta | None = None) -> None:
+        await self._run(lambda store: store.compact(grace))
 
     @override
     async def close(self) -> None:

@@ -17,6 +17,7 @@ from typing_extensions import override
 from agent_memory.errors import BusyError
 from agent_memory.journal import GRACE, Change, Entry, Update
 from agent_memory.models import Clock, content_hash, to_text, utc_now
+from agent_memory.storage.changes import lacking
 from agent_memory.storage.folder import AgentFolder
 from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.server_log import LostRaceError, ServerLog, whole_record
@@ -24,6 +25,7 @@ from agent_memory.storage.store import JournalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from datetime import timedelta
 
     from agent_memory.journal import JournalWriter
     from agent_memory.models import Memory
@@ -124,7 +126,8 @@ class ServerStore(JournalStore):
 
         def decide() -> None:
             self.refresh()
-            new = [Change("put", KIND, each.id, each.to_record()) for each in self._lacking(memories)]
+            lacks = lacking(self.folder.agent_id, memories, self._projection.memories)
+            new = [Change("put", KIND, each.id, each.to_record()) for each in lacks]
             if new:
                 self._commit(new)
 
@@ -143,12 +146,12 @@ class ServerStore(JournalStore):
         self._until_won(lambda: super(ServerStore, self).touch(memory_ids))
 
     @override
-    def compact(self) -> None:
-        """Drop the marks of what was forgotten over 30 days ago."""
+    def compact(self, grace: timedelta | None = None) -> None:
+        """Drop the marks of what was forgotten longer ago than `grace`, 30 days when omitted."""
 
         def purge() -> None:
             self.refresh()
-            self._server.purge(to_text(self.clock() - GRACE))
+            self._server.purge(to_text(self.clock() - (GRACE if grace is None else grace)))
 
         self._until_won(purge)
 

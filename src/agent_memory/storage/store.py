@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
-from agent_memory.journal import Change, Journal, Update
+from agent_memory.journal import GRACE, Change, Journal, Update
 from agent_memory.journal.files import replace_file
 from agent_memory.models import (
     Clock,
@@ -23,8 +23,9 @@ from agent_memory.models import (
     describe,
     utc_now,
 )
-from agent_memory.storage.changes import difference, goes_in_a_circle, overlaid, same_but_for_accesses
+from agent_memory.storage.changes import difference, lacking, overlaid, same_but_for_accesses
 from agent_memory.storage.conditions import filters_of, where_of
+from agent_memory.storage.past import forgotten_with, versions_of
 from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.recency import Recency
 from agent_memory.storage.weight import Weight
@@ -33,9 +34,11 @@ from agent_memory.storage.worker import TURN_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from datetime import timedelta
 
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.journal import JournalWriter
+    from agent_memory.models import Version
     from agent_memory.retrieval import SearchIndex
     from agent_memory.storage.folder import AgentFolder
 
@@ -50,19 +53,23 @@ class JournalStore:
         folder: Where the files lie.
         index: Empty search index that this store will own.
         clock: Source of the present.
+        grace: How long what was forgotten or replaced can be brought back.
 
     Attributes:
         changed_at: Memory id to the seq of its last change; accesses do not count. Gone memories stay listed.
     """
 
-    def __init__(self, folder: AgentFolder, index: SearchIndex, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, folder: AgentFolder, index: SearchIndex, clock: Clock = utc_now, grace: timedelta = GRACE
+    ) -> None:
         self.folder = folder
         self.clock = clock
-        self._journal = Journal(folder.journal, {KIND}, clock=clock, wait=TURN_SECONDS)  # `Worker.write` has patience
+        # `Worker.write` has patience.
+        self._journal = Journal(folder.journal, {KIND}, clock=clock, wait=TURN_SECONDS, grace=grace)
         self._projection = Projection(folder.agent_id)
         self._index = index
         self._recency: dict[int, Recency] = {}  # by promotion threshold
-        self._weight = Weight()
+        self._weight = Weight(grace)
         self._rewritten = 0
         self._gone: list[Memory] | None = None
         self.changed_at: dict[str, int] = {}
@@ -211,31 +218,10 @@ class JournalStore:
     def store_many(self, memories: Sequence[Memory]) -> None:
         """See `MemoryStorage.store_many`."""
         with self._writing() as writer:
-            new = self._lacking(memories)
+            new = lacking(self.folder.agent_id, memories, self._projection.memories)
             if new:
                 self._append(writer, [Change("put", KIND, each.id, each.to_record()) for each in new])
             self._describe_folder()
-
-    def _lacking(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Return which memories are not there.
-
-        Raises:
-            ValidationError: One of them cannot be kept.
-        """
-        known = dict(self._projection.memories)
-        for memory in memories:
-            if memory.agent_id != self.folder.agent_id:
-                raise ValidationError(
-                    f"A memory of agent {memory.agent_id!r} cannot be stored for {self.folder.agent_id!r}."
-                )
-            if memory.id in known and known[memory.id].content != memory.content:
-                raise ValidationError(f"The id {memory.id} is taken.", code="id_taken")
-            known.setdefault(memory.id, memory)
-        new = [known[memory.id] for memory in memories if memory.id not in self._projection.memories]
-        for memory in new:
-            if goes_in_a_circle(memory, known):
-                raise ValidationError(f"{memory.id} cannot replace itself; nothing was stored.")
-        return new
 
     def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
         """See `MemoryStorage.update`."""
@@ -274,6 +260,21 @@ class JournalStore:
         """Return the ids that a memory replaced, directly or through others, newest first."""
         return self.refresh().older_versions(memory_id)
 
+    def history(self, memory_id: str) -> list[Version]:
+        """See `MemoryStorage.history`."""
+        return versions_of(self.folder.agent_id, memory_id, self._journal.naming([memory_id]))
+
+    def forgotten_with(self, memory_id: str) -> list[Memory]:
+        """See `MemoryStorage.forgotten_with`."""
+        known = self.refresh().memories
+        taken = [] if memory_id in known else forgotten_with(self.folder.agent_id, memory_id, self._journal.naming)
+        if not taken:
+            raise UnknownIdError(
+                f"{str(memory_id)[:40]!r} is no memory that was forgotten and can be brought back.",
+                recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
+            )
+        return [memory for memory in taken if memory.id not in known]
+
     def touch(self, memory_ids: Collection[str]) -> None:
         """See `MemoryStorage.touch`."""
         with self._writing() as writer:
@@ -281,9 +282,9 @@ class JournalStore:
             if known:
                 self._append(writer, [Change("touch", KIND, memory_id) for memory_id in known])
 
-    def compact(self) -> None:
+    def compact(self, grace: timedelta | None = None) -> None:
         """See `MemoryStorage.compact`."""
-        self._absorb(self._journal.compact(keep=self._refuse))
+        self._absorb(self._journal.compact(grace=grace, keep=self._refuse))
 
     def compact_if_worthwhile(self) -> None:
         """Compact once that pays, see `Weight`, unless another process is at it or was faster.

@@ -1,7 +1,7 @@
 """Taking memories from files to a server and back: what is missing there, in which order, and the way up.
 
 Both ways add and never change or delete: what is there stays, what was forgotten there stays forgotten. So both may be
-broken off anywhere and done again. Must not decide what a secret is: `clean` is handed in by whoever writes.
+broken off anywhere and done again. What is stored has its secrets taken out, as everywhere.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
+from agent_memory.storage.cleaning import redact_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from agent_memory.models import Memory
     from agent_memory.storage.base import MemoryStorage
+    from agent_memory.storage.cleaning import Redacted
     from agent_memory.storage.server import QdrantServerStorage
-
-    Clean = Callable[[Memory], tuple[Memory, tuple[str, ...]]]
-    """Returns a memory without secrets and the kinds that were removed; raises ValidationError if nothing is left."""
 
 BATCH: Final = 100
 """Memories a change. One is some 100 KB then, 4 MB if all are of the greatest size; a server takes 32 MB."""
@@ -60,7 +59,7 @@ class Selection:
     forgotten: list[str] = field(default_factory=list)
 
 
-async def select(source: MemoryStorage, target: MemoryStorage, clean: Clean) -> Selection:
+async def select(source: MemoryStorage, target: MemoryStorage) -> Selection:
     """Compare two storages of one agent.
 
     Raises:
@@ -72,7 +71,7 @@ async def select(source: MemoryStorage, target: MemoryStorage, clean: Clean) -> 
     async for memory in source.iter_all():
         if memory.id not in there:
             missing.append(memory)
-        elif there[memory.id] == memory.content or there[memory.id] == await asyncio.to_thread(_text, memory, clean):
+        elif there[memory.id] == memory.content or there[memory.id] == await asyncio.to_thread(_text, memory):
             selection.present.append(memory.id)
         else:
             selection.differs.append(memory.id)
@@ -86,7 +85,6 @@ async def select(source: MemoryStorage, target: MemoryStorage, clean: Clean) -> 
 async def push(
     memories: Sequence[Memory],
     target: QdrantServerStorage,
-    clean: Clean,
     each: Callable[[Moved], object],
     batch: int = BATCH,
 ) -> None:
@@ -97,7 +95,6 @@ async def push(
     Args:
         memories: `Selection.missing`.
         target: Where to.
-        clean: Takes secrets out.
         each: Told what became of each.
         batch: Memories in one change.
 
@@ -105,30 +102,30 @@ async def push(
         StorageError: What `each` was told of before is on the server; doing it all again does the rest.
     """
     for start in range(0, len(memories), batch):
-        ready: list[Memory] = []
+        ready: list[Redacted[Memory]] = []
         moved: list[Moved] = []
         for memory in memories[start : start + batch]:
             try:
-                cleaned, kinds = await asyncio.to_thread(clean, memory)
+                cleaned = await asyncio.to_thread(redact_memory, memory)
             except ValidationError as error:
                 moved.append(Moved(memory.id, "refused", error=error))
             else:
                 ready.append(cleaned)
-                moved.append(Moved(memory.id, "stored", kinds))
+                moved.append(Moved(memory.id, "stored", cleaned.kinds))
         refused = await _store(ready, target)
         for one in moved:
             why = refused.get(one.memory_id)
             each(Moved(one.memory_id, "refused", error=why) if why is not None else one)
 
 
-async def _store(memories: list[Memory], target: QdrantServerStorage) -> dict[str, ValidationError]:
+async def _store(memories: list[Redacted[Memory]], target: QdrantServerStorage) -> dict[str, ValidationError]:
     """Store all at once, or one by one if one of them is refused; return those that were."""
     try:
         if memories:
             await target.store_many(memories)
     except ValidationError as error:
         if len(memories) == 1:
-            return {memories[0].id: error}
+            return {memories[0].value.id: error}
         refused: dict[str, ValidationError] = {}
         for memory in memories:
             refused |= await _store([memory], target)
@@ -145,9 +142,9 @@ async def _forgotten_among(target: MemoryStorage, memories: Collection[Memory]) 
     return {memory.id for memory in memories if await target.was_forgotten(memory.content)}
 
 
-def _text(memory: Memory, clean: Clean) -> str | None:
+def _text(memory: Memory) -> str | None:
     try:
-        return clean(memory)[0].content
+        return redact_memory(memory).value.content
     except ValidationError:
         return None
 

@@ -16,6 +16,7 @@ from typing_extensions import override
 from agent_memory.engine import is_installed
 from agent_memory.errors import AgentMemoryError, ConfigurationError, MigrationError
 from agent_memory.installing import advice
+from agent_memory.journal import GRACE
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import SearchIndex
@@ -31,6 +32,7 @@ from agent_memory.storage.store import JournalStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from datetime import timedelta
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
@@ -57,6 +59,7 @@ class GrowingStorage(FileStorage):
         settings: Ranking, embedder and backend settings; the defaults when omitted.
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`.
+        grace: How long what was forgotten or replaced can be brought back.
         wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
 
     Attributes:
@@ -78,10 +81,11 @@ class GrowingStorage(FileStorage):
         settings: ServiceSettings | None = None,
         clock: Clock = utc_now,
         embedder: Embedder | None = None,
+        grace: timedelta = GRACE,
         wanted: bool | None = None,
     ) -> None:
         self._wanted = self._wanted if wanted is None else wanted
-        super().__init__(agent_id, storage_root, settings=settings, clock=clock, embedder=embedder)
+        super().__init__(agent_id, storage_root, settings=settings, clock=clock, embedder=embedder, grace=grace)
         self._batch = self._settings.migration_batch_size
 
     @override
@@ -91,7 +95,7 @@ class GrowingStorage(FileStorage):
         index = self._meaning.index
         if not is_installed() or not isinstance(index, CandidateIndex):
             raise _impossible(self._meaning)
-        store = _NarrowingStore(self.folder, ranking_of(self._settings), index, self._clock)
+        store = _NarrowingStore(self.folder, ranking_of(self._settings), index, self._clock, self._grace)
         self._store: JournalStore = store
         self._generations = Generations(self.folder)
         self._keeper = Keeper(store, index, store.memory_of, self._generations, self._meaning, wanted=self._wanted)
@@ -208,19 +212,19 @@ class GrowingStorage(FileStorage):
         return await super().search(query, limit, filters, include_superseded=include_superseded, explain=explain)
 
     @override
-    async def store(self, memory: Memory, *, unique: bool = False) -> str:
-        memory_id = await super().store(memory, unique=unique)
+    async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
+        memory_id = await super()._keep(cleaned, unique=unique)
         self._nudge(at_once=True)
         return memory_id
 
     @override
-    async def store_many(self, memories: Sequence[Memory]) -> None:
-        await super().store_many(memories)
+    async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
+        await super()._keep_many(cleaned)
         self._nudge(at_once=True)
 
     @override
-    async def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
-        memory = await super().update(memory_id, changes)
+    async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
+        memory = await super()._change(memory_id, cleaned)
         self._nudge(at_once=True)
         return memory
 
@@ -320,8 +324,10 @@ class VectorStorage(GrowingStorage):
 class _NarrowingStore(JournalStore):
     """A `JournalStore` that tells its index what a search is limited to."""
 
-    def __init__(self, folder: AgentFolder, ranking: RankingSettings, index: CandidateIndex, clock: Clock) -> None:
-        super().__init__(folder, SearchIndex(ranking, index), clock)
+    def __init__(
+        self, folder: AgentFolder, ranking: RankingSettings, index: CandidateIndex, clock: Clock, grace: timedelta
+    ) -> None:
+        super().__init__(folder, SearchIndex(ranking, index), clock, grace)
         self._candidates = index
 
     def memory_of(self, memory_id: str) -> Memory | None:

@@ -9,7 +9,7 @@ from agent_memory.journal import GRACE
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from agent_memory.journal import Entry
 
@@ -28,9 +28,13 @@ class Weight:
     That number is only nearly right: a clock that jumped, lines of a newer version and memories that were forgotten a
     moment ago keep lines alive that look as if they could go. Therefore a compaction must also be worth its time:
     either the file has grown by half since the last one, or a day has passed.
+
+    Args:
+        grace: How long replaced and deleted versions stay.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grace: timedelta = GRACE) -> None:
+        self._grace = grace
         self.clear(0)
 
     def clear(self, compacted_seq: int) -> None:
@@ -62,7 +66,7 @@ class Weight:
         least = max(_COMPACT_AT, live)
         if self._lines <= least:
             return False  # most calls end here
-        oldest_kept = to_text(now - GRACE)[:_DAY]
+        oldest_kept = to_text(now - self._grace)[:_DAY]
         aged = sum(count for day, count in self._by_day.items() if day < oldest_kept)
         if self._touches + max(0, aged - live) <= least:
             return False

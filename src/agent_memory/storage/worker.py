@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+S = TypeVar("S")
 T = TypeVar("T")
 log = get_logger(__name__)
 
@@ -59,10 +60,21 @@ class Worker:
         Raises:
             BusyError: The lock was not free within `WAIT_SECONDS` of this call.
         """
+        return await self._write(lambda deadline: self._patiently(deadline, function, *args, **kwargs))
+
+    async def write_prepared(self, prepare: Callable[[], S], function: Callable[[S], T]) -> T:
+        """Do as `write` with what `prepare` returns, which runs once, where writes wait: no search waits for it.
+
+        Raises:
+            BusyError: The lock was not free within `WAIT_SECONDS` of this call.
+        """
+        return await self._write(lambda deadline: self._patiently(deadline, function, prepare()))
+
+    async def _write(self, wait: Callable[[float], T]) -> T:
         deadline = time.monotonic() + WAIT_SECONDS
         self._pool()
         assert self._waiting is not None
-        future = self._waiting.submit(self._patiently, deadline, function, *args, **kwargs)
+        future = self._waiting.submit(wait, deadline)
         return await asyncio.shield(asyncio.wrap_future(future))
 
     def _patiently(self, deadline: float, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:

@@ -28,15 +28,18 @@ WANTED = [
     ("preference", "please never force push, ask me first"),
     ("preference", "I'm colour blind, so no red and green in charts"),
     ("preference", "call me Robin"),
+    ("preference", "I don't know docker that well"),
+    ("preference", "do not touch the fixtures at all"),
+    ("preference", "NEVER edit the generated files"),
+    ("decision", "we don't need the legacy importer anymore"),
+    ("note", "the sandbox has one seat, keep that in mind"),
     ("decision", "We decided to use Postgres for the ledger."),
     ("decision", "let's go with sqlite for the cache, redis is overkill"),
     ("decision", "Decision: the public API stays on REST."),
     ("pattern", "we always squash before merging"),
     ("pattern", "Our convention is kebab-case for file names."),
-    ("pattern", "all migrations must be reversible, no exceptions"),
     ("note", "Remember that the staging cluster lives in Frankfurt."),
     ("note", "FYI the certificate expires on 3 May"),
-    ("note", "The customer's firewall only lets 443 through."),
     ("bugfix", "Root cause was a missing index on orders.customer_id, added it and p95 dropped to 80 ms."),
     ("bugfix", "The crash was caused by a stale lock file; deleting it on start fixed it."),
     ("discovery", "turns out the scheduler ignores the time zone of the container"),
@@ -69,7 +72,76 @@ def test_a_lasting_statement_is_captured_with_its_category(category: str, text: 
     assert observation.confidence >= 0.5
 
 
+WEAK = [
+    ("pattern", "all migrations must be reversible, no exceptions"),
+    ("note", "The customer's firewall only lets 443 through."),
+    ("note", "the importer expects a header line in each file"),
+    ("note", "Priya owns the invoice schema."),
+    ("preference", "when you open a pull request, assign Dana"),
+    ("task", "we still need to move the cron jobs"),
+    ("pattern", "cada servicio tiene que exponer /health, es obligatorio en este repo"),
+]
+
+
+@pytest.mark.parametrize(("category", "text"), WEAK)
+def test_rules_that_are_often_wrong_speak_only_below_the_default_threshold(category: str, text: str) -> None:
+    [observation] = Extractor(CaptureSettings(min_confidence=0.3)).extract(text, "user")
+
+    assert captured(text) == []
+    assert observation.category == category
+
+
+BESIDE = [
+    "let's go with sqlite for the cache",
+    "The crash was caused by a stale lock file.",
+    "we always squash before merging",
+]
+
+
+@pytest.mark.parametrize("text", BESIDE)
+@pytest.mark.parametrize("request_of_now", ["Can you look at the header?", "Move the button to the left.", "Pls retry"])
+def test_a_statement_beside_a_request_is_taken_for_its_circumstances(text: str, request_of_now: str) -> None:
+    assert captured(text) != []
+    assert captured(f"{text}. {request_of_now}") == []
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        "From now on, answer in bullet points.",
+        "Keep in mind that the demo shop has no tax rules.",
+        "Never push without asking.",
+        "I prefer short answers.",
+    ],
+)
+def test_a_lasting_wish_beside_a_request_is_captured(wish: str) -> None:
+    [observation] = captured(f"Can you look at the header? {wish}")
+
+    assert wish in observation.content
+
+
+def test_a_statement_in_a_long_message_is_not_captured_and_a_lasting_wish_is() -> None:
+    story = "Our demo went fine and the customer laughed a lot about the old logo. " * 8
+
+    assert captured(f"{story}We always squash before merging.") == []
+    assert len(captured(f"{story}From now on, answer in bullet points.")) == 1
+
+
 UNWANTED = [
+    "I don't like the shadow",
+    "I would like to see fewer columns in this table",
+    "find out how this got lost and what we can do to prevent it in the future",
+    "If you need to run the linter, feel free to.",
+    "when I click on a row, the panel closes",
+    "note down any warnings you see",
+    "remember back to the first version of the form",
+    "Reorder the list. DO NOT change the items.",
+    "Okay go with the loop and just get it finished please.",
+    "we don't need to worry about that",
+    "which variables must be set when deploying the shop",
+    "leave it as it is.",
+    "Root cause? no clue",
+    "corrige el error : (base) anna@pc ~ uv run main",
     "run the tests again",
     "Can you rename this variable to total_count?",
     "what did we decide about the retries?",

@@ -33,7 +33,7 @@ memories = st.builds(
     Memory,
     agent_id=st.just("bob"),
     content=_CONTENT,
-    category=st.from_regex(r"\A[a-z][a-z0-9_]{0,10}\Z"),
+    category=st.from_regex(r"\A[a-z]{1,8}(_[a-z]{1,8}[0-9]?){0,2}\Z"),
     id=_IDS,
     tags=st.lists(_TEXT.map(lambda text: text[:20]), max_size=4),
     timestamp=_MOMENTS,

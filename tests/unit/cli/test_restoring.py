@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from agent_memory.cli.formats import Format, decode, encode
 from agent_memory.errors import StorageError
-from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, Caller, MemoryService
-from agent_memory.service.drafts import clean
 from agent_memory.storage import FileStorage
+from agent_memory.storage.cleaning import redact_memory
 from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Memory
     from agent_memory.service.restoring import Restored
+    from agent_memory.storage.cleaning import Redacted
 
 CLI = Caller("cli")
 A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
@@ -152,8 +152,8 @@ async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
     several = [memory_of("one", id=A), memory_of("two", id=B), memory_of("three", id=C)]
     store = service.storage.store_many
 
-    async def fails_at_the_second(memories: Sequence[Memory]) -> None:
-        if memories[0].id == B:
+    async def fails_at_the_second(memories: Sequence[Redacted[Memory]]) -> None:
+        if memories[0].value.id == B:
             raise StorageError("no room")
         await store(memories)
 
@@ -184,10 +184,9 @@ def test_an_agent_exported_and_imported_elsewhere_is_the_same(
     form: Format, several: list[Memory], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """The whole way: stored, exported, read, restored; any field, any link, whatever supersedes whatever."""
-    redactor = SecretRedactor()
     assume(not goes_in_a_circle(several))
     for memory in several:
-        assume(not clean(memory.model_dump(), redactor)[1])
+        assume(not redact_memory(memory).kinds)
 
     async def there_and_back() -> None:
         here = open_service(tmp_path_factory.mktemp("here"))

@@ -149,3 +149,69 @@ def test_an_unusable_cache_costs_time_only(embedder: HashEmbedder, tmp_path: Pat
     assert len(worker.collect()) == 1
     assert worker.status.code == "vector_cache"
     worker.close()
+
+
+def test_known_vectors_come_without_the_model(worker: EmbeddingWorker, tmp_path: Path) -> None:
+    """What is cached is counted and found before a model of half a second is loaded, unless somebody waits for it."""
+    worker.submit(_texts("alpha"))
+    assert worker.drain(10)
+    fresh = HashEmbedder()
+    fresh.failure = EmbeddingError("no model")
+    second = EmbeddingWorker(fresh, VectorCache(tmp_path / "v.sqlite3"))
+    assert not second.status.begun
+    second.submit(_texts("alpha"))
+    while not (known := second.collect()):
+        second._ended.wait(0.01)
+    assert [key for key, _ in known] == [text_hash("alpha")]
+    second.close()
+
+
+def test_closing_waits_for_one_piece_of_long_texts(worker: EmbeddingWorker, embedder: HashEmbedder) -> None:
+    embedder.gate.clear()
+    worker.submit(_texts(*[f"{number} " + "long " * 300 for number in range(20)]))
+    worker.start()
+    threading.Timer(0.05, embedder.gate.set).start()
+    worker.close()
+    assert len(embedder.embedded) <= 2
+
+
+def test_an_interrupted_close_has_waited_all_the_same(worker: EmbeddingWorker, embedder: HashEmbedder) -> None:
+    embedder.gate.clear()
+    worker.submit(_texts("alpha"))
+    worker.start()
+    waits = []
+
+    def impatient(timeout: float | None = None) -> bool:
+        waits.append(timeout)
+        if len(waits) == 1:
+            raise KeyboardInterrupt
+        embedder.gate.set()
+        return threading.Event.wait(ended, timeout)
+
+    ended = worker._ended
+    ended.wait = impatient  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        worker.close()
+    assert ended.is_set()
+    assert waits == [None, None]
+
+
+def test_an_api_is_not_waited_for(embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_memory.embeddings.worker._REMOTE_SECONDS", 0.01)
+    embedder.is_remote = True  # type: ignore[attr-defined]
+    asked, answer = threading.Event(), threading.Event()
+
+    def slowly(texts: list[str]):  # type: ignore[no-untyped-def]  # noqa: ANN202
+        asked.set()
+        answer.wait()
+        return HashEmbedder().embed_documents(texts)
+
+    embedder.embed_documents = slowly  # type: ignore[method-assign]
+    worker = EmbeddingWorker(embedder)
+    worker.submit(_texts("alpha"))
+    worker.start()
+    assert asked.wait(10)
+    worker.close()
+    assert not worker._ended.is_set()
+    answer.set()
+    assert worker._ended.wait(10)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from agent_memory.service import MemoryService
     from agent_memory.service.restoring import Restored
+    from agent_memory.storage.cleaning import Redacted
     from tests.unit.service.conftest import Listener
 
 
@@ -101,8 +102,8 @@ async def test_what_was_told_of_before_a_failure_is_on_disk(
 ) -> None:
     real, told = service.storage.store_many, []
 
-    async def failing(memories: Sequence[Memory]) -> None:
-        if memories[0].content == "two":
+    async def failing(memories: Sequence[Redacted[Memory]]) -> None:
+        if memories[0].value.content == "two":
             raise BusyError("somebody else is writing")
         await real(memories)
 

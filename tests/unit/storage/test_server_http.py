@@ -145,7 +145,7 @@ def test_without_the_client_library_there_is_no_storage(monkeypatch: pytest.Monk
     monkeypatch.setattr("agent_memory.storage.server.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError) as refused:
         QdrantServerStorage("bob", settings=settings_for("http://localhost:6333"))
-    assert "[server]" in refused.value.recovery
+    assert "qdrant-client" in refused.value.recovery
 
 
 async def test_settings_lead_to_the_server(http: HttpServer, clock: FrozenClock) -> None:

@@ -1,0 +1,30 @@
+"""How much text a model is given at once: so little that whoever wants to stop soon can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_TEXTS: Final = 8
+"""Peak memory grows with the batch: 165 MB in all at 8, 400 MB at 64, and no faster."""
+
+_BYTES: Final = 2000
+_OF_ONE_TEXT: Final = 1000
+"""Bytes of a piece, and what of a text a local model reads at most, about: .15 s of a processor."""
+
+
+def pieces(texts: Sequence[str]) -> Iterator[list[int]]:
+    """Yield the positions of texts that are embedded together, shortest first: padding is then nearly free."""
+    sizes = [min(_OF_ONE_TEXT, len(text.encode("utf-8", "replace"))) for text in texts]
+    piece: list[int] = []
+    size = 0
+    for at in sorted(range(len(texts)), key=sizes.__getitem__):
+        if piece and (len(piece) == _TEXTS or size + sizes[at] > _BYTES):
+            yield piece
+            piece, size = [], 0
+        piece.append(at)
+        size += sizes[at]
+    if piece:
+        yield piece

@@ -1,0 +1,75 @@
+"""Redaction of labels: tags, names of relations, files and sessions. Short texts in which a secret stands bare.
+
+No word such as "password" is near, and letters may have been folded to lower case, so the label itself is judged.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.redaction.protocol import MARKER_PREFIX
+from agent_memory.redaction.shapes import is_known_harmless
+
+if TYPE_CHECKING:
+    from agent_memory.redaction.protocol import Redactor
+
+_MAX_CHARS: Final = 64
+"""Of a tag or a relation. With markers in it a label may not fit any more; then the marker alone stands for it."""
+_KIND: Final = "high-entropy"
+_PARTS: Final = re.compile(r"[-_./:,+@()\[\]=]+")
+_HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+|[0-9A-HJKMNP-TV-Z]{26}")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
+_MARKED: Final = re.compile(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
+_LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
+_MIN_PART: Final = 10
+
+
+def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None = None) -> tuple[Any, tuple[str, ...]]:
+    """Return `value` (a label, or JSON whose strings are labels) without secrets, and the kinds found.
+
+    Args:
+        value: What to look at.
+        redactor: Finds what is known by its form or by words.
+        known: Labels of this form are no secrets, whatever they look like.
+    """
+    kinds: dict[str, None] = {}
+    return _walk(value, redactor, known, kinds), tuple(kinds)
+
+
+def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: dict[str, None]) -> Any:
+    if isinstance(value, dict):
+        return {key: _walk(item, redactor, known, kinds) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_walk(item, redactor, known, kinds) for item in value]
+    if not isinstance(value, str) or (known is not None and known.fullmatch(value)):
+        return value
+    redaction = redactor.redact(value)
+    if redaction.kinds:
+        kinds.update(dict.fromkeys(redaction.kinds))
+        fits = len(redaction.text) <= max(_MAX_CHARS, len(value))
+        return redaction.text if fits else f"{MARKER_PREFIX}{redaction.kinds[0]}]"
+    if any(_is_bare_secret(token) for token in value.split() if not token.startswith(MARKER_PREFIX)):
+        kinds.setdefault(_KIND)
+        return f"{MARKER_PREFIX}{_KIND}]"
+    return value
+
+
+def _is_bare_secret(token: str) -> bool:
+    """Tell whether a word of a label reads like a password or a generated key, also in lower case."""
+    if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
+        return False
+    if _MARKED.fullmatch(token):
+        return True
+    return any(_is_generated(part) for part in _PARTS.split(token) if len(part) >= _MIN_PART)
+
+
+def _is_generated(part: str) -> bool:
+    if _HEX.fullmatch(part):
+        return False  # commits, checksums, ids
+    switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
+    mixed = any(c.islower() for c in part) and any(c.isupper() for c in part) and switches > 0
+    worded = sum(map(len, _WORDS.findall(part))) / len(part)
+    return (switches >= 3 or (mixed and switches >= 2)) and worded < 0.6  # noqa: PLR2004 - half of it words: a name

@@ -1,0 +1,184 @@
+"""Which fields of a memory are text, and a memory without secrets: what everything that is stored has passed.
+
+The one place that makes `Redacted`. Storage stores nothing else, so a caller may hand over what it has cleaned already,
+and everything that is not marked is cleaned at the door. Finds no secret itself: that is `redaction`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+import typing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import pydantic
+
+from agent_memory.errors import ValidationError
+from agent_memory.models import CATEGORIES, Memory, describe
+from agent_memory.models.memory import MEMORY_ID_PATTERN
+from agent_memory.redaction import SecretRedactor, redact_label, redact_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agent_memory.redaction import Redactor
+
+T_co = TypeVar("T_co", covariant=True)
+
+_REDACTOR: Final = SecretRedactor()
+_MARKERS_AND_PUNCTUATION: Final = re.compile(r"\[redacted:[a-z0-9-]+\]|[\W_]+")
+_CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
+# What a person or a model invents as a category: words, perhaps with a number. A password or a key is none.
+_CATEGORY: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
+_SESSION: Final = re.compile(
+    # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
+    r"(?i)(?:[a-z]{1,16}[-_:])?(?:[0-9a-f]{6,64}(?:-[0-9a-f]{4,64}){0,7}|[0-9A-HJKMNP-TV-Z]{26})(?:[_-][a-z][a-z_-]{0,63})?"
+)
+_PROSE: Final = frozenset({"content", "metadata"})
+"""Fields in which a secret has words around it; all others are labels, judged by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted(Generic[T_co]):
+    """Something that has passed the redactor; made by the functions below and nowhere else.
+
+    Attributes:
+        value: A memory, or fields of one.
+        kinds: Kinds of secrets that were taken out of it.
+    """
+
+    value: T_co
+    kinds: tuple[str, ...] = ()
+
+
+@functools.cache
+def text_fields() -> tuple[str, ...]:
+    """Return the fields of a `Memory` that can hold a secret: each one whose type takes free text.
+
+    Taken from the model, so that a new field is cleaned without anybody thinking of it. Not among them is `agent_id`,
+    which names the folder: a memory of another agent is refused.
+    """
+    return tuple(name for name, field in Memory.model_fields.items() if name != "agent_id" and _takes_text(field))
+
+
+def redact_memory(memory: Memory, redactor: Redactor | None = None) -> Redacted[Memory]:
+    """Return `memory` without secrets; itself if there are none.
+
+    Raises:
+        ValidationError: It is nothing but a secret, or what is left breaks the data model.
+    """
+    values = memory.model_dump(include=set(text_fields()), exclude_defaults=True)
+    cleaned, kinds = _without_secrets(values, redactor or _REDACTOR)
+    return Redacted(_model({**memory.model_dump(), **cleaned}), kinds) if kinds else Redacted(memory)
+
+
+def redact_fields(values: Mapping[str, Any], redactor: Redactor | None = None) -> Redacted[dict[str, Any]]:
+    """Return `values`, fields of a memory in any form that its model takes, without secrets.
+
+    Raises:
+        ValidationError: A value is wrong, or the content is nothing but a secret.
+    """
+    texts = {name: values[name] for name in text_fields() if values.get(name)}
+    checked = _model({"agent_id": "draft", "content": "draft", **texts}).model_dump(include=set(texts))
+    # As it was given, where possible: the model folds tags, and a key in lower case is harder to know.
+    plain = {name: value if _is_json(value) else checked[name] for name, value in texts.items()}
+    cleaned, kinds = _without_secrets(plain, redactor or _REDACTOR)
+    return Redacted({**values, **cleaned}, kinds)
+
+
+def make_memory(fields: Redacted[dict[str, Any]], agent_id: str) -> Redacted[Memory]:
+    """Return the memory that `fields` make.
+
+    Raises:
+        ValidationError: Names the field and the rule, not the value.
+    """
+    return Redacted(_model({**fields.value, "agent_id": agent_id}), fields.kinds)
+
+
+def with_fields(memory: Redacted[Memory], **values: Any) -> Redacted[Memory]:
+    """Return a memory with other values in fields that hold no text."""
+    assert not values.keys() & set(text_fields())
+    return Redacted(memory.value.model_copy(update=values), memory.kinds)
+
+
+def cleaned_memory(memory: Memory | Redacted[Memory]) -> Memory:
+    """Return what may be stored: what was cleaned already as it is, everything else without secrets.
+
+    Raises:
+        ValidationError: It is nothing but a secret, or what is left breaks the data model.
+    """
+    return (memory if isinstance(memory, Redacted) else redact_memory(memory)).value
+
+
+def cleaned_fields(values: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return fields that may be stored; see `cleaned_memory`.
+
+    Raises:
+        ValidationError: A value is wrong, or the content is nothing but a secret.
+    """
+    return (values if isinstance(values, Redacted) else redact_fields(values)).value
+
+
+def _without_secrets(values: Mapping[str, Any], redactor: Redactor) -> tuple[dict[str, Any], tuple[str, ...]]:
+    cleaned: dict[str, Any] = {}
+    kinds: dict[str, None] = {}
+    for name, value in values.items():
+        if name in _PROSE:
+            cleaned[name], found = redact_value(value, redactor)
+        elif name == "category":
+            cleaned[name], found = _category(value)
+        else:
+            known = _SESSION if name == "created_by_session" else None
+            cleaned[name], found = redact_label(value, redactor, known)
+        if name == "content" and found and not _MARKERS_AND_PUNCTUATION.sub("", str(cleaned[name])):
+            raise ValidationError(
+                f"That is nothing but a secret ({', '.join(found)}); secrets are never stored.",
+                code="only_secret",
+                recovery="Store what the secret is for and where it is kept, without its value.",
+            )
+        kinds.update(dict.fromkeys(found))
+    return cleaned, tuple(kinds)
+
+
+def _category(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return a category that can be no secret; `note` for one that could be, since a marker is no category."""
+    if value in CATEGORIES or not isinstance(value, str) or _CATEGORY.fullmatch(value):
+        return value, ()
+    return "note", ("high-entropy",)
+
+
+def _model(values: Mapping[str, Any]) -> Memory:
+    try:
+        return Memory.model_validate(dict(values))
+    except pydantic.ValidationError as error:
+        raise ValidationError(f"Nothing was stored: {describe(error)}.") from None
+
+
+def _takes_text(declared: Any, rules: Sequence[Any] = ()) -> bool:
+    """Tell whether a declared type takes free text: everything does that is not known to be closed."""
+    if isinstance(declared, pydantic.fields.FieldInfo):
+        return _takes_text(declared.annotation, declared.metadata)
+    if any(getattr(rule, "pattern", None) == MEMORY_ID_PATTERN for rule in rules):
+        return False
+    origin, parts = typing.get_origin(declared), typing.get_args(declared)
+    if origin is typing.Annotated:
+        flat = [each for rule in parts[1:] for each in getattr(rule, "metadata", None) or [rule]]
+        return _takes_text(parts[0], flat)
+    if origin is typing.Literal:
+        return False
+    if isinstance(declared, type) and issubclass(declared, pydantic.BaseModel):
+        parts = tuple(declared.model_fields.values())
+    elif origin not in {typing.Union, types.UnionType, list, dict}:
+        return not (isinstance(declared, type) and issubclass(declared, _CLOSED_TYPES))
+    return any(_takes_text(part) for part in parts)
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    return isinstance(value, str | int | float) or value is None

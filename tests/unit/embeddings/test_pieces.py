@@ -1,0 +1,21 @@
+"""Pieces of text: all of them, each once, and never much at a time."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.embeddings.pieces import pieces
+
+
+@given(st.lists(st.text(max_size=3000), max_size=40))
+def test_every_text_is_in_one_piece_and_no_piece_is_long(texts: list[str]) -> None:
+    found = list(pieces(texts))
+    assert sorted(at for piece in found for at in piece) == list(range(len(texts)))
+    for piece in found:
+        assert 1 <= len(piece) <= 8
+        assert sum(min(1000, len(texts[at].encode())) for at in piece) <= 2000
+
+
+def test_texts_of_like_length_are_together() -> None:
+    assert list(pieces(["long " * 300, "a", "longer " * 300, "b"])) == [[1, 3, 0], [2]]

@@ -1,0 +1,50 @@
+"""redact_label: what in a tag, a relation or a name of a session could be a secret, and what is a label."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.redaction import SecretRedactor, redact_label
+
+REDACTOR = SecretRedactor()
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "gh" + "p_" + "ab3de5gh7jk9mn1pq2rs4tu6vw8xy0za",
+        "q7rb/habloqslqsbebazj" + "+nxs89lre5hk5cth",
+        "mango" + "#fest77",
+        "Tr0ub4" + "dor&3",
+        "x7Kq2mZ9vB4n" + "W8tR3sL1",
+        "key:" + "x7kq2mz9vb4n" + "w8tr3sl1",
+    ],
+)
+def test_a_bare_secret_leaves_no_part_of_itself(label: str) -> None:
+    cleaned, kinds = redact_label([label], REDACTOR)
+
+    assert kinds
+    assert cleaned == [f"[redacted:{kinds[0]}]"] or label[:8] not in cleaned[0]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "python3.12", "k8s-v1-29-upgrade", "2026-q3", "release/2026.03", "c++20", "c#12", "sha256", "eu-west-1", "@bob",
+        "#goals2024", "issue-4711", "bob2@example.com", "550e8400-e29b-41d4-a716-446655440000", "x86_64", "p99",
+        "3f2a9c81d0b7e6f5a4c3b2d1e0f9a8b7c6d5e4f3", "src/agent_memory/models.py:120", "utf-8", "postgresql16", "größe",
+        "要件", "depends_on", "notes from 2026-03-01", "web_fetch", "mem-0123456789ab", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    ],
+)  # fmt: skip
+def test_a_label_stays_as_it_is(label: str) -> None:
+    assert redact_label({"rel": label}, REDACTOR) == ({"rel": label}, ())
+
+
+def test_a_label_that_has_no_room_for_words_and_a_marker_becomes_the_marker() -> None:
+    label = "the deployment token of our build server is " + "gh" + "p_" + "aB3dE5gH7jK9mN1p"
+
+    assert redact_label(label, REDACTOR)[0] == "[redacted:github-token]"
+
+
+def test_values_that_are_no_text_stay() -> None:
+    assert redact_label([None, 7, True], REDACTOR) == ([None, 7, True], ())

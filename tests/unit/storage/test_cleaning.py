@@ -1,0 +1,135 @@
+"""What is text in a memory, and that none of it is stored with a secret in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_memory.errors import ValidationError
+from agent_memory.models import CATEGORIES, Memory
+from agent_memory.models.memory import Link, Source
+from agent_memory.redaction import Redaction
+from agent_memory.storage.cleaning import (
+    cleaned_memory,
+    make_memory,
+    redact_fields,
+    redact_memory,
+    text_fields,
+    with_fields,
+)
+from tests.support import memory_of
+
+SECRET = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
+HOLDING: dict[str, Any] = {
+    "content": f"the token is {SECRET}",
+    "category": f"x_{SECRET.lower()}",
+    "tags": ["ops", SECRET],
+    "created_by_session": SECRET,
+    "source": {"kind": "tool", "detail": f"fetched with {SECRET}"},
+    "links": [{"rel": SECRET, "id": "mem-00000000000b"}],
+    "metadata": {SECRET: [{"deep": f"x {SECRET}"}]},
+}
+NOT_TEXT = {
+    "agent_id", "id", "timestamp", "observed_at", "last_accessed", "access_count", "trust", "confidence", "importance",
+    "supersedes", "expires_at", "pinned", "promoted_at", "evicted_at",
+}  # fmt: skip
+
+
+def test_each_field_of_the_model_is_text_or_is_known_to_be_none() -> None:
+    """A new field that takes text is cleaned; whoever adds one says here what a secret in it looks like."""
+    assert set(text_fields()) == HOLDING.keys()
+    assert Memory.model_fields.keys() - HOLDING.keys() == NOT_TEXT
+
+
+@pytest.mark.parametrize("field", HOLDING)
+def test_a_secret_leaves_every_field_of_a_memory(field: str) -> None:
+    redacted = redact_memory(memory_of(**{"content": "kept", field: HOLDING[field]}))
+
+    assert redacted.kinds
+    assert SECRET.lower() not in redacted.value.model_dump_json().lower()
+
+
+@pytest.mark.parametrize("field", HOLDING)
+def test_a_secret_leaves_every_field_of_a_change(field: str) -> None:
+    redacted = redact_fields({field: HOLDING[field]})
+
+    assert redacted.kinds
+    assert SECRET.lower() not in str(redacted.value).lower()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"content": f"the token is {SECRET}".encode()},
+        {"tags": (SECRET,)},
+        {"tags": {SECRET}},
+        {"source": Source(kind="tool", detail=SECRET)},
+        {"links": [Link(rel=SECRET, id="mem-00000000000b")]},
+    ],
+)
+def test_whatever_form_the_model_takes_is_cleaned(changes: dict[str, Any]) -> None:
+    assert SECRET.lower() not in str(redact_fields(changes).value).lower()
+
+
+@pytest.mark.parametrize("category", [*CATEGORIES, "meeting_note", "q3_2026", "phase2"])
+def test_a_category_of_words_stays(category: str) -> None:
+    assert redact_memory(memory_of("x", category=category)).value.category == category
+
+
+@pytest.mark.parametrize("category", ["mango" + "fest77", "a" * 41, "x7kq2mz9vb4nw8tr3sl1"])
+def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> None:
+    redacted = redact_memory(memory_of("x", category=category))
+
+    assert (redacted.value.category, redacted.kinds) == ("note", ("high-entropy",))
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        "root-1",
+        "s1",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "0000000000000000-1a2b3c4d5e6f7a8b_memory-assistant",
+        "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "chat 2026-03-01",
+    ],
+)
+def test_the_id_of_a_session_stays(session: str) -> None:
+    memory = memory_of("x", created_by_session=session)
+
+    assert redact_memory(memory).value is memory
+
+
+def test_a_memory_without_a_secret_is_not_copied() -> None:
+    memory = memory_of(" as it was, spaces and all ", tags=["ops"], metadata={"a": [1, None]})
+
+    assert redact_memory(memory).value is memory
+
+
+def test_nothing_but_a_secret_is_refused() -> None:
+    with pytest.raises(ValidationError, match="nothing but a secret"):
+        cleaned_memory(memory_of(SECRET))
+
+
+def test_a_label_that_is_a_secret_is_no_reason_to_refuse_a_text_without_words() -> None:
+    assert redact_memory(memory_of("!!!", tags=[SECRET])).value.content == "!!!"
+
+
+class _Deaf:
+    def redact(self, text: str) -> Redaction:
+        return Redaction(text)
+
+
+def test_what_is_marked_as_clean_is_not_looked_at_again() -> None:
+    marked = make_memory(redact_fields({"content": f"the token is {SECRET}"}, _Deaf()), "bob")
+
+    assert cleaned_memory(marked) is marked.value
+
+
+def test_only_fields_without_text_may_change_behind_the_redactor() -> None:
+    marked = redact_memory(memory_of("x", pinned=True))
+
+    assert with_fields(marked, pinned=False).value.pinned is False
+    with pytest.raises(AssertionError):
+        with_fields(marked, content=SECRET)

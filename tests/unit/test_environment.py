@@ -1,0 +1,144 @@
+"""The environment that `make` makes: made once, begun anew after an interruption, and told of while it is made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scripts import environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def installs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Let nothing be downloaded; return the folders that something would have been installed into."""
+    folders: list[Path] = []
+    monkeypatch.setattr(environment, "_install", lambda folder, _kind: folders.append(folder))
+    return folders
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where an environment is to be; one without pip counts as one with, because that takes seconds."""
+    runs = environment._runs
+    monkeypatch.setattr(
+        environment, "_runs", lambda where, *words: runs(where, *(["-c", ""] if "pip" in words else words))
+    )
+    real = subprocess.run
+    monkeypatch.setattr(
+        subprocess, "run", lambda words, **more: real([*words, *(["--without-pip"] if "venv" in words else [])], **more)
+    )
+    return tmp_path / "venv"
+
+
+def test_what_is_made_is_not_made_again(folder: Path, installs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert environment.main([str(folder), "demo"]) == 0
+    assert "once" in capsys.readouterr().out
+    assert environment.main([str(folder), "demo"]) == 0
+    assert capsys.readouterr().out == ""
+    assert installs == [folder]
+
+
+def test_an_interrupted_one_is_begun_anew(folder: Path, installs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(where: Path, _kind: str) -> None:
+        (where / "lib" / "half_a_package.py").touch()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(environment, "_install", interrupted)
+        assert environment.main([str(folder), "demo"]) == 130
+    assert not environment.is_made(folder, environment.fingerprint("demo"))
+    assert environment.main([str(folder), "demo"]) == 0
+    assert not (folder / "lib" / "half_a_package.py").exists()
+    assert installs == [folder]
+
+
+@pytest.mark.usefixtures("installs")
+def test_one_killed_before_its_python_was_there_is_completed(folder: Path) -> None:
+    (folder / "lib").mkdir(parents=True)
+    (folder / "pyvenv.cfg").touch()
+    assert environment.main([str(folder), "demo"]) == 0
+    assert environment.is_made(folder, environment.fingerprint("demo"))
+
+
+@pytest.mark.usefixtures("installs")
+def test_one_whose_python_was_removed_is_made_anew(folder: Path) -> None:
+    environment.make(folder, "demo")
+    (folder / "bin" / "python").unlink()
+    (folder / "bin" / "python").symlink_to("/nowhere/python")
+    assert environment.main([str(folder), "demo"]) == 0
+    assert environment.is_made(folder, environment.fingerprint("demo"))
+
+
+def test_somebody_elses_environment_is_added_to_and_never_removed(
+    folder: Path, installs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(folder)
+    (folder / "mine.txt").touch()
+
+    def interrupted(_folder: Path, _kind: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(environment, "_install", interrupted)
+        assert environment.main([str(folder), "dev"]) == 130
+    environment.make(folder, "dev")
+    assert (folder / "mine.txt").exists()
+    assert installs == [folder]
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(
+    folder: Path, installs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "mine.txt").touch()
+    assert environment.main([str(folder), "dev"]) == 1
+    assert "is no environment" in capsys.readouterr().err
+    assert (folder / "bin" / "mine.txt").exists()
+    assert installs == []
+
+
+def test_another_kind_or_changed_requirements_are_installed(
+    folder: Path, installs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment.make(folder, "demo")
+    environment.make(folder, "dev")
+    monkeypatch.setattr(environment, "fingerprint", lambda kind: f"{kind} with another requirement")
+    environment.make(folder, "dev")
+    assert installs == [folder] * 3
+
+
+def test_a_wrong_call_is_answered_with_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert environment.main(["only-a-folder"]) == 2
+    assert environment.main(["x", "everything"]) == 2
+    assert "FOLDER KIND" in capsys.readouterr().err
+
+
+def test_an_old_python_is_refused_in_one_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 14))
+    assert environment.main([str(folder), "demo"]) == 1
+    assert "3.11 or newer" in capsys.readouterr().err
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("  Downloading onnxruntime-1.31.1-cp311-cp311-manylinux_2_27.whl (23.8 MB)\n", "onnxruntime-1.31.1 (23.8 MB)"),
+        ("  Downloading https://a.host/x/click-8.5.1-py3-none-any.whl (126 kB)\n", "click-8.5.1 (126 kB)"),
+        ("  Downloading click-8.5.1-py3-none-any.whl.metadata (2 kB)\n", None),
+        ("Installing collected packages: numpy, click, x\n", "unpacking 3 packages"),
+        ("Requirement already satisfied: click\n", None),
+        ("\n", None),
+    ],
+)
+def test_who_waits_is_told_what_comes(line: str, shown: str | None) -> None:
+    assert environment.worth_showing(line) == shown
