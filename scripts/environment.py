@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 EXTRAS: Final = {"demo": "local", "dev": "dev,local,openai,cli,server,vector"}
+MODULES_OF_DEMO: Final = ("tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture")
 OLDEST: Final = (3, 11)
 _MARKER: Final = ".made"
 _BEGUN: Final = ".begun"
@@ -78,13 +79,14 @@ def is_made(folder: Path, state: str) -> bool:
 
 def fingerprint(kind: str) -> str:
     """Return what an environment of that kind is made of."""
-    content = b"".join((folder / "pyproject.toml").read_bytes() for folder in (REPOSITORY, *packages()))
+    content = b"".join((folder / "pyproject.toml").read_bytes() for folder in (REPOSITORY, *packages(kind)))
     return f"{kind} {EXTRAS[kind]} {hashlib.sha256(content).hexdigest()}\n"
 
 
-def packages() -> list[Path]:
-    """Return the folders of this repository that are installed beside the library: the modules and the demo."""
-    return [*sorted(path.parent for path in REPOSITORY.glob("modules/*/pyproject.toml")), REPOSITORY / "demo"]
+def packages(kind: str) -> list[Path]:
+    """Return the folders of this repository that are installed beside the library: modules, and the demo."""
+    modules = sorted(path.parent for path in REPOSITORY.glob("modules/*/pyproject.toml"))
+    return [*(path for path in modules if kind == "dev" or path.name in MODULES_OF_DEMO), REPOSITORY / "demo"]
 
 
 def _prepare(folder: Path) -> None:
@@ -110,7 +112,7 @@ def _prepare(folder: Path) -> None:
 
 def _install(folder: Path, kind: str) -> None:
     """Install the requirements of that kind; say which package is on its way."""
-    editable = [f"{REPOSITORY}[{EXTRAS[kind]}]", *map(str, packages())]
+    editable = [f"{REPOSITORY}[{EXTRAS[kind]}]", *map(str, packages(kind))]
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
     command += ["--progress-bar", "off", *(word for path in editable for word in ("-e", path))]
     last: deque[str] = deque(maxlen=_SHOWN_AFTER_FAILURE)
