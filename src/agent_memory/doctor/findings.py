@@ -48,6 +48,7 @@ class Code(NamedTuple):
 _EXAMPLES: Final = 3
 _MOVED: Final = "moves it aside, so that a new one can be made"
 _MENDED: Final = "copies the journal aside, moves what is no entry to `memories.rejected.yaml`, writes a sound journal"
+_WRITTEN: Final = "copies the journal aside and writes the memory as it is used"
 
 CODES: Final[dict[str, Code]] = {
     "home": Code("home", OK, "the folder of all agents can be used"),
@@ -88,8 +89,12 @@ CODES: Final[dict[str, Code]] = {
         "journal", NOTE, "its last line is whole but for its end, which comes with the next write"
     ),
     "journal_records": Code("journal", WARNING, "entries that break the rules of a memory", _MENDED),
-    "journal_changes": Code("journal", WARNING, "changes that break the rules of a memory; the version before is used"),
-    "journal_order": Code("journal", NOTE, "numbers of entries occur twice or go backwards"),
+    "journal_changes": Code(
+        "journal", WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN
+    ),
+    "journal_circle": Code("journal", WARNING, "memories that replace one another in a circle", _WRITTEN),
+    "journal_backwards": Code("journal", WARNING, "lines in another order than they were written in", _MENDED),
+    "journal_order": Code("journal", NOTE, "numbers of entries occur twice, as after merging files"),
     "journal_rewritten": Code("journal", NOTE, "another program rewrote it once; a copy was kept"),
     "journal_copies": Code("journal", NOTE, "copies that a repair made, or somebody's backups"),
     "rejected": Code("journal", NOTE, "what was set aside from the journal"),
@@ -122,7 +127,12 @@ CODES: Final[dict[str, Code]] = {
     ),
     "index_foreign": Code("index", NOTE, "the index is of another embedder than the default one"),
     "index_behind": Code("index", NOTE, "changes that the index has not seen; sessions catch up"),
-    "index_ahead": Code("index", WARNING, "the index has seen changes that the journal does not have"),
+    "index_ahead": Code(
+        "index",
+        WARNING,
+        "the index has seen changes that the journal does not have",
+        "drops it; the next session builds it",
+    ),
     "index_unused": Code("index", NOTE, "indexes that are not in use", "removes them unless somebody holds them"),
     "index_half_built": Code("index", NOTE, "a build was killed", "removes what it left"),
     "index_in_use": Code("index", NOTE, "a process builds or holds an index now"),
@@ -133,6 +143,7 @@ CODES: Final[dict[str, Code]] = {
     "vectors_broken": Code("vectors", WARNING, "the vector cache is damaged", _MOVED),
     "vectors_unread": Code("vectors", NOTE, "the vector cache may not be read here, or is of a newer version"),
     "vectors_orphaned": Code("vectors", NOTE, "vectors of texts that no memory has", "removes them"),
+    "vectors_spoilt": Code("vectors", WARNING, "vectors of a wrong length, or all zeros", "removes them"),
     "vectors_wanting": Code("vectors", NOTE, "memories that have no vector yet"),
     "vectors_aside": Code("vectors", NOTE, "a damaged vector cache that was moved aside"),
     "audit": Code("audit", OK, "the log of changes"),

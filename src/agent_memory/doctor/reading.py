@@ -67,6 +67,24 @@ class JournalFacts:
         """Whether there is a file with something in it."""
         return self.trouble is None and bool(self.size)
 
+    @property
+    def last_seq(self) -> int:
+        """The number of the last change, also of one that lacks only its line end."""
+        tail = decode_entry(self.tail).seq if self.tail_is_whole and self.has_header else 0
+        return max(self.watermark[1], tail)
+
+    def circles(self) -> dict[str, str]:
+        """Return memories that replace, directly or through others, one that replaces them: id and what it replaces."""
+        found = {}
+        for memory_id, memory in self.memories.items():
+            passed, next_id = {memory_id}, memory.supersedes
+            while next_id is not None and next_id not in passed and next_id in self.memories:
+                passed.add(next_id)
+                next_id = self.memories[next_id].supersedes
+            if next_id == memory_id and memory.supersedes is not None:
+                found[memory_id] = memory.supersedes
+        return found
+
     def ids_ever(self) -> set[str]:
         """Return the ids of all memories of which the file still knows something, forgotten ones included."""
         return {change.id for entry in self.entries for change in entry.changes if change.kind == KIND}

@@ -18,11 +18,11 @@ from agent_memory.doctor.home import SESSIONS, noted_agent
 from agent_memory.doctor.looking import kind_of, names_in, size_of
 from agent_memory.doctor.places import leftovers, private_mode, too_open
 from agent_memory.doctor.reading import refusal
-from agent_memory.doctor.vectors import UNFINISHED, needed_hashes
+from agent_memory.doctor.vectors import UNFINISHED, needed_hashes, spoilt_hashes
 from agent_memory.embeddings import VectorCache
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.journal import Journal
-from agent_memory.journal.files import replace_file, translated
+from agent_memory.journal import Change, Journal
+from agent_memory.journal.files import read_file, replace_file, translated
 from agent_memory.journal.lock import folder_lock
 from agent_memory.scratchpad.file import read_edits
 from agent_memory.settings import ServiceSettings
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.doctor.findings import AgentReport
+    from agent_memory.models import Memory
 
 _NO_GRACE_ENDS: Final = timedelta(days=36_500)
 """A repair folds nothing away: only what is no entry leaves the journal."""
-_OF_THE_INDEX: Final = frozenset({"index_broken", "index_unused", "index_half_built"})
+_OF_THE_INDEX: Final = frozenset({"index_broken", "index_ahead", "index_unused", "index_half_built"})
 _STILL: Final = "That was not enough: what was found is still to be seen below."
 _NEWER_ALLOWS: Final = frozenset({"permissions_open", "leftovers", "lock_unusable"})
 
@@ -97,15 +98,25 @@ def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Actio
 # -- the truth ------------------------------------------------------------------------------------------------------
 
 
-def _mend_journal(case: Case, stamp: str) -> str:
+def _kept_copy(case: Case, stamp: str) -> Path:
     path = case.folder.journal
     copy = _free_name(path.with_name(f"{path.name}{BEFORE_REPAIR}{stamp}"))
     with folder_lock(case.path):
-        replace_file(copy, path.read_bytes(), durable=True)
+        replace_file(copy, read_file(path), durable=True)
+    return copy
+
+
+def _mend_journal(case: Case, stamp: str) -> str:
+    path, copy = case.folder.journal, _kept_copy(case, stamp)
     before = dict(case.journal.memories)
     rejected = size_of(case.rejected)
     journal = Journal(path, {KIND}, clock=lambda: case.now)
-    journal.compact(grace=_NO_GRACE_ENDS, keep=lambda change: refusal(case.folder.agent_id, change))
+    twice, back = case.journal.disorder()
+    journal.compact(
+        grace=_NO_GRACE_ENDS,
+        keep=lambda change: refusal(case.folder.agent_id, change),
+        by_number=bool(back and not twice),
+    )
     case.read_again()
     lost = before.keys() - case.journal.ids_ever()
     if lost:
@@ -116,6 +127,42 @@ def _mend_journal(case: Case, stamp: str) -> str:
     moved = size_of(case.rejected) - rejected
     aside = f"; {human(moved)} went to {case.rejected.name}" if moved > 0 else ""
     return f"Made memories.yaml sound{aside}. As it was before, it is kept as {copy.name}."
+
+
+def _write_what_is_used(case: Case, stamp: str) -> str:
+    spoilt = [case.journal.memories[name] for name in case.journal.projection.invalid if name in case.journal.memories]
+    return _write_again(case, stamp, spoilt)
+
+
+def _break_circles(case: Case, stamp: str) -> str:
+    circles = case.journal.circles()
+    written = {
+        change.id: entry.seq for entry in case.journal.entries for change in entry.changes if change.op != "touch"
+    }
+    left, freed = dict(circles), []
+    while left:
+        latest = max(left, key=lambda name: written.get(name, 0))
+        ring, name = [latest], left[latest]
+        while name != latest:
+            ring.append(name)
+            name = left[name]
+        last = next(name for name in ring if left[name] == latest)  # it claims to replace the latest
+        freed.append(case.journal.memories[last].model_copy(update={"supersedes": None}))
+        for name in ring:
+            del left[name]
+    return _write_again(case, stamp, freed)
+
+
+def _write_again(case: Case, stamp: str, memories: Sequence[Memory]) -> str:
+    """Append each memory whole, which makes whatever the journal said of it before history."""
+    if not memories:
+        return ""
+    copy = _kept_copy(case, stamp)
+    changes = [Change("put", KIND, memory.id, memory.to_record()) for memory in memories]
+    with Journal(case.folder.journal, {KIND}, clock=lambda: case.now).locked() as writer:
+        writer.append(changes)
+    case.read_again()
+    return f"Wrote {number(len(changes), 'memory', 'memories')} anew. The journal before that is kept as {copy.name}."
 
 
 def _save_scratchpad(case: Case, stamp: str) -> str:
@@ -224,6 +271,18 @@ def _prune_vectors(case: Case, _stamp: str) -> str:
     return f"Removed {number(gone, 'vector')} of texts that no memory has."
 
 
+def _remove_spoilt(case: Case, _stamp: str) -> str:
+    spoilt = spoilt_hashes(case.folder.vectors)
+    cache = VectorCache(case.folder.vectors)
+    try:
+        cache.forget(spoilt)
+    finally:
+        cache.close()
+    if cache.problem:
+        raise StorageError(f"Vectors could not be removed: {cache.problem}.")
+    return f"Removed {number(len(spoilt), 'damaged vector')}; they are computed again when they are wanted."
+
+
 def _render_scratchpad(case: Case, _stamp: str) -> str:
     path = case.folder.scratchpad
     if kind_of(path, follow=True) == "file" and read_edits(path.read_text("utf-8", "surrogateescape")):
@@ -244,21 +303,27 @@ def _move_audit(case: Case, stamp: str) -> str:
     return " ".join(_moved(path, stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
-_JOURNAL_CODES: Final = frozenset({"journal_header", "journal_lines", "journal_tail", "journal_records"})
+_JOURNAL_CODES: Final = frozenset(
+    {"journal_header", "journal_lines", "journal_tail", "journal_records", "journal_backwards"}
+)
 _REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
     "rejected_unusable": _move_rejected,
     "journal_lines": _mend_journal,
+    "journal_changes": _write_what_is_used,
+    "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
     "leftovers": _remove_leftovers,
     "index_unusable": _move_index,
     "metadata_broken": _write_metadata,
     "metadata_none": _write_metadata,
     "index_broken": _drop_index,
+    "index_ahead": _drop_index,
     "index_unused": _sweep_index,
     "index_half_built": _sweep_index,
     "vectors_broken": _move_vectors,
+    "vectors_spoilt": _remove_spoilt,
     "vectors_orphaned": _prune_vectors,
     "scratchpad_broken": _replace_scratchpad,
     "scratchpad_stale": _render_scratchpad,

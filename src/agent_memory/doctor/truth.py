@@ -79,13 +79,33 @@ def _damage(case: Case) -> Iterator[Finding]:
     if facts.tail and _stays(case):
         yield _tail(facts)
     yield from _broken_rules(facts)
+    yield from _disorder(facts)
+    circles = facts.circles()
+    if circles:
+        yield Finding(
+            "journal_circle",
+            f"{number(len(circles), 'memory replaces', 'memories replace')} one another in a circle; only another "
+            "program writes that.",
+            "--repair copies the journal aside and lets the latest of each circle replace the others.",
+            details=few([f"{memory_id} replaces {other}" for memory_id, other in circles.items()]),
+        )
+
+
+def _disorder(facts: JournalFacts) -> Iterator[Finding]:
     twice, back = facts.disorder()
-    if twice or back:
+    if back and not twice:
+        yield Finding(
+            "journal_backwards",
+            f"The lines of memories.yaml are not in the order in which they were written ({back:,} backwards). What is "
+            "read last counts, so memories may be older than they were, and forgotten ones may be back.",
+            "--repair copies the journal aside and sorts the lines by their numbers.",
+        )
+    elif twice:
         yield Finding(
             "journal_order",
             f"The numbering of memories.yaml is not straight ({twice:,} twice, {back:,} backwards), as after merging "
-            "files by hand. Memories are not affected; an index of the vector engine may miss such changes.",
-            "With the vector engine: `agent-memory reindex`. Otherwise nothing.",
+            "files by hand: which change of a memory is the later one is told by the order of the lines alone.",
+            "Look at memories that both files had. With the vector engine: `agent-memory reindex`.",
         )
 
 
@@ -112,7 +132,7 @@ def _broken_rules(facts: JournalFacts) -> Iterator[Finding]:
             "journal_changes",
             f"The last change of {number(len(spoilt), 'memory breaks', 'memories breaks')} a rule; what was before it "
             "is used.",
-            "`agent-memory edit ID` writes a sound version.",
+            "--repair copies the journal aside and writes what is used; `agent-memory update ID` says something else.",
             details=few([f"{memory_id[:40]}: {reason}" for memory_id, reason in spoilt.items()]),
         )
 

@@ -98,15 +98,15 @@ def _position(case: Case, state: State) -> Iterator[Finding]:
         )
     if not case.journal.readable:
         return
-    if state.seq > case.journal.watermark[1]:
+    if state.seq > case.journal.last_seq:
         case.read_again()  # a session may have written since
-    last = case.journal.watermark[1]
+    last = case.journal.last_seq
     if state.seq > last:
         yield Finding(
             "index_ahead",
             f"The index has seen change {state.seq:,}, but the journal ends with {last:,}: an older copy was put back, "
             "or its end was cut off.",
-            f"If that was not on purpose, look for a newer memories.yaml. {_REBUILT}",
+            f"If that was not on purpose, look for a newer memories.yaml first. --repair drops the index. {_REBUILT}",
         )
     elif missing := sum(entry.seq > state.seq for entry in case.journal.entries):
         yield Finding(
@@ -147,9 +147,15 @@ def default_identity() -> str:
 
 
 class CacheFacts(NamedTuple):
-    """What a vector cache holds: hashes of texts by identity of the embedder."""
+    """What a vector cache holds.
+
+    Attributes:
+        hashes: Hashes of texts by identity of the embedder.
+        spoilt: Hashes whose vector is of another length than its embedder's, or nothing but zeros.
+    """
 
     hashes: dict[str, set[bytes]]
+    spoilt: frozenset[bytes] = frozenset()
 
 
 def examine_vectors(case: Case) -> Iterator[Finding]:
@@ -185,6 +191,13 @@ def _coverage(case: Case, facts: CacheFacts, size: int) -> Iterator[Finding]:
         f"{number(len(hashes), 'vector')} of {identity}" for identity, hashes in sorted(facts.hashes.items()) if hashes
     ]
     yield Finding("vectors", f"{', '.join(by) or 'No vectors'}.", size=size)
+    if facts.spoilt:
+        yield Finding(
+            "vectors_spoilt",
+            f"{number(len(facts.spoilt), 'vector is', 'vectors are')} damaged: of a wrong length, or all zeros. "
+            "Nothing is found by them.",
+            "Sessions compute them again when they meet them; --repair removes them.",
+        )
     if not case.journal.readable:
         return
     needed, orphaned = _orphaned(case, facts)
@@ -220,6 +233,16 @@ def needed_hashes(case: Case) -> dict[str, list[bytes]]:
         memory_id: [text_hash(text) for text in embedded_texts(memory)]
         for memory_id, memory in case.journal.memories.items()
     }
+
+
+def spoilt_hashes(path: Path) -> frozenset[bytes]:
+    """Return the hashes whose vector in this cache is none.
+
+    Raises:
+        sqlite3.DatabaseError: It is damaged.
+        OSError: It may not be read, or is of a newer version.
+    """
+    return _read_cache(path).spoilt
 
 
 def _read_cache(path: Path) -> CacheFacts:
@@ -265,11 +288,22 @@ def _facts_of(path: Path, *, immutable: bool = True) -> CacheFacts:
         (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(str(verdict))
-        rows = database.execute("SELECT identity, hash FROM vectors JOIN embedders ON embedder = embedders.id")
+        rows = database.execute(
+            "SELECT identity, hash, length(vector), vector = zeroblob(length(vector)) "
+            "FROM vectors JOIN embedders ON embedder = embedders.id"
+        )
         hashes: dict[str, set[bytes]] = {}
-        for identity, key in rows:
+        spoilt = set()
+        for identity, key, length, is_zero in rows:
             hashes.setdefault(str(identity), set()).add(bytes(key))
-        return CacheFacts(hashes)
+            if is_zero or length != 2 * _dimension(str(identity)):
+                spoilt.add(bytes(key))
+        return CacheFacts(hashes, frozenset(spoilt))
+
+
+def _dimension(identity: str) -> int:
+    """Return how many numbers a vector of this embedder has: the last part of `provider:model:dimension@weights`."""
+    return int(identity.partition("@")[0].rpartition(":")[2] or 0)
 
 
 def _stamp(path: Path) -> tuple[tuple[int, int], ...]:

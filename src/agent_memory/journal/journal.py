@@ -201,6 +201,7 @@ class Journal:
         grace: timedelta | None = None,
         keep: Callable[[Change], str | None] | None = None,
         generation: str | None = None,
+        by_number: bool = False,
     ) -> Update:
         """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
 
@@ -208,6 +209,7 @@ class Journal:
             grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
             generation: Do nothing if the file is of another one by the time the lock is held: somebody was faster.
+            by_number: Sort the entries by their numbers first: another program has moved lines.
 
         Returns:
             The update for the owner: a reset with every entry of the new file.
@@ -226,6 +228,8 @@ class Journal:
             entries = whole.poll_open(writer.descriptor).entries
             if whole.offset != os.fstat(writer.descriptor).st_size:
                 raise StorageError(f"{self.path.name} cannot be read to its end, so it was not compacted.")
+            if by_number:
+                entries.sort(key=lambda entry: entry.seq)
             bad = list(whole.problems)
             if keep is not None:
                 kept = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,23 @@ def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
 def identity() -> EmbedderIdentity:
     """Return whose vectors bob's are."""
     return HashEmbedder().identity
+
+
+def make_circles(journal: Path) -> None:
+    """Have memories replace one another: 5 and 6 each other, 6 later; 7 itself."""
+    at = '"at": "2026-03-01T12:00:00Z", "op": "patch", "kind": "memory"'
+    with journal.open("a") as lines:
+        for seq, name, other in ((90, 5, 6), (91, 6, 5), (92, 7, 7)):
+            data = f'{{"supersedes": "mem-{other:012x}"}}'
+            lines.write(f'--- {{"seq": {seq}, {at}, "id": "mem-{name:012x}", "data": {data}}}\n')
+
+
+def spoil_vectors(cache: Path) -> None:
+    """Make one vector all zeros and another too short."""
+    with contextlib.closing(sqlite3.connect(cache)) as database, database:
+        first, second = database.execute("SELECT hash FROM vectors LIMIT 2").fetchall()
+        database.execute("UPDATE vectors SET vector = zeroblob(length(vector)) WHERE hash = ?", first)
+        database.execute("UPDATE vectors SET vector = x'3c00' WHERE hash = ?", second)
 
 
 def rewrite_json(path: Path, **fields: object) -> None:

@@ -197,5 +197,5 @@ def test_whatever_happened_to_the_files(seed: int, bob: Path, root: Path) -> Non
 
 def test_every_code_with_a_repair_has_a_remedy_and_the_other_way_round() -> None:
     promised = {code for code, entry in CODES.items() if entry.repair}
-    mended_with_lines = {"journal_header", "journal_tail", "journal_records"}
+    mended_with_lines = {"journal_header", "journal_tail", "journal_records", "journal_backwards"}
     assert promised == {*_REMEDIES, *mended_with_lines, "session_broken"}

@@ -13,10 +13,11 @@ import pytest
 
 from agent_memory.doctor import CODES, Severity, examine, glance, human
 from agent_memory.doctor.looking import lock_at
+from agent_memory.doctor.reading import read_journal
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from tests.support import NOON, FrozenClock, memory_of
-from tests.unit.doctor.homes import LIVE, identity, rewrite_json, snapshot
+from tests.unit.doctor.homes import LIVE, identity, make_circles, rewrite_json, snapshot, spoil_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +128,41 @@ def test_numbers_that_are_not_straight_are_noted(bob: Path, found: Found) -> Non
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([*lines, lines[2]]))
     assert "(1 twice, 1 backwards)" in found()["journal_order"].sentence
+
+
+def test_lines_in_another_order_are_told_from_numbers_that_occur_twice(bob: Path, found: Found) -> None:
+    journal = bob / "memories.yaml"
+    header, *lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([header, *reversed(lines)]))
+    codes = found()
+    assert codes["journal_backwards"].severity is Severity.WARNING
+    assert "journal_order" not in codes
+
+
+def test_memories_that_replace_one_another_in_a_circle_are_found(bob: Path, found: Found) -> None:
+    assert "journal_circle" not in found()
+    make_circles(bob / "memories.yaml")
+    assert sorted(found()["journal_circle"].details) == [
+        "mem-000000000005 replaces mem-000000000006",
+        "mem-000000000006 replaces mem-000000000005",
+        "mem-000000000007 replaces mem-000000000007",
+    ]
+
+
+def test_vectors_that_are_none_are_found(bob: Path, found: Found) -> None:
+    assert "vectors_spoilt" not in found()
+    spoil_vectors(bob / "embeddings.sqlite3")
+    assert "2 vectors are damaged" in found()["vectors_spoilt"].sentence
+
+
+def test_a_last_line_without_its_end_does_not_make_an_index_ahead(bob: Path, found: Found) -> None:
+    journal = bob / "memories.yaml"
+    state = next((bob / "memories.db").glob("*/state.json"))
+    rewrite_json(state, seq=read_journal(journal, "bob").watermark[1])
+    journal.write_bytes(journal.read_bytes()[:-1])
+    codes = found()
+    assert "journal_unfinished" in codes
+    assert "index_ahead" not in codes
 
 
 def test_an_entry_that_is_no_memory_is_told_from_a_change_that_spoils_one(bob: Path, found: Found) -> None:

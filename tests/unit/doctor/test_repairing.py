@@ -15,7 +15,7 @@ from agent_memory.journal.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.generations import Generations
 from tests.support import NOON
-from tests.unit.doctor.homes import LIVE, rewrite_json, snapshot
+from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,3 +242,53 @@ def test_metadata_that_cannot_be_written_anew_is_not_moved_and_no_index_is_touch
     assert not any(action.done for action in repaired())
     assert (bob / "metadata.json").read_text() == "{"
     assert generation.is_dir()
+
+
+def test_lines_are_put_back_into_the_order_in_which_they_were_written(
+    bob: Path, found: Found, repaired: Repaired
+) -> None:
+    journal = bob / "memories.yaml"
+    before = read_journal(journal, "bob").memories
+    header, *lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([header, *reversed(lines)]))
+    assert read_journal(journal, "bob").memories != before
+    assert [action.code for action in repaired()] == ["journal_lines"]
+    assert read_journal(journal, "bob").memories == before
+    assert "journal_backwards" not in found()
+    assert list(bob.glob("memories.yaml.before-repair-*"))
+
+
+def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: Found, repaired: Repaired) -> None:
+    make_circles(bob / "memories.yaml")
+    assert "journal_circle" in {action.code for action in repaired()}
+    facts = read_journal(bob / "memories.yaml", "bob")
+    replaced = facts.projection.superseded(NOON)
+    assert replaced["mem-000000000005"] == "mem-000000000006"
+    assert {"mem-000000000006", "mem-000000000007"}.isdisjoint(replaced)
+    assert "journal_circle" not in found()
+
+
+def test_a_change_that_breaks_a_rule_is_followed_by_what_is_used(bob: Path, found: Found, repaired: Repaired) -> None:
+    before = read_journal(bob / "memories.yaml", "bob").memories
+    with (bob / "memories.yaml").open("a") as lines:
+        at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
+        lines.write(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
+    assert "journal_changes" in {action.code for action in repaired()}
+    assert read_journal(bob / "memories.yaml", "bob").memories == before
+    assert "journal_changes" not in found()
+    assert repaired() == []
+
+
+def test_an_index_that_has_seen_more_than_the_journal_is_dropped(bob: Path, found: Found, repaired: Repaired) -> None:
+    rewrite_json(next((bob / "memories.db").glob("*/state.json")), seq=999)
+    assert [action.code for action in repaired()] == ["index_ahead"]
+    assert {"index_ahead", "index_none"} & found().keys() == {"index_none"}
+
+
+def test_damaged_vectors_are_removed_and_others_stay(bob: Path, found: Found, repaired: Repaired) -> None:
+    spoil_vectors(bob / "embeddings.sqlite3")
+    (action,) = repaired()
+    assert (action.code, action.sentence[:26]) == ("vectors_spoilt", "Removed 2 damaged vectors;")
+    codes = found()
+    assert "vectors_spoilt" not in codes
+    assert f"{LIVE - 2} vectors of" in codes["vectors"].sentence
