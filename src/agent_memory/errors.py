@@ -148,6 +148,15 @@ class SystemRefusedError(AgentMemoryError):
     default_recovery = "Close other programs, or raise the limits of this one (files, threads, memory), then try again."
 
 
+def unknown_outcome(what: str) -> StorageError:
+    """Return the error for a change of which nobody knows whether it was made: `what` says why, as a sentence."""
+    return StorageError(
+        f"{what} It is not known whether the change was made.",
+        code="unknown",
+        recovery="Search before you store it again; storing the same text twice keeps it once.",
+    )
+
+
 def refused_by_system(error: Exception) -> SystemRefusedError | None:
     """Return an error of ours for one that the system raises from anywhere, even from an import; None for any other.
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.errors import StorageError
+from agent_memory.service import Caller
 from tests.hostile.trouble import fail_at, refusal, reopened
 from tests.support import memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agent_memory.models import Scratchpad
     from agent_memory.service import MemoryService
     from agent_memory.storage import FileStorage
     from tests.support import FrozenClock
@@ -103,12 +105,39 @@ async def test_a_line_that_can_be_neither_synced_nor_taken_back_is_not_acknowled
     await storage.store(memory_of("before"))
     for function in ("fsync", "ftruncate"):
         fail_at(monkeypatch, function, errno.EIO)
-    assert "Input/output error" in (await refusal(storage.store(memory_of("perhaps"))))["message"]
+    refused = await refusal(storage.store(memory_of("perhaps")))
+    assert "Input/output error" in refused["message"]
+    assert "not known whether" in refused["message"]
+    assert refused["code"] == "unknown"
+    assert "Search before" in refused["recovery"]
+    monkeypatch.undo()
+    inode = storage.folder.journal.stat().st_ino
+    await storage.store(memory_of("perhaps"), unique=True)
+    assert storage.folder.journal.stat().st_ino != inode, "a line whose sync failed is written anew"
+    await storage.store(memory_of("after"))
+    assert await reopened(root, clock) == ["before", "perhaps", "after"]
+    assert (await storage.health())["status"] == "ok"
+
+
+async def test_part_of_a_line_that_cannot_be_taken_back_is_no_doubt(
+    storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await storage.store(memory_of("before"))
+    journal, real = storage.folder.journal.stat().st_ino, os.write
+
+    def half(descriptor: int, content: bytes) -> int:
+        if os.fstat(descriptor).st_ino != journal:
+            return real(descriptor, content)
+        if len(content) < 100:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, content[: len(content) // 2])
+
+    monkeypatch.setattr(os, "write", half)
+    fail_at(monkeypatch, "ftruncate", errno.EIO)
+    assert (await refusal(storage.store(memory_of("never whole " * 10))))["code"] == "disk_full"
     monkeypatch.undo()
     await storage.store(memory_of("after"))
-    contents = await reopened(root, clock)
-    assert [content for content in contents if content != "perhaps"] == ["before", "after"]
-    assert (await storage.health())["status"] == "ok"
+    assert await reopened(root, clock) == ["before", "after"]
 
 
 @pytest.mark.parametrize("function", ["write", "fsync", "open"])
@@ -144,3 +173,49 @@ async def test_a_sick_disk_is_told_by_search_and_status_and_gets_well_without_a_
     assert (await service.search("peppermint")).degraded is None
     await service.store({"content": "black coffee"})
     assert len(await service.list_recent()) == 2
+
+
+async def test_a_read_that_fails_after_the_commit_is_no_failure_of_the_store(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await service.store({"content": "black coffee"})
+    await service.settle()
+    told: list[str] = []
+
+    async def hear(event: str, data: dict[str, Any]) -> None:
+        told.append(f"{event} {data.get('code', '')}".strip())
+
+    def is_read(path: object, flags: int = 0, *_: object) -> bool:
+        return str(path).endswith("memories.yaml") and not flags & os.O_RDWR
+
+    fail_at(monkeypatch, "open", errno.EIO, is_read)
+    stored = await service.store({"content": "peppermint tea"}, Caller("session-1", hear))
+    assert "The change is on disk" in (stored.degraded or "")
+    assert not stored.in_scratchpad
+    assert told == ["memory:degraded storage", "memory:stored"]
+    monkeypatch.undo()
+    assert (await service.get(stored.memory.id)).content == "peppermint tea"
+    assert (await service.store({"content": "green tea"})).degraded is None
+
+
+async def test_a_read_that_fails_after_a_promotion_is_no_failure_of_it(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = (await service.store({"content": "peppermint tea"})).memory.id
+    await service.settle()
+    await service.evict(memory_id)
+    await service.settle()
+    load, loads = service._manager.load, []
+
+    async def fails_later() -> Scratchpad:
+        loads.append(len(loads))
+        if len(loads) > 2:
+            raise StorageError("Could not read memories.yaml: Input/output error.")
+        return await load()
+
+    monkeypatch.setattr(service._manager, "load", fails_later)
+    promoted = await service.promote(memory_id)
+    assert promoted.promoted
+    assert "Input/output error" in (promoted.degraded or "")
+    monkeypatch.undo()
+    assert memory_id in await service.scratchpad()

@@ -135,6 +135,8 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             output["redacted"] = list(stored.redacted)
         if trust == "low":
             output["trust"] = "low"
+        if stored.degraded:
+            output["degraded"] = stored.degraded
         return output
 
 

@@ -32,7 +32,8 @@ def unlock_and_close(descriptor: int) -> None:
         import fcntl  # noqa: PLC0415 - exists on Unix alone
 
         fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    with contextlib.suppress(OSError):  # whether what was written is on the disk, its sync has told
+        os.close(descriptor)
 
 
 def _let_go() -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from agent_memory.errors import BusyError
+from agent_memory.errors import BusyError, unknown_outcome
 from agent_memory.journal.files import is_in_place, sync_file, write_all
 from agent_memory.journal.format import Change, Entry, Header, encode_entry
 from agent_memory.models import Clock, to_text
@@ -70,7 +70,7 @@ class JournalWriter:
         Raises:
             ValidationError: They cannot be written as JSON and YAML; nothing was written.
             DiskFullError: No room; the file is as it was.
-            StorageError: The write failed; the file is as it was.
+            StorageError: The write failed; the file is as it was, unless the code is `unknown`.
         """
         if not changes:
             raise ValueError("an entry needs at least one change")
@@ -103,9 +103,20 @@ class JournalWriter:
         try:
             write_all(self.descriptor, content)
             self._proof.sync(self.descriptor, size_before + len(content), relied_upon=size_before)
-        except BaseException:
+        except BaseException as error:
             # Not acknowledged: take it back, whether the disk was full or somebody pressed Ctrl-C.
-            os.ftruncate(self.descriptor, size_before)
+            self._take_back(size_before, len(content), error)
             with contextlib.suppress(OSError):  # the disk that refused may refuse this, too
                 sync_file(self.descriptor)
             raise
+
+    def _take_back(self, size_before: int, length: int, error: BaseException) -> None:
+        """Cut off what was written; where that fails, a whole line stays, and a part of one counts for nothing."""
+        try:
+            os.ftruncate(self.descriptor, size_before)
+        except OSError:
+            self._proof.is_doubtful = True  # somebody may rely upon a line whose sync failed
+            if os.fstat(self.descriptor).st_size < size_before + length - 1:  # the next writer adds a last newline
+                return
+            name, why = self._reader.path.name, getattr(error, "strerror", None) or type(error).__name__
+            raise unknown_outcome(f"Could not write {name}: {why}; nor could the line be taken back.") from error

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Outcome of a store: the memory that now holds the text, and whether it was there before."""
+    """Outcome of a store: the memory that now holds the text, and whether it was there before.
+
+    `degraded` says, in a sentence, what did not work after it was stored; then `in_scratchpad` is not known and False.
+    """
 
     memory: Memory
     in_scratchpad: bool
     backend: str
     duplicate: bool = False
     redacted: tuple[str, ...] = ()
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """Outcome of a promotion; `promoted` is False if the memory was in the scratchpad before."""
+    """Outcome of a promotion; `promoted` is False if the memory was in the scratchpad before.
+
+    `degraded` says, in a sentence, what did not work after the promotion was stored.
+    """
 
     memory_id: str
     promoted: bool
     evicted: str | None
     scratchpad_size: int
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ bound sizes → normalise → redact → validate → dedupe → append → proj
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, Memory, MemorySearchResult, Scratchpad, SearchResults, to_text, utc_now
+from agent_memory.models import Clock, Memory, Scratchpad, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.service.answering import search_pad, searched
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.drafts import clean, draft
@@ -106,7 +106,8 @@ class MemoryService:
         stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
         memory = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
         stored, duplicate = await self._keep(memory)
-        in_pad = stored.id in await self._load_pad()
+        pad, degraded = await self._pad_after(caller)
+        in_pad = pad is not None and stored.id in pad
         if duplicate:
             self._run(self.storage.touch([stored.id]))
         else:
@@ -123,7 +124,7 @@ class MemoryService:
             )
         self._pad.schedule()
         self._run(self.growth.look(caller))
-        return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds)
+        return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
 
     async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
         """Change fields of a memory; None gives a field its default again.
@@ -182,13 +183,14 @@ class MemoryService:
             )
         before = await self._manager.load()
         promoted = await self._manager.promote(memory_id)
-        after = await self._load_pad()
-        promoted = promoted and memory_id in after  # not if it has expired, or if all places are pinned
+        pad, degraded = await self._pad_after(caller)
+        after = before if pad is None else pad
+        promoted = promoted and (pad is None or memory_id in pad)  # not if it has expired, or if all places are pinned
         evicted = next((i for i in before.ids() if i not in after), None)
         if promoted:
             await self._report_promotion(memory_id, "manual", after, evicted, caller)
         self._pad.schedule()
-        return Promoted(memory_id, promoted, evicted, len(after))
+        return Promoted(memory_id, promoted, evicted, len(after), degraded)
 
     async def evict(self, memory_id: str) -> None:
         """Take a memory out of the scratchpad without forgetting it; an unknown id is no error: it is out."""
@@ -248,10 +250,13 @@ class MemoryService:
                 query, limit, filters, include_superseded=include_superseded, explain=explain
             )
         except StorageError as error:
-            results = self._fall_back(query, limit, filters_of(filters), error)
+            if self._last_pad is None:
+                raise
+            results = search_pad(self._last_pad, query, limit, filters_of(filters))
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
-        await self._report_search(query, results, latency, caller)
+        found, backend = searched(query, results), self.storage.backend
+        await self.report("memory:searched", caller, **found, latency_ms=latency, backend=backend)
         if degraded:
             await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
         elif results and counts_as_access:
@@ -332,6 +337,15 @@ class MemoryService:
         self._last_pad = await self._manager.load()
         return self._last_pad
 
+    async def _pad_after(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
+        """Return the scratchpad after a change that is on disk; None and why not, which is no failure of the change."""
+        try:
+            return await self._load_pad(), None
+        except StorageError as error:
+            message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
+            await self.report("memory:degraded", caller, component="scratchpad", code=error.code, message=message)
+            return None, message
+
     async def _count_access(self, memories: list[Memory], caller: Caller) -> None:
         threshold, shown = self.settings.promotion_access_threshold, self._last_pad
         reaching = [
@@ -357,29 +371,6 @@ class MemoryService:
         await self.report(
             "memory:promoted", caller, memory_id=memory_id, reason=reason, scratchpad_size=len(pad), evicted=evicted
         )
-
-    async def _report_search(self, query: str, results: SearchResults, latency_ms: float, caller: Caller) -> None:
-        await self.report(
-            "memory:searched",
-            caller,
-            query_chars=len(query),
-            query_sha8=hashlib.sha256(query.encode("utf-8", "replace")).hexdigest()[:8],
-            results_count=len(results),
-            total_found=results.total_found,
-            latency_ms=latency_ms,
-            backend=self.storage.backend,
-            mode=results.mode,
-        )
-
-    def _fall_back(self, query: str, limit: int, conditions: SearchFilters, error: StorageError) -> SearchResults:
-        if self._last_pad is None:
-            raise error
-        hits = [memory for memory in self._last_pad.search_keywords(query) if conditions.admits(memory)]
-        shown = [
-            MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
-            for rank, memory in enumerate(hits[:limit], start=1)
-        ]
-        return SearchResults(shown, total_found=len(hits))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something after the answer; a failure is logged, since nobody waits for it."""

@@ -21,7 +21,7 @@ import secrets
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ReadOnlyError, StorageError
+from agent_memory.errors import ReadOnlyError, StorageError, unknown_outcome
 from agent_memory.journal.replay import apply_change
 from agent_memory.logs import get_logger
 from agent_memory.models import content_hash
@@ -273,8 +273,4 @@ def _forgotten(memory_id: str, row: Payload, at: str) -> Payload:
 
 
 def _unsure(error: StorageError) -> StorageError:
-    return StorageError(
-        f"{error.message} It is not known whether the change was made.",
-        code="unknown_outcome",
-        recovery="Look, or do it again: storing the same memory twice keeps it once.",
-    )
+    return unknown_outcome(error.message)

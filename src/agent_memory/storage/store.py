@@ -384,7 +384,7 @@ class JournalStore:
 
         Under the lock, or it might replace what a migration has just written there.
         """
-        if not self.folder.metadata.exists():
-            note = {"schema": SCHEMA, "backend": "file", "journal": self.folder.journal.name}
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if not self.folder.metadata.exists():
+                note = {"schema": SCHEMA, "backend": "file", "journal": self.folder.journal.name}
                 replace_file(self.folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)

@@ -37,11 +37,14 @@ class Worker:
     Args:
         name: Of the thread.
         lock: The file whose lock those functions take that are run by `write`.
+        patience: Seconds to wait for that lock; `WAIT_SECONDS` when omitted.
     """
 
-    def __init__(self, name: str, lock: Path | None = None) -> None:
+    def __init__(self, name: str, lock: Path | None = None, patience: float | None = None) -> None:
         self._name = name
         self._lock = lock
+        self._patience = patience
+        self._went = 0.0
         self._executor: ThreadPoolExecutor | None = None
         self._waiting: ThreadPoolExecutor | None = None
         self._pid = 0
@@ -55,39 +58,43 @@ class Worker:
     async def write(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
         """Run `function`, which takes the folder's lock, in the thread; again and again while that lock is not free.
 
-        Others get in between. Writes keep their order; those that wait give up together.
+        Others get in between. Writes keep their order. A write waits from when it is its turn, not from when it got
+        in line: writes of this process before it are no reason to give up. Where none gets the lock, all that wait by
+        then give up together.
 
         Raises:
-            BusyError: The lock was not free within `WAIT_SECONDS` of this call.
+            BusyError: No write of this process got the lock for the length of its patience.
         """
-        return await self._write(lambda deadline: self._patiently(deadline, function, *args, **kwargs))
+        return await self._write(lambda asked: self._patiently(asked, function, *args, **kwargs))
 
     async def write_prepared(self, prepare: Callable[[], S], function: Callable[[S], T]) -> T:
         """Do as `write` with what `prepare` returns, which runs once, where writes wait: no search waits for it.
 
         Raises:
-            BusyError: The lock was not free within `WAIT_SECONDS` of this call.
+            BusyError: As `write`.
         """
-        return await self._write(lambda deadline: self._patiently(deadline, function, prepare()))
+        return await self._write(lambda asked: self._patiently(asked, function, prepare()))
 
     async def _write(self, wait: Callable[[float], T]) -> T:
-        deadline = time.monotonic() + WAIT_SECONDS
         self._pool()
         assert self._waiting is not None
-        future = self._waiting.submit(wait, deadline)
+        future = self._waiting.submit(wait, time.monotonic())
         return await asyncio.shield(asyncio.wrap_future(future))
 
-    def _patiently(self, deadline: float, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    def _patiently(self, asked: float, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        patience = WAIT_SECONDS if self._patience is None else self._patience
+        deadline = max(asked, self._went) + patience
         while True:
             while not seems_free(self._lock):
                 if time.monotonic() >= deadline:
-                    raise held_by_another(WAIT_SECONDS)
+                    raise held_by_another(patience)
                 time.sleep(_BETWEEN_TRIES)
-            try:
-                return self._pool().submit(function, *args, **kwargs).result()
-            except BusyError:
-                if time.monotonic() >= deadline:
-                    raise held_by_another(WAIT_SECONDS) from None
+            work = self._pool().submit(function, *args, **kwargs)
+            if not isinstance(work.exception(), BusyError):
+                self._went = time.monotonic()
+                return work.result()
+            if time.monotonic() >= deadline:
+                raise held_by_another(patience)
 
     def submit(self, function: Callable[..., object], *args: Any) -> None:
         """Have `function` run after what is queued, with nobody waiting; an error of ours is logged."""

@@ -495,7 +495,7 @@ async def test_when_it_is_not_known_whether_a_change_was_made_the_error_says_so(
     server.before = lost
     with pytest.raises(StorageError) as unsure:
         await bob.store(memory)
-    assert unsure.value.code == "unknown_outcome"
+    assert unsure.value.code == "unknown"
     server.before = None
     assert await bob.store(memory) == memory.id  # which is what its recovery says
     assert await bob.count() == 1
