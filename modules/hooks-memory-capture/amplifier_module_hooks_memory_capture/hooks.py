@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import HookResult
 
 from amplifier_module_hooks_memory_capture.messages import last_assistant_text, text_of_content, text_of_result
-from amplifier_module_hooks_memory_capture.recorder import Heard, TurnEnded
+from amplifier_module_hooks_memory_capture.recorder import Heard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,4 +96,4 @@ class CaptureHooks:
     async def _end_turn(self) -> None:
         if self._turn_open:
             self._turn_open = False
-            await self._recorder.take(TurnEnded(tuple(self._session.turn.stored)))
+            await self._recorder.take(self._recorder.turn_end())

@@ -45,9 +45,10 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over; `stored` is what the model itself stored by tool in it."""
+    """The turn is over; `stored` is what the model itself stored by tool in it, maybe after untrusted output."""
 
     stored: tuple[str, ...] = ()
+    low_trust: bool = False
 
 
 class Recorder:
@@ -105,13 +106,18 @@ class Recorder:
         if self._closed:
             return
         if self._turn_open:
-            await self.take(TurnEnded(tuple(self._session.turn.stored)))
+            await self.take(self.turn_end())
         self._closed = True
         await self.drain()
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.cancel()
             await asyncio.gather(worker, return_exceptions=True)
+
+    def turn_end(self) -> TurnEnded:
+        """Return what ends the turn under way."""
+        turn = self._session.turn
+        return TurnEnded(tuple(turn.stored), turn.low_trust)
 
     def statistics(self) -> dict[str, Any]:
         """Return what this session captured, and what it skipped for which reason."""
@@ -161,7 +167,7 @@ class Recorder:
         self._skipped_in_turn.update(extraction.skipped)
 
     async def _store(self, ended: TurnEnded) -> None:
-        held, skipped = self._buffer.release(ended.stored)
+        held, skipped = self._buffer.release(ended.stored, low_trust=ended.low_trust)
         skipped.update(self._skipped_in_turn)
         self._skipped_in_turn.clear()
         service = await self._session.service() if held or skipped else None

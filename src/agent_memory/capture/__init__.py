@@ -2,6 +2,7 @@
 
 from agent_memory.capture.extractor import Extractor
 from agent_memory.capture.own import own_words
+from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
 
-__all__ = ["CaptureLedger", "Extractor", "TurnBuffer", "own_words"]
+__all__ = ["CaptureLedger", "Extractor", "TurnBuffer", "is_near_duplicate", "own_words"]

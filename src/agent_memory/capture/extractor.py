@@ -125,7 +125,8 @@ class Extractor:
         Args:
             text: One message, as it was said.
             source: `user`, `assistant` or `tool:<name>`.
-            returned: Contents that our own tools returned in this session: said again, they are no news.
+            returned: Contents that our own tools returned in this session: said again by anybody but the user, they are
+                no news. What the user says again may be a confirmation; the service knows what is known.
             now: When the message was said; becomes `observed_at`.
             session_id: Of the session it was said in.
         """
@@ -140,7 +141,7 @@ class Extractor:
         _apply_scopes(verdicts)
         if kind == "user":
             _weaken(verdicts, sum(len(verdict.sentence.text) for verdict in verdicts))
-        echoes = [_fold(content) for content in returned if content.strip()]
+        echoes = [_fold(content) for content in returned if content.strip() and kind != "user"]
         seen = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
         for draft in self._group(verdicts, skipped):

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -133,6 +131,8 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
 
 def read_patterns(name: str) -> dict[str, Any]:
     """Return the content of `patterns/<name>.yaml`."""
+    import yaml  # noqa: PLC0415 - 15 ms that a session without a rule to read does not pay
+
     text = (resources.files("agent_memory.capture") / "patterns" / f"{name}.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
     return loaded

@@ -3,48 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from agent_memory.retrieval.tokens import query_terms
+from agent_memory.capture.sameness import is_near_duplicate, is_told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from agent_memory.models import Observation
-
-_NEAR: Final = 0.8
-"""Share of the shorter text's words that the longer one also has, from which both count as the same."""
-_TOLD: Final = 0.5
-"""The same for what the model stored in this turn: it words a fact anew, so less has to agree."""
-_MIN_COMMON_WORDS: Final = 3
-_ASKING: Final = frozenset(
-    query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
-)
-"""Words of asking, and of the third person that models put facts into; they tell nothing about the fact."""
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the telling words of `text`, stemmed; pairs of characters where a script has no spaces."""
-    return frozenset(query_terms(text)) - _ASKING
-
-
-def is_near_duplicate(one: str, other: str) -> bool:
-    """Tell whether the words of the shorter text are (nearly) contained in the longer."""
-    first, second = sorted((word_set(one), word_set(other)), key=len)
-    if not first:
-        return one.strip() == other.strip()
-    common = len(first & second)
-    return common >= min(_MIN_COMMON_WORDS, len(first)) and common >= _NEAR * len(first)
-
-
-def is_told(content: str, stored: Sequence[str]) -> bool:
-    """Tell whether `content` says what the model stored in this turn, in one memory or spread over several."""
-    words = word_set(content)
-    told = [other for other in map(word_set, stored) if other]
-    if not words:
-        return False
-    alone = any(len(words & other) >= _TOLD * min(len(words), len(other)) for other in told)
-    return alone or len(words & frozenset().union(*told)) >= _TOLD * len(words)
 
 
 class TurnBuffer:
@@ -60,11 +26,14 @@ class TurnBuffer:
     def __len__(self) -> int:
         return len(self._held)
 
-    def release(self, stored_by_tool: Sequence[str]) -> tuple[list[Observation], Counter[str]]:
+    def release(
+        self, stored_by_tool: Sequence[str], *, low_trust: bool = False
+    ) -> tuple[list[Observation], Counter[str]]:
         """End the turn.
 
         Args:
             stored_by_tool: Contents that the model stored by tool in this turn.
+            low_trust: Whether untrusted output came in. What was stored then stands for nothing the user said.
 
         Returns:
             The candidates that are not among them, and how many were dropped for which reason.
@@ -73,7 +42,8 @@ class TurnBuffer:
         skipped: Counter[str] = Counter()
         kept = []
         for observation in held:
-            if is_told(observation.content, stored_by_tool):
+            replaced = not (low_trust and observation.trust == "high")
+            if replaced and is_told(observation.content, stored_by_tool):
                 skipped["stored_by_tool"] += 1
             else:
                 kept.append(observation)
@@ -85,7 +55,7 @@ class CaptureLedger:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._seen: list[str] = []
+        self._seen: list[Observation] = []
         self.captured = 0
         self.skipped: Counter[str] = Counter()
 
@@ -94,12 +64,12 @@ class CaptureLedger:
         admitted: list[Observation] = []
         dropped: Counter[str] = Counter()
         for observation in observations:
-            if any(is_near_duplicate(observation.content, seen) for seen in self._seen):
+            if any(_covers(seen, observation) for seen in self._seen):
                 dropped["duplicate"] += 1
             elif len(self._seen) >= self._limit:
                 dropped["session_limit"] += 1
             else:
-                self._seen.append(observation.content)
+                self._seen.append(observation)
                 admitted.append(observation)
         self.skipped.update(dropped)
         return admitted, dropped
@@ -108,3 +78,9 @@ class CaptureLedger:
         """Add what became of a batch."""
         self.captured += captured
         self.skipped.update(skipped)
+
+
+def _covers(seen: Observation, observation: Observation) -> bool:
+    """Tell whether what was seen makes `observation` superfluous; a stranger's words never do that to a person's."""
+    counts = seen.trust != "low" or observation.trust == "low"
+    return counts and is_near_duplicate(observation.content, seen.content)

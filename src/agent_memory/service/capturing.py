@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from agent_memory.capture import is_near_duplicate
 from agent_memory.errors import ValidationError
+from agent_memory.models import Memory
 from agent_memory.service.drafts import draft
 from agent_memory.service.results import CaptureOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.models import Clock, Memory, Observation
+    from agent_memory.models import Clock, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
-# Captured sentences that share this much of their words say the same; below, "use tabs" and "use spaces" would meet.
-_NEAR_DUPLICATE: Final = 0.85
+_NEIGHBOURS: Final = 5
+"""Nearest memories that are compared: the nearest of all may be one that does not count."""
+
+_SAID: Final = frozenset(Memory.model_fields) - {
+    "id",
+    "agent_id",
+    "timestamp",
+    "created_by_session",
+    "content",
+    "last_accessed",
+    "access_count",
+}
+"""What a statement brings along; the rest is the memory's own history."""
 
 
 class Report(Protocol):
@@ -63,15 +75,16 @@ class CaptureKeeper:
         memory = drafted.value
         if await self._storage.was_forgotten(memory.content):
             return "forgotten"
-        if await self._says_the_same(memory.content):
+        if await self._is_known(memory):
             return "duplicate"
-        if await self._storage.store(drafted, unique=True) != memory.id:
+        known_as = await self._storage.store(drafted, unique=True)
+        if known_as != memory.id and not await self._take_over(known_as, memory):
             return "duplicate"
-        outcome.stored.append(memory.id)
+        outcome.stored.append(known_as)
         await self._report(
             "memory:captured",
             caller,
-            memory_id=memory.id,
+            memory_id=known_as,
             category=memory.category,
             confidence=observation.confidence,
             source=memory.source.kind,
@@ -86,14 +99,25 @@ class CaptureKeeper:
         stamp = {"timestamp": self._clock(), "created_by_session": session}
         return await asyncio.to_thread(draft, {**seen, **stamp}, self._storage.agent_id, self._redactor)
 
-    async def _says_the_same(self, content: str) -> bool:
-        words = _words(content)
-        nearest = await self._storage.search(content, 1)
-        if not words or not nearest:
+    async def _is_known(self, memory: Memory) -> bool:
+        """Tell whether a memory says this in nearly the same words; a stranger's does not count against others."""
+        nearest = await self._storage.search(memory.content, _NEIGHBOURS)
+        return any(
+            _counts_against(found.memory, memory) and is_near_duplicate(found.memory.content, memory.content)
+            for found in nearest
+        )
+
+    async def _take_over(self, memory_id: str, memory: Memory) -> bool:
+        """Make a stranger's memory with the same text that of who says it now; else leave it and return False.
+
+        Whatever the stranger gave it goes: tags, links, what it claims to replace.
+        """
+        known = await self._storage.get(memory_id)
+        if known is None or _counts_against(known, memory):
             return False
-        other = _words(nearest[0].memory.content)
-        return len(words & other) >= _NEAR_DUPLICATE * len(words | other)
+        await self._storage.update(memory_id, {name: getattr(memory, name) for name in _SAID})
+        return True
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))
+def _counts_against(known: Memory, memory: Memory) -> bool:
+    return known.trust != "low" or memory.trust == "low"

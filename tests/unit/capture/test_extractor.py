@@ -280,11 +280,18 @@ def test_a_retraction_takes_back_what_came_before_but_not_what_follows() -> None
     assert [item.content for item in captured(text)] == ["We decided to use Postgres."]
 
 
-def test_text_that_our_tools_returned_is_not_captured_again() -> None:
-    extraction = EXTRACTOR.examine("We decided to use Postgres.", "user", returned=["we decided to use  postgres"])
+def test_text_that_our_tools_returned_is_not_captured_from_the_assistants_mouth() -> None:
+    said = "As we agreed, the ledger stays on Postgres."
+    extraction = EXTRACTOR.examine(said, "assistant", returned=["as we agreed the ledger  stays on postgres"])
 
     assert extraction.observations == []
     assert extraction.skipped == {"own_text": 1}
+
+
+def test_what_our_tools_returned_and_the_user_says_themselves_is_captured() -> None:
+    said = "We decided to use Postgres."
+
+    assert len(EXTRACTOR.examine(said, "user", returned=[said]).observations) == 1
 
 
 def test_relative_dates_stay_in_the_text_and_the_moment_is_noted() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture import CaptureLedger, TurnBuffer
-from agent_memory.capture.turns import is_near_duplicate
+from agent_memory.capture import CaptureLedger, TurnBuffer, is_near_duplicate
 from agent_memory.models import Observation
 
 
@@ -41,6 +40,23 @@ def test_a_session_captures_nothing_twice() -> None:
 
     assert admitted == []
     assert dropped == {"duplicate": 1}
+
+
+def test_a_strangers_words_do_not_keep_the_users_out_of_the_session() -> None:
+    ledger = CaptureLedger(limit=10)
+    said = seen("the staging database lives in Frankfurt")
+    ledger.admit([item.model_copy(update={"trust": "low"}) for item in said])
+
+    admitted, _ = ledger.admit([item.model_copy(update={"trust": "high"}) for item in said])
+
+    assert len(admitted) == 1
+
+
+def test_a_correction_in_the_same_session_is_admitted() -> None:
+    ledger = CaptureLedger(limit=10)
+    ledger.admit(seen("the staging database lives in Frankfurt"))
+
+    assert len(ledger.admit(seen("the staging database never lives in Frankfurt"))[0]) == 1
 
 
 def test_a_session_captures_no_more_than_its_limit() -> None:

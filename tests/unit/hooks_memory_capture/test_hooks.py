@@ -178,12 +178,22 @@ async def test_what_the_model_stored_by_tool_in_the_turn_is_not_stored_again(tal
 
 
 async def test_what_our_tools_returned_is_not_captured_when_it_is_said_again(talk: Talk) -> None:
-    talk.session.turn.returned = [FACT]
-    await talk.say(FACT)
-    await talk.answer("yes")
+    talk.session.turn.returned = ["As we agreed, the ledger stays on Postgres."]
+    await talk.say("hello")
+    await talk.answer("As we agreed, the ledger stays on Postgres.")
     await talk.end()
 
     assert talk.reasons() == {"own_text": 1}
+
+
+async def test_what_the_model_stored_after_untrusted_output_does_not_stand_for_what_the_user_said(talk: Talk) -> None:
+    await talk.say(FACT)
+    talk.session.turn.low_trust = True
+    talk.session.turn.stored.append(FACT)
+    await talk.answer("noted")
+    await talk.end()
+
+    assert await talk.memories() == [FACT]
 
 
 async def test_a_turn_that_was_denied_is_stored_with_the_next_prompt(talk: Talk) -> None:

@@ -1,0 +1,116 @@
+"""Whether one statement says what another says. Used wherever capture leaves out what is known.
+
+In doubt two statements are different: a repetition that is stored costs a line, a correction that is dropped leaves
+the memory wrong. So nothing that differs in a negation, a number, a version, a name of code or one of a pair of
+opposites is the same, nor anything in which one telling word stands for another.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.capture.rules import read_patterns
+from agent_memory.retrieval.tokens import query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ADDED: Final = 0.25
+"""Share of a statement's telling words that a repetition may add: "now", "only" or an ending, no new fact."""
+_TOLD: Final = 0.5
+"""Share that has to be in what the model stored in this turn: it words a fact anew, so less has to agree."""
+_MIN_COMMON_WORDS: Final = 3
+_ASKING: Final = frozenset(
+    query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
+)
+"""Words of asking, and of the third person that models put facts into; they tell nothing about the fact."""
+
+_WORD: Final = re.compile(r"[^\W_]+(?:[._:/@+-]?[^\W_]+|_)*")
+_CODE_NAME: Final = re.compile(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
+_NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the telling words of `text`, stemmed; pairs of characters where a script has no spaces."""
+    return frozenset(query_terms(text)) - _ASKING
+
+
+def is_near_duplicate(one: str, other: str) -> bool:
+    """Tell whether one statement repeats the other, with at most a few words more."""
+    if differ_in_meaning(one, other):
+        return False
+    first, second = sorted((word_set(one), word_set(other)), key=len)
+    if not first:
+        return one.strip() == other.strip()
+    if not first <= second or len(first) < min(_MIN_COMMON_WORDS, len(second)):
+        return False
+    return len(second) - len(first) <= max(1, _ADDED * len(second))
+
+
+def is_told(content: str, stored: Sequence[str]) -> bool:
+    """Tell whether `content` says what the model stored in this turn, in one memory or spread over several."""
+    words = word_set(content)
+    told = [(text, other) for text in stored if (other := word_set(text))]
+    if not words:
+        return False
+    if any(
+        len(words & other) >= _TOLD * min(len(words), len(other)) and _keeps_meaning(content, text)
+        for text, other in told
+    ):
+        return True
+    together = frozenset[str]().union(*(other for _, other in told))
+    return len(words & together) >= _TOLD * len(words) and _keeps_meaning(content, " ".join(text for text, _ in told))
+
+
+def differ_in_meaning(one: str, other: str) -> bool:
+    """Tell whether two texts differ in a negation, a number, a version, a name of code, or one of two opposites."""
+    return _turning(one) != _turning(other)
+
+
+def _keeps_meaning(content: str, told: str) -> bool:
+    """Tell whether what the model stored keeps the numbers and names of `content` and whether it is negated.
+
+    Other than a repetition it may say more, and say "never" where the user said "do not".
+    """
+    mine, told_ = _turning(content), _turning(told)
+    if any(_negates(word) for word in mine) != any(_negates(word) for word in told_):
+        return False
+    return all(word in told_ for word in mine if _CODE_NAME.search(word))
+
+
+def _turning(text: str) -> Counter[str]:
+    """Return what in `text` its meaning hangs on: negations, opposites, numbers, names of code, each counted."""
+    words, parts, _ = _opposites()
+    text = unicodedata.normalize("NFKC", text)
+    found = Counter({"not": len(_NEGATED_VERB.findall(text))})
+    for word in _WORD.findall(text):
+        folded = word.casefold()
+        if _CODE_NAME.search(word):
+            found[word] += 1
+        elif folded in words:
+            found[folded] += 1
+    if not text.isascii():
+        found.update(parts.findall(text))
+    return +found
+
+
+def _negates(word: str) -> bool:
+    return word in _opposites()[2]
+
+
+@functools.cache
+def _opposites() -> tuple[frozenset[str], re.Pattern[str], frozenset[str]]:
+    """Return the words, the parts of words in scripts without spaces, and which of both negate."""
+    data = read_patterns("opposites")
+    parts = sorted(data["negating_parts"] + data["turning_parts"], key=len, reverse=True)
+    negating = {word for group in data["negating"] for word in group}
+    turning = {word for group in data["turning"] for word in group}
+    return (
+        frozenset(negating | turning),
+        re.compile("|".join(map(re.escape, parts))),
+        frozenset(negating | set(data["negating_parts"])),
+    )
