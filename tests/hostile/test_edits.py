@@ -163,7 +163,18 @@ async def test_what_an_editor_removed_comes_back_with_an_import(
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:2]))
     assert await storage.count() == 1
     (lost,) = storage.folder.path.glob("memories.lost-*.yaml")
-    command = [sys.executable, "-m", "agent_memory.cli", "import", str(lost), "--root", str(root), "--agent", "bob"]
+    command = [
+        sys.executable,
+        "-m",
+        "agent_memory.cli",
+        "import",
+        "--trusted",
+        str(lost),
+        "--root",
+        str(root),
+        "--agent",
+        "bob",
+    ]
     await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, env=environment())
     assert await storage.get(stored[1]) == before
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -258,6 +259,18 @@ def test_ctrl_c_at_the_question_ends_at_once(
     code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="\x03")
     assert (code, "Stopped. Nothing was forgotten." in shown) == (130, True)
     bob("show", A)
+
+
+def test_ctrl_c_in_an_import_says_how_far_it_came(
+    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
+) -> None:
+    lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(20_000))
+    (tmp_path / "in.jsonl").write_text(lines)
+    arguments = ("import", str(tmp_path / "in.jsonl"), "-a", "two")
+    code, shown = in_a_terminal(environment, *arguments, prompt="Importing", typed="\x03")
+    assert code == 130
+    (done,) = re.findall(r"Stopped after ([\d,]+) of 20,000; do it again to go on\.", " ".join(shown.split()))
+    assert f"Imported {done} memor" in shown
 
 
 def test_what_a_person_types_is_trusted(

@@ -194,7 +194,7 @@ async def bring_back(base: Path, ack: Ack) -> None:
         ack("import", dict(known))
 
     for _ in range(2):
-        await service.restore(memories, each, NOBODY)
+        await service.restore(memories, each, NOBODY, trusted=True)
         await bob.done("import")
     await service.close()
 
@@ -324,7 +324,7 @@ async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
             if act == "repeat":
                 await bob.storage.store(known)
             else:
-                await service_of(bob).restore([known], lambda _: None, NOBODY)
+                await service_of(bob).restore([known], lambda _: None, NOBODY, trusted=True)
         await bob.done(act)
     await bob.storage.close()
 

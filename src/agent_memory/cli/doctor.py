@@ -282,5 +282,9 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
         screen.raw(encode(memory, "jsonl"))
     screen.note(
         f"{counted(len(memories), 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
-        + (f"To take them over: … | agent-memory import - --agent {folder.agent_id}" if screen.out.is_terminal else "")
+        + (
+            f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}"
+            if screen.out.is_terminal
+            else ""
+        )
     )

@@ -1,20 +1,19 @@
 """Commands between this machine and a team's server: push, pull."""
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.running import FAILED, Run
+from agent_memory.cli.running import Run
 from agent_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from agent_memory.cli.report import Report
     from agent_memory.storage.server import QdrantServerStorage
     from agent_memory.storage.transfer import Selection
-
-_SHOWN_PROBLEMS: Final = 20
 
 Url = Annotated[
     str | None,
@@ -40,7 +39,7 @@ async def push(
 
     async with _server(run, url, collection, embedder) as server:
         selection = await select(run.service.storage, server)
-        report = _Report(selection)
+        report = _report(run, "Pushed", selection)
         try:
             with run.screen.progress() as progress:
                 task = progress.add_task("Pushing", total=len(selection.missing))
@@ -51,7 +50,7 @@ async def push(
 
                 await push_all(selection.missing, server, each)
         finally:
-            report.show(run, "Pushed")  # also when the server is lost half-way: what was counted is there
+            report.show()  # also when the server is lost half-way: what was counted is there
         await server.prepare()
     report.end()
 
@@ -62,7 +61,7 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
 
     async with _server(run, url, collection, embedder) as server:
         selection = await select(server, run.service.storage)
-    report = _Report(selection)
+    report = _report(run, "Pulled", selection)
     try:
         with run.screen.progress() as progress:
             task = progress.add_task("Pulling", total=len(selection.missing))
@@ -71,59 +70,18 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
                 report.note(restored)
                 progress.advance(task)
 
-            await run.service.restore(selection.missing, each, run.caller)
+            await run.service.restore(selection.missing, each, run.caller, trusted=True)
     finally:
-        report.show(run, "Pulled")
+        report.show()
     report.end()
 
 
-class _Report:
-    """What became of the memories of a transfer."""
+def _report(run: Run, done: str, selection: "Selection") -> "Report":
+    from agent_memory.cli.report import Report
 
-    def __init__(self, selection: "Selection") -> None:
-        self.counts = {
-            "stored": 0,
-            "present": len(selection.present),
-            "differs": len(selection.differs),
-            "forgotten": len(selection.forgotten),
-            "refused": 0,
-        }
-        self.problems: list[dict[str, str]] = []
-        self.redacted: dict[str, None] = {}
-
-    def note(self, moved: Any) -> None:
-        """Count the next memory."""
-        self.counts[moved.outcome] = self.counts.get(moved.outcome, 0) + 1
-        self.redacted.update(dict.fromkeys(moved.redacted))
-        if moved.error is not None:
-            self.problems.append({"id": moved.memory_id, "problem": moved.error.message})
-
-    def show(self, run: Run, done: str) -> None:
-        """Print counts on stdout, and on stderr what a person should look at."""
-        from agent_memory.cli.text import counted
-
-        run.screen.document({**self.counts, "problems": self.problems, "redacted": list(self.redacted)})
-        for problem in self.problems[:_SHOWN_PROBLEMS]:
-            run.screen.note(f"{problem['id']}: {problem['problem']}")
-        if self.redacted:
-            run.screen.note(f"Secrets were removed ({', '.join(self.redacted)}); they are never stored.")
-        there = self.counts["present"] + self.counts["differs"]
-        parts = [f"{done} {counted(self.counts['stored'], 'memory', 'memories')}"]
-        parts += [f"skipped {there:,} that were there"] if there else []
-        parts += [f"left {self.counts['forgotten']:,} forgotten"] if self.counts["forgotten"] else []
-        parts += [f"refused {self.counts['refused']:,}"] if self.counts["refused"] else []
-        run.screen.show(", ".join(parts) + ".")
-        if self.counts["differs"]:
-            run.screen.note(f"{self.counts['differs']} of those skipped have another text there, which stays.")
-
-    def end(self) -> None:
-        """Let the command fail if something was refused.
-
-        Raises:
-            typer.Exit: Something was.
-        """
-        if self.problems:
-            raise typer.Exit(FAILED)
+    there = {"present": selection.present, "differs": selection.differs, "forgotten": selection.forgotten}
+    counts = {outcome: len(ids) for outcome, ids in there.items()}
+    return Report(run.screen, done, [memory.id for memory in selection.missing], there="there", more=counts)
 
 
 @asynccontextmanager

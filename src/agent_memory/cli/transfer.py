@@ -2,22 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from agent_memory.cli.running import FAILED, Run
+from agent_memory.cli.running import Run
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from agent_memory.cli.formats import Record
-    from agent_memory.models import Memory
     from agent_memory.service.restoring import Restored
 
 _SUFFIXES: Final = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_SHOWN_PROBLEMS: Final = 20
 
 FormatName = Annotated[
     Literal["yaml", "jsonl"] | None,
@@ -57,78 +52,42 @@ async def import_(
     run: Run,
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; '-' is stdin.")],
     form: FormatName = None,
+    *,
+    trusted: Annotated[
+        bool,
+        typer.Option("--trusted", help="Believe all it claims: trust, pins, times, uses, what replaces what."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would become of it, and store nothing.")] = False,
 ) -> None:
-    """Bring exported memories in; what is there stays as it is."""
+    """Bring exported memories in; what is there stays as it is.
+
+    What a file claims beyond its texts counts only with --trusted: anybody can write a file.
+    """
     from agent_memory.cli.formats import decode
+    from agent_memory.cli.report import Report
 
     chosen = _format_of(file, form)
     records = list(decode(_read(file), chosen, run.service.agent_id))
-    report = _Report(records)
+    found = [(f"line {record.line}", record.memory) for record in records if record.memory is not None]
+    report = Report(run.screen, "Would import" if dry_run else "Imported", [label for label, _ in found])
+    report.counts["lowered"] = 0
+    report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
+    for record in records:
+        if record.memory is None:
+            report.refuse(f"line {record.line}", record.problem)
     try:
         with run.screen.progress() as progress:
-            task = progress.add_task("Importing", total=len(report.memories))
+            task = progress.add_task("Importing", total=len(found))
 
             def each(restored: "Restored") -> None:
                 report.note(restored)
                 progress.advance(task)
 
-            await run.service.restore(report.memories, each, run.caller)
+            memories = [memory for _, memory in found]
+            await run.service.restore(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
     finally:
-        report.show(run)  # also when the disk is full half-way: what was counted is on disk
-    if report.problems:
-        raise typer.Exit(FAILED)
-
-
-class _Report:
-    """What became of each line of a file."""
-
-    def __init__(self, records: "Iterable[Record]") -> None:
-        self.memories: list[Memory] = []
-        self.problems: list[dict[str, Any]] = []
-        self.counts = {"stored": 0, "present": 0, "differs": 0, "refused": 0}
-        self.redacted: dict[str, None] = {}
-        self.unknown_fields: dict[str, None] = {}
-        self._lines: list[int] = []
-        self._done = 0
-        for record in records:
-            self.unknown_fields.update(dict.fromkeys(record.unknown_fields))
-            if record.memory is None:
-                self.counts["refused"] += 1
-                self.problems.append({"line": record.line, "problem": record.problem})
-            else:
-                self.memories.append(record.memory)
-                self._lines.append(record.line)
-
-    def note(self, restored: "Restored") -> None:
-        """Count the next memory."""
-        self.counts[restored.outcome] += 1
-        self.redacted.update(dict.fromkeys(restored.redacted))
-        if restored.error is not None:
-            self.problems.append({"line": self._lines[self._done], "problem": restored.error.message})
-        self._done += 1
-
-    def show(self, run: Run) -> None:
-        """Print counts on stdout, and on stderr what a person should look at."""
-        from agent_memory.cli.text import counted
-
-        self.problems.sort(key=lambda problem: int(problem["line"]))
-        fields = {"redacted": list(self.redacted), "unknown_fields": list(self.unknown_fields)}
-        run.screen.document({**self.counts, "problems": self.problems, **fields})
-        for problem in self.problems[:_SHOWN_PROBLEMS]:
-            run.screen.note(f"line {problem['line']}: {problem['problem']}")
-        if len(self.problems) > _SHOWN_PROBLEMS:
-            run.screen.note(f"… and {len(self.problems) - _SHOWN_PROBLEMS} more; --json lists them all.")
-        if self.redacted:
-            run.screen.note(f"Secrets were removed ({', '.join(self.redacted)}); they are never stored.")
-        if self.unknown_fields:
-            run.screen.note(f"Left aside, unknown to this version: {', '.join(self.unknown_fields)}.")
-        there = self.counts["present"] + self.counts["differs"]
-        parts = [f"Imported {counted(self.counts['stored'], 'memory', 'memories')}"]
-        parts += [f"skipped {there:,} that were there"] if there else []
-        parts += [f"refused {self.counts['refused']:,}"] if self.counts["refused"] else []
-        run.screen.show(", ".join(parts) + ".")
-        if self.counts["differs"]:
-            run.screen.note(f"{self.counts['differs']} of those skipped have another text here, which stays.")
+        report.show()  # also when the disk is full half-way: what was counted is on disk
+    report.end()
 
 
 def _format_of(file: str, form: Literal["yaml", "jsonl"] | None) -> Literal["yaml", "jsonl"]:

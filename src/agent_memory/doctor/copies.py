@@ -104,8 +104,8 @@ def _conflict(case: Case, name: str) -> Finding:
         "conflict_copies",
         f"The conflict copy {name!r} holds {number(len(missing), 'memory', 'memories')} that the journal has not: two "
         "machines wrote at once, and a synchronising program kept both files.",
-        f"agent-memory doctor --salvage {shlex.quote(name)} --agent {case.folder.agent_id} | agent-memory import - "
-        f"--agent {case.folder.agent_id}",
+        f"agent-memory doctor --salvage {shlex.quote(name)} --agent {case.folder.agent_id} "
+        f"| agent-memory import --trusted - --agent {case.folder.agent_id}",
         copy.size,
     )
 
@@ -126,8 +126,8 @@ def _saved(case: Case, name: str) -> Finding:
         "lost",
         f"{name} keeps {number(len(missing), 'memory', 'memories')} that another program removed from memories.yaml "
         "while a session knew them.",
-        f"agent-memory import {shlex.quote(str(case.path / name))} --agent {case.folder.agent_id}, unless that was on "
-        "purpose; then delete the file.",
+        f"agent-memory import --trusted {shlex.quote(str(case.path / name))} --agent {case.folder.agent_id}, unless "
+        "that was on purpose; then delete the file.",
         size,
     )
 

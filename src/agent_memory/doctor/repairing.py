@@ -173,7 +173,7 @@ def _save_scratchpad(case: Case, stamp: str) -> str:
         return ""
     copy = _free_name(path.with_name(f"scratchpad.before-repair-{stamp}.yaml"))
     replace_file(copy, content, durable=True)
-    return f"Kept what scratchpad.yaml shows as {copy.name}; `agent-memory import` takes it."
+    return f"Kept what scratchpad.yaml shows as {copy.name}; `agent-memory import --trusted` takes it."
 
 
 # -- what is derived ------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ class Journal:
         if lost:
             notes.append(
                 f"{', '.join(lost[:_SHOWN])}: memories as they were before another program removed or changed them in "
-                f"{self.path.name}. `agent-memory import FILE` brings back what is missing; then remove it."
+                f"{self.path.name}. `agent-memory import --trusted FILE` brings back what is missing; then remove it."
             )
         return notes
 

@@ -1,8 +1,8 @@
 """`memories.lost-….yaml`: records that a session knew before another program removed or changed them.
 
 An editor that saves what it loaded an hour ago, a file cut short or an old copy put in place undo what was
-acknowledged. Who still knows it writes it down; whether it comes back is for a person to say (`agent-memory import`),
-who may have removed it on purpose.
+acknowledged. Who still knows it writes it down; whether it comes back is for a person to say
+(`agent-memory import --trusted`), who may have removed it on purpose.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Bringing exported memories back: redact, validate, keep. Ids, times and counts stay, nothing that is there changes.
+"""Bringing exported memories back: redact, validate, keep. Ids and texts stay, nothing that is there changes.
 
-The write path for what was stored once already; reads no file and knows no format.
+The write path for what was stored once already; reads no file and knows no format. What a file claims beyond its texts
+(trust, pins, what it makes untrue) counts only if whoever restores vouches for it: anybody can write a file.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from agent_memory.errors import ValidationError
+from agent_memory.models import Source
 from agent_memory.storage.cleaning import redact_memory, with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
+    from datetime import datetime
 
     from agent_memory.models import Memory
     from agent_memory.redaction import Redactor
@@ -31,13 +34,30 @@ class Restored:
         memory_id: Which.
         outcome: `stored`; `present`: it was there; `differs`: it is there with another text, which stays; `refused`.
         redacted: Kinds of secrets that were taken out before it was stored.
+        lowered: Fields whose claims were not believed.
         error: Why it was refused; with `stored`, why a link to it was.
     """
 
     memory_id: str
     outcome: Literal["stored", "present", "differs", "refused"]
     redacted: tuple[str, ...] = ()
+    lowered: tuple[str, ...] = ()
     error: ValidationError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms memories are brought back.
+
+    Attributes:
+        now: The present.
+        trusted: Whether all that they claim is believed.
+        dry_run: Whether to tell what would become of each, and store none.
+    """
+
+    now: datetime
+    trusted: bool = False
+    dry_run: bool = False
 
 
 class Service(Protocol):
@@ -56,6 +76,7 @@ async def restore_all(
     memories: Sequence[Memory],
     each: Callable[[Restored], None],
     caller: Caller,
+    terms: Terms,
 ) -> None:
     """Keep what is not there yet, in the given order; `each` hears of every memory, in that order, once it is on disk.
 
@@ -65,34 +86,77 @@ async def restore_all(
         StorageError: What `each` was told of before is on disk; doing it all again does the rest.
     """
     is_synced = False
+    before = {memory.id async for memory in service.storage.iter_all()}
+    would: dict[str, str] = {}
     try:
         for memory in memories:
-            kept, restored = await _restore(service.storage, redactor, memory)
+            believed, lowered = (memory, ()) if terms.trusted else _lowered(memory, before, terms.now)
+            kept, restored = await _restore(
+                service.storage, redactor, believed, lowered, would if terms.dry_run else None
+            )
             if kept is not None:
                 await _report(service, kept, restored, caller)
-            elif restored.outcome == "present" and not is_synced:
+            elif restored.outcome == "present" and not (is_synced or terms.dry_run):
                 await service.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
                 is_synced = True
             each(restored)
     finally:
-        pad.schedule()
+        if not terms.dry_run:
+            pad.schedule()
 
 
-async def _restore(storage: MemoryStorage, redactor: Redactor, memory: Memory) -> tuple[Memory | None, Restored]:
+def _lowered(memory: Memory, before: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
+    """Return a memory without the claims that would put it above others, and the fields that had one.
+
+    Args:
+        memory: What a file says.
+        before: Ids that were there before any of them was brought back.
+        now: The present; nothing can have been stored after it.
+    """
+    claims: dict[str, Any] = {}
+    if memory.trust == "high":
+        claims["trust"] = "medium"
+    if memory.source.kind == "user":
+        claims["source"] = Source(kind="import", detail=memory.source.detail)
+    if memory.pinned:
+        claims["pinned"] = False
+    if memory.supersedes in before:
+        claims["supersedes"] = None
+    if memory.access_count:
+        claims["access_count"] = 0
+    claims |= {name: None for name in ("last_accessed", "promoted_at") if getattr(memory, name) is not None}
+    for name in ("timestamp", "observed_at", "evicted_at"):
+        moment = getattr(memory, name)
+        if moment is not None and moment > now:
+            claims[name] = now
+    return (memory.model_copy(update=claims) if claims else memory), tuple(claims)
+
+
+async def _restore(
+    storage: MemoryStorage,
+    redactor: Redactor,
+    memory: Memory,
+    lowered: tuple[str, ...],
+    would: dict[str, str] | None,
+) -> tuple[Memory | None, Restored]:
     """Keep a memory; return it as it was stored, None if it was not, and what became of it.
 
-    One without a secret is not touched: an import must not so much as trim a text.
+    One without a secret is not touched: an import must not so much as trim a text. With `would` (id to text) nothing is
+    stored, only noted there that it would be.
     """
     try:
         redacted = await asyncio.to_thread(redact_memory, memory, redactor)
         known = await storage.get(memory.id)
-        if known is not None:
-            is_same = known.content == redacted.value.content
-            return None, Restored(memory.id, "present" if is_same else "differs")
+        text = known.content if known is not None else (would or {}).get(memory.id)
+        if text is not None:
+            return None, Restored(memory.id, "present" if text == redacted.value.content else "differs")
+        if would is not None:
+            would[memory.id] = redacted.value.content
+            return None, Restored(memory.id, "stored", redacted.kinds, lowered)
         error = await _keep(storage, redacted)
     except ValidationError as refusal:
         return None, Restored(memory.id, "refused", error=refusal)
-    return redacted.value, Restored(memory.id, "stored", redacted.kinds, error)
+    return redacted.value, Restored(memory.id, "stored", redacted.kinds, lowered, error)
 
 
 async def _keep(storage: MemoryStorage, memory: Redacted[Memory]) -> ValidationError | None:

@@ -21,7 +21,8 @@ from agent_memory.service.drafts import clean, draft
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.growing import Growth
 from agent_memory.service.pad import PadKeeper
-from agent_memory.service.restoring import Restored, restore_all
+from agent_memory.service.promoting import check_promotable
+from agent_memory.service.restoring import Restored, Terms, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.status import describe_status
 from agent_memory.settings import ServiceSettings
@@ -167,20 +168,7 @@ class MemoryService:
             ValidationError: It came from an untrusted source or was replaced; the scratchpad shows neither.
             StorageError: Nothing was changed.
         """
-        memory = await self.storage.get(memory_id)
-        if memory is not None and memory.trust == "low":
-            raise ValidationError(
-                f"{memory_id} came from an untrusted source and is never put into the scratchpad.",
-                code="low_trust",
-                recovery="If the user confirms it, store it again in their words.",
-            )
-        replacement = (await self.storage.superseded()).get(memory_id)
-        if replacement is not None:
-            raise ValidationError(
-                f"{memory_id} was replaced by {replacement}, so the scratchpad does not show it.",
-                code="superseded",
-                recovery=f"Promote {replacement} instead.",
-            )
+        await check_promotable(self.storage, memory_id)
         before = await self._manager.load()
         promoted = await self._manager.promote(memory_id)
         pad, degraded = await self._pad_after(caller)
@@ -204,9 +192,27 @@ class MemoryService:
         """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
         await self.storage.compact(grace)
 
-    async def restore(self, memories: Sequence[Memory], each: Callable[[Restored], None], caller: Caller) -> None:
-        """Bring exported memories back as they were; see `restore_all`."""
-        await restore_all(self, self._pad, self._redactor, memories, each, caller)
+    async def restore(
+        self,
+        memories: Sequence[Memory],
+        each: Callable[[Restored], None],
+        caller: Caller,
+        *,
+        trusted: bool = False,
+        dry_run: bool = False,
+    ) -> None:
+        """Bring exported memories back; see `restore_all`.
+
+        Args:
+            memories: What an export said.
+            each: Told what became of each, in their order.
+            caller: The session that asks.
+            trusted: Believe all they claim. Otherwise trust is medium at most, nothing is pinned or counted as found,
+                nothing comes from the future, and nothing that was there before is replaced.
+            dry_run: Tell what would become of each, and store none.
+        """
+        terms = Terms(self._clock(), trusted=trusted, dry_run=dry_run)
+        await restore_all(self, self._pad, self._redactor, memories, each, caller, terms)
 
     async def capture(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> CaptureOutcome:
         """Keep what a hook saw, unless it is known, was forgotten, or cannot be kept.

@@ -44,7 +44,7 @@ def open_service(root: Path) -> MemoryService:
 
 async def restore(service: MemoryService, *several: Memory) -> list[Restored]:
     outcomes: list[Restored] = []
-    await service.restore(several, outcomes.append, CLI)
+    await service.restore(several, outcomes.append, CLI, trusted=True)
     return outcomes
 
 
@@ -161,7 +161,7 @@ async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
     with monkeypatch.context() as broken:
         broken.setattr(service.storage, "store_many", fails_at_the_second)
         with pytest.raises(StorageError):
-            await service.restore(several, told.append, CLI)
+            await service.restore(several, told.append, CLI, trusted=True)
     assert [each.memory_id for each in told] == [A]
     assert [each.outcome for each in await restore(service, *several)] == ["present", "stored", "stored"]
 

@@ -64,7 +64,8 @@ async def pushed(here: FileStorage, there: QdrantServerStorage, batch: int = 10)
 async def pulled(there: QdrantServerStorage, here: FileStorage) -> list[Restored]:
     restored: list[Restored] = []
     selection = await select(there, here)
-    await MemoryService(here, ServiceSettings(embedder="none")).restore(selection.missing, restored.append, NOBODY)
+    service = MemoryService(here, ServiceSettings(embedder="none"))
+    await service.restore(selection.missing, restored.append, NOBODY, trusted=True)
     return restored
 
 
@@ -203,7 +204,7 @@ async def test_a_pull_that_broke_off_is_completed_by_the_next_with_every_link(
     selection = await select(there, other)
     service = MemoryService(other, ServiceSettings(embedder="none"))
     with pytest.raises(StorageError):
-        await service.restore(selection.missing, breaks, NOBODY)
+        await service.restore(selection.missing, breaks, NOBODY, trusted=True)
     await pulled(there, other)
     assert {m.id: m for m in await everything(other)} == {m.id: m for m in memories}
     await service.settle()
