@@ -172,8 +172,37 @@ class ToolSettings(_Settings):
 
     tools: tuple[str, ...] = Field(default=TOOL_NAMES, description="Allow-list: the tools to offer.")
     low_trust_tools: tuple[str, ...] = Field(
-        default=("*web*", "*fetch*", "*browse*", "*http*", "*scrape*", "*crawl*", "*mail*", "mcp*"),
-        description="Patterns of tool names whose output is strangers' words; what is stored after it has low trust.",
+        default=(
+            *("*web*", "*fetch*", "*brows*", "*http*", "*scrap*", "*crawl*", "*mail*", "mcp*", "*search*", "*url*"),
+            *(
+                "*curl*",
+                "*wget*",
+                "*download*",
+                "*rss*",
+                "feed_*",
+                "*_feed*",
+                "*news*",
+                "*internet*",
+                "*online*",
+                "*inbox*",
+            ),
+            *("*github*", "*gitlab*", "gh_*", "*issue*", "*ticket*", "*jira*", "linear_*", "*slack*", "*discord*"),
+            *("*teams*", "*telegram*", "*notion*", "*confluence*", "*wiki*", "*drive*", "*dropbox*", "*sharepoint*"),
+            *("*calendar*", "*outlook*", "*imap*", "*chat_history*", "*transcript*", "*youtube*", "*video*"),
+            *("*twitter*", "*tweet*", "*reddit*", "*arxiv*", "*pubmed*", "*tavily*", "*perplexity*", "*exa_*"),
+            *("*firecrawl*", "*serp*", "*pull_request*", "*comment*", "*forum*", "*stackoverflow*", "*a2a*"),
+        ),
+        description="Patterns of tool names whose output is strangers' words; after it the session is untrusted, see "
+        "trust.md. The words of a shell that calls the network count, too.",
+    )
+    trusted_tools: tuple[str, ...] = Field(
+        default=(
+            *("memory_*", "grep*", "glob*", "todo*", "lsp*", "code_search", "search_code", "codebase_search"),
+            *("search_codebase", "search_files", "search_file", "file_search", "find_files", "symbol_search"),
+            *("search_symbols", "search_replace", "search_and_replace", "tool_search", "search_tools"),
+            *("skill_search", "search_skills"),
+        ),
+        description="Patterns of names that are none of these, although one fits: tools that read what is here.",
     )
 
     @pydantic.field_validator("tools")

@@ -44,7 +44,7 @@ MAY_TOUCH_FILES = {
     "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "engine": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",
-    "host/identity.py": "_sessions",
+    "host/notes.py": "_sessions",
     "doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }

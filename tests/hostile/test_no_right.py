@@ -129,6 +129,7 @@ async def test_a_memory_that_may_only_be_read_can_be_activated(
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT
     fail_at(monkeypatch, "open", errno.EROFS, lambda _path, flags, *_: bool(flags & writing))
     fail_at(monkeypatch, "mkdir", errno.EROFS)
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "start as bob"})
     assert (await tools["memory_activate"].execute({"agent_id": "bob"})).success
     found = await tools["memory_search"].execute({"query": "peppermint"})
     assert [result["content"] for result in found.output["results"]] == ["peppermint tea"]

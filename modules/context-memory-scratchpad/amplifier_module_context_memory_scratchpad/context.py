@@ -64,6 +64,8 @@ class ScratchpadContext:
     async def clear(self) -> None:
         """Forget the conversation; the memories stay."""
         await self.inner.clear()
+        if not self._session.is_child:
+            self._session.taint.clear()
 
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
         """Return the inner manager's view for one request, with the scratchpad after the system message."""

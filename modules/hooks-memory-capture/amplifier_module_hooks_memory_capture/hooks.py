@@ -91,7 +91,9 @@ class CaptureHooks:
     async def _hear(self, text: str, source: str) -> None:
         if text.strip():
             self._turn_open = True
-            await self._recorder.take(Heard(text, source, low_trust=self._session.turn.low_trust and source != "user"))
+            await self._recorder.take(
+                Heard(text, source, low_trust=self._session.taint.by is not None and source != "user")
+            )
 
     async def _end_turn(self) -> None:
         if self._turn_open:

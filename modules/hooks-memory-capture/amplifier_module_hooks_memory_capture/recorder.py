@@ -117,7 +117,7 @@ class Recorder:
     def turn_end(self) -> TurnEnded:
         """Return what ends the turn under way."""
         turn = self._session.turn
-        return TurnEnded(tuple(turn.stored), turn.low_trust)
+        return TurnEnded(tuple(turn.stored), self._session.taint.by is not None)
 
     def statistics(self) -> dict[str, Any]:
         """Return what this session captured, and what it skipped for which reason."""

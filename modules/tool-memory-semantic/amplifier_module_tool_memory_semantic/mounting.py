@@ -31,7 +31,8 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
         names = tuple(name for name in names if name in READING_TOOLS)
-    session.distrust((settings or ToolSettings()).low_trust_tools)
+    trusting = settings or ToolSettings()
+    session.distrust(trusting.low_trust_tools, trusting.trusted_tools)
     for tool_class in ALL_TOOLS:
         if tool_class.name in names:
             tool = tool_class(session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import pydantic
@@ -15,9 +16,12 @@ from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.shape import rounded, shape_memory, shape_result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_memory.host import MemorySession
     from agent_memory.service import MemoryService
 
+_LISTED = 20
 InputT = TypeVar("InputT", bound=inputs.Input)
 
 
@@ -86,7 +90,7 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             caller=self.session.caller,
         )
         replaced = await service.storage.superseded() if args.include_superseded and not found.degraded else {}
-        self.session.turn.note_returned(result.memory for result in found.results)
+        self.session.note_returned(result.memory for result in found.results)
         output: dict[str, Any] = {
             "results": [
                 shape_result(result, explain=args.explain, superseded_by=replaced.get(result.memory.id))
@@ -118,11 +122,11 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
     async def run(self, args: inputs.StoreInput) -> dict[str, Any]:
         service = await self.service()
         values = args.model_dump(exclude_none=True)
-        trust = "low" if self.session.turn.low_trust else "medium"
         stored = await service.store(
-            {**values, "trust": trust, "source": {"kind": "assistant", "detail": self.name}}, self.session.caller
+            {**values, "source": {"kind": "assistant", "detail": self.name}}, self.session.caller
         )
-        self.session.turn.stored.append(args.content)
+        if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
+            self.session.turn.stored.append(args.content)
         output: dict[str, Any] = {
             "memory_id": stored.memory.id,
             "stored_at": to_text(stored.memory.timestamp),
@@ -133,7 +137,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             output["duplicate_of"] = stored.memory.id
         if stored.redacted:
             output["redacted"] = list(stored.redacted)
-        if trust == "low":
+        if stored.memory.trust == "low":
             output["trust"] = "low"
         if stored.degraded:
             output["degraded"] = stored.degraded
@@ -171,7 +175,7 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
         service = await self.service()
         pad = await service.scratchpad(self.session.caller)
         memories = pad.entries[: args.limit] if args.scratchpad else await service.list_recent(args.limit)
-        self.session.turn.note_returned(memories)
+        self.session.note_returned(memories)
         shaped = [
             {**shape_memory(m), "last_accessed": to_text(m.last_accessed) if m.last_accessed else None}
             for m in memories
@@ -220,7 +224,7 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     async def run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.service()
         outcome = await service.forget(args.memory_id, self.session.caller)
-        self.session.turn.note_returned([outcome.memory])
+        self.session.note_returned([outcome.memory])
         output: dict[str, Any] = {"memory_id": outcome.memory.id, "forgotten": True}
         return {**output, "older_versions": list(outcome.older_versions)} if outcome.older_versions else output
 
@@ -268,13 +272,27 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
 
     @override
     async def run(self, args: inputs.ActivateInput) -> dict[str, Any]:
-        name, previous = await self.session.activate(args.agent_id.strip())
+        activated = await self.session.activate(args.agent_id.strip())
+        name, previous = activated.agent_id, activated.previous
         service = await self.service()
         output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": await service.storage.count()}
+        announce = []
         if previous and previous.lower() != name.lower():
             output["previous"] = previous
-            output["announce"] = f"Tell the user that memory was switched from {previous} to {name}."
-        return output
+            announce.append(f"Tell the user that memory was switched from {previous} to {name}.")
+        if activated.is_new and not output["memories"]:
+            output |= {"new": True, "known": list(activated.known[:_LISTED])}
+            announce.append(f"Tell the user that {name} is new and remembers nothing yet.")
+            if near := _nearest(name, activated.known):
+                output["did_you_mean"] = near
+                announce.append(f"Ask whether they meant {near}.")
+        return {**output, "announce": " ".join(announce)} if announce else output
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    folded = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), list(folded), n=1)
+    return folded[near[0]] if near else None
 
 
 ALL_TOOLS: tuple[type[MemoryTool[Any]], ...] = (

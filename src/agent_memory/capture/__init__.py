@@ -1,8 +1,20 @@
-"""What a conversation says that is worth a memory: pure extraction and the session's bookkeeping. Stores nothing."""
+"""What a conversation says: what is worth a memory, what the user orders, a session's bookkeeping. Stores nothing."""
 
 from agent_memory.capture.extractor import Extractor
+from agent_memory.capture.orders import Action, orders, says
 from agent_memory.capture.own import own_words
 from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
+from agent_memory.capture.wishes import is_wished
 
-__all__ = ["CaptureLedger", "Extractor", "TurnBuffer", "is_near_duplicate", "own_words"]
+__all__ = [
+    "Action",
+    "CaptureLedger",
+    "Extractor",
+    "TurnBuffer",
+    "is_near_duplicate",
+    "is_wished",
+    "orders",
+    "own_words",
+    "says",
+]

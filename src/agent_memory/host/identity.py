@@ -8,27 +8,18 @@ no identity.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pydantic
 
-from agent_memory.errors import AgentMemoryError
-from agent_memory.journal.files import make_private_folder, replace_file, translated
-from agent_memory.journal.leftovers import remove_leftovers
 from agent_memory.models import check_agent_id
 from agent_memory.settings import did_you_mean
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MEMORY_ASSISTANT: Final = "memory-assistant"
 _ACTIVATED: Final = "agent_memory_activated"
 MODES: Final = ("autonomous", "manual")
-_REMEMBERED_SESSIONS: Final = 1000
 
 
 _KEYS: Final = ("enabled", "mode")
@@ -59,6 +50,17 @@ def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
     enabled, mode, warnings = read_switches(capabilities.get("memory"))
     name = coordinator.get_capability("agent_identity") or capabilities.get("agent_identity") or module_agent_id
     return Configured(check_agent_id(name) if name else None, enabled, mode, warnings)
+
+
+def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
+    """Return every agent that a session was given by anybody, its own activation included."""
+    given = (
+        coordinator.get_capability("agent_identity"),
+        _capabilities(coordinator).get("agent_identity"),
+        module_agent_id,
+        activation(coordinator),
+    )
+    return [name for name in given if isinstance(name, str)]
 
 
 def read_switches(memory: object) -> tuple[bool, str, tuple[str, ...]]:
@@ -155,46 +157,17 @@ def is_switched_off(coordinator: Any) -> bool:
     return not enabled and not warnings
 
 
-def named_in(agent_id: str, words: str) -> bool:
-    """Tell whether the agent's name stands in the user's words, as a word of its own."""
-    return re.search(rf"(?<![\w-]){re.escape(agent_id)}(?![\w-])", words, re.IGNORECASE) is not None
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """What an activation came to: the agent as it is spelled on disk, the one before, whether it has no memory yet.
 
+    `known` are the agents there were before; it is empty if this one was active already.
+    """
 
-class SessionMemory:
-    """Which agent a session was activated with, kept for its resume: one small file a session under `_sessions`."""
-
-    def __init__(self, root: Path) -> None:
-        self._folder = root / "_sessions"
-
-    def remember(self, session_id: str, agent_id: str) -> None:
-        """Note the activation.
-
-        Raises:
-            StorageError: It could not be written.
-        """
-        make_private_folder(self._folder)
-        path = self._path(session_id)
-        with translated(path, "write"):
-            replace_file(path, json.dumps({"session_id": session_id, "agent_id": agent_id}).encode(), durable=True)
-            self._forget_oldest()
-            remove_leftovers(self._folder)
-
-    def recall(self, session_id: str) -> str | None:
-        """Return the agent of an earlier activation in this session, or None; an unreadable note counts as none."""
-        try:
-            return check_agent_id(json.loads(self._path(session_id).read_text(encoding="utf-8"))["agent_id"])
-        except (OSError, ValueError, KeyError, TypeError, AgentMemoryError):
-            return None
-
-    def _path(self, session_id: str) -> Path:
-        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}.json"
-
-    def _forget_oldest(self) -> None:
-        notes = list(self._folder.glob("*.json"))
-        if len(notes) > _REMEMBERED_SESSIONS:
-            notes.sort(key=lambda path: path.stat().st_mtime)
-            for note in notes[: len(notes) - _REMEMBERED_SESSIONS]:
-                note.unlink(missing_ok=True)
+    agent_id: str
+    previous: str | None = None
+    is_new: bool = False
+    known: tuple[str, ...] = ()
 
 
 def _capabilities(coordinator: Any) -> dict[str, Any]:

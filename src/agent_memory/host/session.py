@@ -6,31 +6,38 @@ The seam to the host: the only place that touches a coordinator beyond mounting.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError, StorageError
+from agent_memory.capture import is_wished
+from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.host.identity import (
+    Activated,
     Configured,
-    SessionMemory,
     activation,
     configured,
+    delegate_name,
     is_switched_off,
-    named_in,
+    named,
     write_activation,
 )
+from agent_memory.host.notes import Note, SessionMemory
+from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import SERVICES, Key
+from agent_memory.host.strangers import Strangers, Taint, calls_in
 from agent_memory.host.turn import Turn, text_of
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.service.events import payload
-from agent_memory.settings import SettingsT, merge_shared, parse_module_config
+from agent_memory.settings import SettingsT, ToolSettings, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
-from agent_memory.storage.folder import root_of
+from agent_memory.storage.folder import agents_under, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -49,6 +56,7 @@ class MemorySession:
 
     Attributes:
         turn: The turn under way.
+        taint: Whether a stranger's text is in the conversation, of this session or of another of the same root.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
     """
@@ -58,14 +66,17 @@ class MemorySession:
         self.parent_id: str | None = coordinator.parent_id
         self.root_id: str = _ROOTS.get(self.parent_id, self.parent_id) if self.parent_id else self.session_id
         self.turn = Turn()
+        self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
+        self.taint: Taint = self._root.taint if self._root else Taint()
         self.warnings: list[str] = []
         self.problem: AgentMemoryError | None = None
-        self.caller = Caller(self.session_id, self.emit)
         self._coordinator = coordinator
         self._shared: dict[str, dict[str, Any]] = {}
-        self._untrusted: tuple[str, ...] = ()
+        self._strangers = Strangers(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
         self._activated: str | None = None
         self._recalled = False
+        self._said_whose = False
+        self._background: set[asyncio.Task[None]] = set()
         self._opened: tuple[Key, MemoryService] | None = None
         self._users = 0
         self._opening = asyncio.Lock()
@@ -105,24 +116,68 @@ class MemorySession:
             self.problem = self.problem or error
             return None
         self._shared[module] = shared
-        self._warn(warnings)
+        self.warn(warnings)
         return settings
 
-    def _warn(self, warnings: Iterable[str]) -> None:
+    def warn(self, warnings: Iterable[str]) -> None:
         """Keep what a person should know of the configuration for `memory_status`, and log it."""
         for warning in warnings:
             if warning not in self.warnings:
                 self.warnings.append(warning)
                 log.warning_once("setting_not_understood", warning=warning)
 
-    def distrust(self, tool_patterns: tuple[str, ...]) -> None:
-        """Name the tools (`fnmatch` patterns) whose output makes a turn untrusted."""
-        self._untrusted = tool_patterns
+    def distrust(self, tool_patterns: Iterable[str], trusted: Iterable[str] = ()) -> None:
+        """Name the tools (`fnmatch` patterns) whose output is a stranger's words, and those that look like it."""
+        self._strangers = Strangers(tool_patterns, trusted)
 
     @property
     def settings(self) -> ServiceSettings:
         """The service's settings, as given to all modules so far."""
         return merge_shared(self._shared, partial=True)
+
+    # -- trust --------------------------------------------------------------------------------------------------------
+
+    @property
+    def caller(self) -> Caller:
+        """This session as the service's caller: whose words it brings now, and what the user typed in this turn."""
+        turn = (self._root or self).turn
+        return Caller(self.session_id, self.emit, "low" if self.taint.by else "medium", turn.prompt, turn.shown_before)
+
+    def note_returned(self, memories: Iterable[Memory]) -> None:
+        """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
+        memories = list(memories)
+        self.turn.note_returned(memories)
+        if self._root is not None:
+            self._root.turn.shown |= {memory.id for memory in memories}
+        if any(memory.trust == "low" for memory in memories):
+            self.taint.note("a memory of low trust")
+
+    def _keep_note(self) -> None:
+        """Have it remembered for a resume, behind the conversation; nothing is written while memory is off."""
+        with contextlib.suppress(AgentMemoryError):
+            identity = self.identity()
+            if identity.enabled and identity.agent_id is not None:
+                task = asyncio.get_running_loop().create_task(self._remember())
+                self._background.add(task)
+                task.add_done_callback(self._background.discard)
+
+    async def _remember(self) -> None:
+        note = Note(self._activated, is_tainted=self.taint.by is not None)
+        try:
+            root = root_of(self.settings.storage_root)
+            await asyncio.to_thread(SessionMemory(root).remember, self.session_id, note)
+        except AgentMemoryError as error:  # what can only be read is read: no more is lost than the note at a resume
+            log.warning("session_not_remembered", code=error.code, error=error.message)
+
+    def _recall(self) -> None:
+        """Take over, once, what was kept of this session before a resume."""
+        if self._recalled or not self._is_resumed():
+            return
+        self._recalled = True
+        note = SessionMemory(root_of(self.settings.storage_root)).recall(self.session_id)
+        self._activated = note.agent_id
+        if note.is_tainted:
+            self.taint.note("what was read before the resume")
 
     # -- identity -----------------------------------------------------------------------------------------------------
 
@@ -132,22 +187,33 @@ class MemorySession:
         Raises:
             ValidationError: The configured name cannot name an agent.
         """
-        root = _SESSIONS.get(self.root_id)
-        if root is not None and root is not self:
-            return root.identity()
+        if self._root is not None:
+            self._warn_of_own_identity(self._root)
+            return self._root.identity()
         found = configured(self._coordinator, self.settings.agent_id)
-        self._warn(found.warnings)
-        if not self._recalled and self._is_resumed():
-            self._recalled = True
-            self._activated = SessionMemory(root_of(self.settings.storage_root)).recall(self.session_id)
+        self.warn(found.warnings)
+        self._recall()
         activated = self._activated or activation(self._coordinator)
         return Configured(activated, enabled=True, mode=found.mode) if activated else found
 
-    async def activate(self, agent_id: str) -> tuple[str, str | None]:
-        """Make this session use the memory of `agent_id`; return its name as on disk, and the agent before.
+    def _warn_of_own_identity(self, root: MemorySession) -> None:
+        """Say once that a sub-agent was given an agent of its own, and that this has no effect."""
+        if not self._said_whose:
+            self._said_whose = True
+            own = configured(self._coordinator, self.settings.agent_id).agent_id
+            if warning := ineffective(own, root.named(), delegate_name(self._coordinator)):
+                for session in (self, root):
+                    session.warn([warning])
 
-        Allowed if no agent is set, or if the user named the agent in this turn: a page that was read must not move an
-        agent into another's memory.
+    def named(self) -> list[str]:
+        """Return every agent that this session was given, whichever is active."""
+        return named(self._coordinator, self.settings.agent_id)
+
+    async def activate(self, agent_id: str) -> Activated:
+        """Make this session use the memory of `agent_id`.
+
+        Allowed if the user wishes it in words of their own, in this turn: neither a page nor the model itself may move
+        an agent into another's memory, or begin one.
 
         Raises:
             IdentityError: In a child session, or because the user has to say it (`needs_user`).
@@ -156,36 +222,25 @@ class MemorySession:
         """
         self._check_settings()
         if self.is_child:
-            raise IdentityError(
-                "A sub-session has the memory of the session that started it.",
-                code="child_session",
-                recovery="Activate an agent in the main session.",
-            )
+            raise child_session()
         before = self.identity()
         current = before.agent_id if before.enabled else None
-        name = folder_of(agent_id, self.settings.storage_root).agent_id
-        may_choose = current is None and before.enabled
-        is_active = current is not None and name.lower() == current.lower()
-        if not is_active and not may_choose and not named_in(name, self.turn.prompt):
-            raise IdentityError(
-                f"{'The memory of ' + current + ' is active' if current else 'Memory is switched off'} "
-                f"and the user has not asked for {name} in this turn.",
-                code="needs_user",
-                recovery=f"Ask the user to say: start as {name} with memory enabled.",
-            )
-        if not is_active:
-            await self._switch_to(name, current)
-        return name, current
+        folder = folder_of(agent_id, self.settings.storage_root)
+        name = folder.agent_id
+        if current is not None and name.lower() == current.lower():
+            return Activated(name, current)
+        known = tuple(await asyncio.to_thread(agents_under, folder.path.parent))
+        is_known, in_doubt = folder.path.exists(), self.taint.by is not None
+        if not await asyncio.to_thread(is_wished, name, self.turn.prompt, is_known=is_known, in_doubt=in_doubt):
+            raise not_wished(name, before, is_heard=self.turn.is_heard)
+        await self._switch_to(name, current)
+        return Activated(name, current, is_new=name not in known, known=known)
 
     async def _switch_to(self, name: str, previous: str | None) -> None:
         await self._close_service()
         self._activated = name
         write_activation(self._coordinator, name)
-        root = root_of(self.settings.storage_root)
-        try:
-            await asyncio.to_thread(SessionMemory(root).remember, self.session_id, name)
-        except StorageError as error:  # what can only be read is read: no more is lost than the name at a resume
-            log.warning("activation_not_remembered", code=error.code, error=error.message)
+        await self._remember()
         service = await self.require()
         await service.report("memory:activated", self.caller, previous=previous, reason="tool")
 
@@ -201,7 +256,7 @@ class MemorySession:
         self._check_settings()
         identity = self.identity()
         if identity.agent_id is None or not identity.enabled:
-            raise _off(identity)
+            raise memory_off(identity)
         async with self._opening:
             if self._opened is None or self._opened[1].agent_id.lower() != identity.agent_id.lower():
                 await self._close_service()
@@ -266,6 +321,7 @@ class MemorySession:
             del _SESSIONS[self.session_id]
         if activation(self._coordinator) is not None:
             write_activation(self._coordinator, None)
+        await asyncio.gather(*self._background, return_exceptions=True)
         await self._close_service()
 
     async def _close_service(self) -> None:
@@ -279,8 +335,13 @@ class MemorySession:
         _ROOTS[self.session_id] = self.root_id
         if not self.is_child:
             _SESSIONS[self.session_id] = self
+            self.taint.on_change = self._keep_note
         elif (inherited := activation(self._coordinator)) is not None:
             write_activation(self._coordinator, inherited)  # for grandchildren in other processes
+            if self._root is None:
+                self.taint.note(
+                    "a session of another process"
+                )  # what it read, and its user's words, are not known here
         # Once for the three modules: a logger that follows the declarations would write an event once for each.
         self._coordinator.register_contributor("observability.events", "agent-memory", lambda: list(EVENTS))
         register = self._coordinator.hooks.register
@@ -290,25 +351,24 @@ class MemorySession:
         ]
 
     async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
+        if not self.turn.is_heard and not self.is_child:
+            await self._look_back()
         self.turn.begin("" if self.is_child else text_of(data, "prompt"))
 
+    async def _look_back(self) -> None:
+        """Look through a conversation that was there before this session for what strangers said in it."""
+        context = self._coordinator.get("context")
+        for name, given in calls_in(await context.get_messages()) if context is not None else ():
+            if self._strangers.speak_by(name, given):
+                self.taint.note(name)
+
     async def _on_tool(self, _event: str, data: dict[str, Any]) -> None:
-        self.turn.note_tool(text_of(data, "tool_name"), self._untrusted)
+        name = text_of(data, "tool_name")
+        if self.taint.by is None and self._strangers.speak_by(name, data.get("tool_input")):
+            self.taint.note(name)
 
     def _is_resumed(self) -> bool:
         return bool(getattr(getattr(self._coordinator, "session", None), "is_resumed", False))
-
-
-def _off(identity: Configured) -> IdentityError:
-    """Return why memory is off, and what switches it on."""
-    if identity.enabled:
-        return IdentityError("Memory is off in this session: no agent is active.")
-    name = identity.agent_id or "NAME"
-    return IdentityError(
-        " ".join(["Memory is off in this session: it is switched off in the configuration.", *identity.warnings]),
-        recovery=f"Set enabled to true under session.capabilities.memory of the configuration, or have the user say: "
-        f"start as {name} with memory enabled.",
-    )
 
 
 _ROOTS: Final[dict[str, str]] = {}

@@ -1,9 +1,8 @@
-"""What happened in the turn under way: the user's words, what was stored and shown, whether untrusted text came in."""
+"""What happened in the turn under way: the user's words, what was stored and shown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,31 +18,33 @@ class Turn:
     """The turn under way in one session.
 
     Attributes:
-        prompt: The user's own words; empty in a child session, whose prompt is another agent's instruction.
-        stored: Contents the model stored by tool in this turn.
+        prompt: What the user typed; empty in a child session, whose prompt is another agent's instruction.
+        stored: Contents the model stored by tool in this turn, but for those of low trust: they stand for nobody.
         returned: Contents our tools returned in this session, the newest last.
-        low_trust: Whether output of an untrusted tool came in during this turn.
+        shown: Ids of what they returned in this turn.
+        shown_before: The same of the turn before: what a user can point at.
+        is_heard: Whether a prompt came at all; a session without one has no user to ask.
     """
 
     prompt: str = ""
     stored: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
-    low_trust: bool = False
+    shown: set[str] = field(default_factory=set)
+    shown_before: frozenset[str] = frozenset()
+    is_heard: bool = False
 
     def begin(self, prompt: str) -> None:
         """Start a new turn."""
         self.prompt = prompt
         self.stored = []
-        self.low_trust = False
-
-    def note_tool(self, tool_name: str, untrusted: Iterable[str]) -> None:
-        """Note that a tool has answered; `untrusted` are patterns of tool names whose words are strangers'."""
-        if any(fnmatchcase(tool_name.lower(), pattern.lower()) for pattern in untrusted):
-            self.low_trust = True
+        self.shown_before, self.shown = frozenset(self.shown), set()
+        self.is_heard = True
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note what the model was shown from memory, so that capture does not take it for news."""
+        memories = list(memories)
         self.returned = [*self.returned, *(memory.content for memory in memories)][-_REMEMBERED_TEXTS:]
+        self.shown |= {memory.id for memory in memories}
 
 
 def text_of(data: Any, key: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.models import MemorySearchResult, SearchResults
+from agent_memory.service.events import fingerprint
 
 if TYPE_CHECKING:
     from agent_memory.models import Scratchpad, SearchFilters
@@ -25,7 +25,7 @@ def searched(query: str, results: SearchResults) -> dict[str, Any]:
     """Return what the event says of a query and of what it found; never the query itself."""
     return {
         "query_chars": len(query),
-        "query_sha8": hashlib.sha256(query.encode("utf-8", "replace")).hexdigest()[:8],
+        "query_sha8": fingerprint(query),
         "results_count": len(results),
         "total_found": results.total_found,
         "mode": results.mode,

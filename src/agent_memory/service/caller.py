@@ -1,10 +1,13 @@
-"""Who calls the service: a session, and how it is told what happened."""
+"""Who calls the service: a session, how it is told what happened, and whose words it brings."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agent_memory.models import Trust
 
 Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Takes an event's name and payload to whoever listens; must not raise."""
@@ -16,10 +19,27 @@ async def nobody_listens(event: str, data: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The session a call comes from. Several sessions may share one service; events go to the one that called."""
+    """The session a call comes from. Several sessions may share one service; events go to the one that called.
+
+    Attributes:
+        session_id: The session.
+        emit: Takes events to it.
+        trust: Whose words the call brings: a person's or a program's (high), a model's (medium), or those of a model
+            that has a stranger's text in its conversation (low).
+        prompt: What the user typed in the turn of the call; what they say in words of their own, a call of low trust
+            may do.
+        shown: Ids of the memories that the turn before brought up.
+    """
 
     session_id: str = ""
     emit: Emit = nobody_listens
+    trust: Trust = "high"
+    prompt: str = ""
+    shown: frozenset[str] = frozenset()
+
+    def as_person(self) -> Caller:
+        """Return the caller for what a person did, such as an edit of a file, whoever brings it in."""
+        return replace(self, trust="high")
 
 
 NOBODY = Caller()

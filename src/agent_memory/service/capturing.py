@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.capture import is_near_duplicate
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory
 from agent_memory.service.drafts import draft
 from agent_memory.service.results import CaptureOutcome
+from agent_memory.service.trust import statement_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.models import Clock, Observation
+    from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller
     from agent_memory.storage import MemoryStorage
@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 
 _NEIGHBOURS: Final = 5
 """Nearest memories that are compared: the nearest of all may be one that does not count."""
-
-_SAID: Final = frozenset(Memory.model_fields) - {
-    "id",
-    "agent_id",
-    "timestamp",
-    "created_by_session",
-    "content",
-    "last_accessed",
-    "access_count",
-}
-"""What a statement brings along; the rest is the memory's own history."""
 
 
 class Report(Protocol):
@@ -115,7 +104,7 @@ class CaptureKeeper:
         known = await self._storage.get(memory_id)
         if known is None or _counts_against(known, memory):
             return False
-        await self._storage.update(memory_id, {name: getattr(memory, name) for name in _SAID})
+        await self._storage.update(memory_id, statement_of(memory))
         return True
 
 

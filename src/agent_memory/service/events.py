@@ -1,16 +1,23 @@
 """Every event of ours: its name, when it is emitted, its fields. docs/events.md is generated from this table.
 
-Payloads carry ids, kinds, counts and times; never content, never a query.
+Payloads carry ids, kinds, counts and times; never content, never a query, no word that somebody made up.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.models import CATEGORIES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_KEY: Final = secrets.token_bytes(16)
+"""Of this process: a short query, such as a code of four digits, must not be found by hashing all there are."""
 
 _COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happened in", "timestamp": "ISO 8601, UTC"}
 
@@ -31,8 +38,8 @@ _SPECS: Final = (
         "A memory was stored and is on disk.",
         {
             "memory_id": "id of the new memory",
-            "category": "its category",
-            "tags": "its tags",
+            "category": "its category; `other` if it is none of the built-in ones",
+            "tag_count": "how many tags it has",
             "backend": "file, vector or server",
             "in_scratchpad": "whether it is in the scratchpad now",
             "supersedes": "id of the memory it replaces, or null",
@@ -45,7 +52,7 @@ _SPECS: Final = (
         "A search was answered.",
         {
             "query_chars": "length of the query",
-            "query_sha8": "first 8 hex digits of its sha256",
+            "query_sha8": "8 hex digits, the same for equal queries of one process; keyed at random",
             "results_count": "results returned",
             "total_found": "results above the floor that met the filters",
             "latency_ms": "time taken, milliseconds",
@@ -76,7 +83,7 @@ _SPECS: Final = (
         "The capture hook kept something that was said.",
         {
             "memory_id": "id of the new memory",
-            "category": "its category",
+            "category": "its category; `other` if it is none of the built-in ones",
             "confidence": "how sure the rule was, 0..1",
             "source": "user, assistant or tool",
             "rule": "name of the rule",
@@ -182,7 +189,17 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     for field in fields:
         if field not in spec.fields and field not in _COMMON:
             raise KeyError(f"{name} has no field {field!r}")
-    return {key: _carriable(value) for key, value in fields.items()}
+    known = (
+        {"category": fields["category"] if fields["category"] in CATEGORIES else "other"}
+        if "category" in fields
+        else {}
+    )
+    return {key: _carriable(value) for key, value in {**fields, **known}.items()}
+
+
+def fingerprint(query: str) -> str:
+    """Return 8 hex digits by which equal queries of this process are seen to be equal, and nothing else."""
+    return hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=4, key=_KEY).hexdigest()
 
 
 def _carriable(value: Any) -> Any:

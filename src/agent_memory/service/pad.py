@@ -126,6 +126,7 @@ class PadKeeper:
 
     async def _take_over(self, edits: PadEdits, caller: Caller) -> None:
         """Apply each edit by itself; when one is refused the file is kept aside, since rendering would overwrite it."""
+        caller = caller.as_person()
         spoken = {"source": {"kind": "user", "detail": "scratchpad.yaml"}, "trust": "high"}
         refused: list[AgentMemoryError] = []
         write = self._write_path

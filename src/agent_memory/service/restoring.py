@@ -181,7 +181,7 @@ async def _report(service: Service, memory: Memory, restored: Restored, caller: 
         caller,
         memory_id=memory.id,
         category=memory.category,
-        tags=memory.tags,
+        tag_count=len(memory.tags),
         backend=service.storage.backend,
         in_scratchpad=None,  # not known until all are there
         supersedes=memory.supersedes,

@@ -25,6 +25,7 @@ from agent_memory.service.promoting import check_promotable
 from agent_memory.service.restoring import Restored, Terms, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.status import describe_status
+from agent_memory.service.trust import TrustGate
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import filters_of
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
     from agent_memory.storage import MemoryStorage
-    from agent_memory.storage.cleaning import Redacted
 
 log = get_logger(__name__)
 
@@ -84,6 +84,7 @@ class MemoryService:
             promotion_threshold=self.settings.promotion_access_threshold,
             clock=clock,
         )
+        self._gate = TrustGate(storage)
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self.growth = Growth(storage, self.settings, self.report)
@@ -101,12 +102,14 @@ class MemoryService:
             caller: The session that asks.
 
         Raises:
-            ValidationError: A field is wrong, or the content is nothing but a secret; nothing was stored.
+            ValidationError: A field is wrong, the content is nothing but a secret, or the caller may not replace what
+                it replaces; nothing was stored.
             StorageError: Nothing was stored.
         """
         stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
-        memory = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
-        stored, duplicate = await self._keep(memory)
+        drafted = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
+        memory = await self._gate.admit(drafted, caller)
+        stored, duplicate = await self._gate.keep(memory)
         pad, degraded = await self._pad_after(caller)
         in_pad = pad is not None and stored.id in pad
         if duplicate:
@@ -117,7 +120,7 @@ class MemoryService:
                 caller,
                 memory_id=stored.id,
                 category=stored.category,
-                tags=stored.tags,
+                tag_count=len(stored.tags),
                 backend=self.storage.backend,
                 in_scratchpad=in_pad,
                 supersedes=stored.supersedes,
@@ -128,17 +131,19 @@ class MemoryService:
         return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
 
     async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
-        """Change fields of a memory; None gives a field its default again.
+        """Change fields of a memory; None gives a field its default again. New words lower its trust to the caller's.
 
         Raises:
             UnknownIdError: There is no such memory.
-            ValidationError: A field is wrong; nothing was changed.
+            ValidationError: A field is wrong, or the caller may not change this memory; nothing was changed.
             StorageError: Nothing was changed.
         """
         cleaned = await asyncio.to_thread(clean, changes, self._redactor)
         before = await self.storage.get(memory_id)
-        after = await self.storage.update(memory_id, cleaned)
-        fields = tuple(key for key in cleaned.value if before is None or getattr(before, key) != getattr(after, key))
+        changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
+        after = await self.storage.update(memory_id, changing)
+        noticed = dict.fromkeys((*cleaned.value, "trust"))
+        fields = tuple(key for key in noticed if before is None or getattr(before, key) != getattr(after, key))
         if fields:
             noted = {"fields": list(fields), "redacted": list(cleaned.kinds)}
             await self.report("memory:updated", caller, memory_id=memory_id, **noted)
@@ -150,9 +155,12 @@ class MemoryService:
 
         Raises:
             UnknownIdError: There is no such memory.
+            ValidationError: The caller may not forget it (`needs_user`).
             StorageError: Nothing was changed.
         """
         older = await self.storage.older_versions(memory_id)
+        if caller.trust == "low":
+            await self._gate.check_all("forget", (memory_id, *older), caller)
         memory = await self.storage.delete(memory_id)
         self.pad_epoch += 1
         for each in (memory_id, *older):
@@ -165,10 +173,12 @@ class MemoryService:
 
         Raises:
             UnknownIdError: There is no such memory.
-            ValidationError: It came from an untrusted source or was replaced; the scratchpad shows neither.
+            ValidationError: It came from an untrusted source or was replaced; the scratchpad shows neither. Or the
+                caller may not bring it there (`needs_user`).
             StorageError: Nothing was changed.
         """
         await check_promotable(self.storage, memory_id)
+        await self._gate.check_all("pin", (memory_id,), caller)
         before = await self._manager.load()
         promoted = await self._manager.promote(memory_id)
         pad, degraded = await self._pad_after(caller)
@@ -328,16 +338,6 @@ class MemoryService:
         await self.storage.close()
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
-
-    async def _keep(self, redacted: Redacted[Memory]) -> tuple[Memory, bool]:
-        memory = redacted.value
-        while True:
-            known_as = await self.storage.store(redacted, unique=memory.supersedes is None)
-            if known_as == memory.id:
-                return memory, False
-            known = await self.storage.get(known_as)
-            if known is not None:  # else somebody has forgotten it in between, and the text is to be stored after all
-                return known, True
 
     async def _load_pad(self) -> Scratchpad:
         self._last_pad = await self._manager.load()

@@ -104,6 +104,11 @@ def with_fields(memory: Redacted[Memory], **values: Any) -> Redacted[Memory]:
     return Redacted(memory.value.model_copy(update=values), memory.kinds)
 
 
+def joined(fields: Redacted[dict[str, Any]], others: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:
+    """Return both together; of a field that is in both, the second's value."""
+    return Redacted({**fields.value, **others.value}, tuple(dict.fromkeys((*fields.kinds, *others.kinds))))
+
+
 def cleaned_memory(memory: Memory | Redacted[Memory]) -> Memory:
     """Return what may be stored: what was cleaned already as it is, everything else without secrets.
 

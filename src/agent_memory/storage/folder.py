@@ -107,6 +107,17 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
     return AgentFolder(path)
 
 
+def agents_under(root: Path) -> list[str]:
+    """Return the names of all agents that have a journal below `root`, sorted; none if there is no such folder.
+
+    Raises:
+        StorageError: The folder cannot be listed.
+    """
+    with translated(root, "list"):
+        entries = sorted(root.iterdir()) if root.is_dir() else []
+        return [entry.name for entry in entries if entry.name[:1] != "_" and (entry / "memories.yaml").exists()]
+
+
 def _expanded(storage_root: str | Path) -> Path:
     text = str(storage_root)
     try:

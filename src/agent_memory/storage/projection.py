@@ -78,7 +78,12 @@ class Projection:
         """Return the newest valid memory that supersedes this one, or None."""
         for replacement in reversed(self._replacements.get(memory_id, [])):
             memory = self.memories.get(replacement)
-            if memory is not None and memory.supersedes == memory_id and not memory.is_expired(now):
+            if (
+                memory is not None
+                and memory.supersedes == memory_id
+                and not memory.is_expired(now)
+                and _may_replace(memory, self.memories.get(memory_id))
+            ):
                 return replacement
         return None
 
@@ -93,6 +98,8 @@ class Projection:
         memory = self.memories.get(memory_id)
         while memory and memory.supersedes and memory.supersedes not in {memory_id, *chain}:
             older = self.memories.get(memory.supersedes)
+            if older is not None and not _may_replace(memory, older):
+                break
             if older is not None:
                 chain.append(older.id)
             memory = older
@@ -191,3 +198,8 @@ class Projection:
         if self._by_text is not None:
             self._by_text.setdefault(content_hash(memory.content), {})[memory_id] = None
         return memory
+
+
+def _may_replace(memory: Memory, older: Memory | None) -> bool:
+    """Tell whether a memory hides one it supersedes: words of a stranger hide nobody else's."""
+    return memory.trust != "low" or older is None or older.trust == "low"

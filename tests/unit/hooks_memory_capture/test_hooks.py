@@ -188,7 +188,7 @@ async def test_what_our_tools_returned_is_not_captured_when_it_is_said_again(tal
 
 async def test_what_the_model_stored_after_untrusted_output_does_not_stand_for_what_the_user_said(talk: Talk) -> None:
     await talk.say(FACT)
-    talk.session.turn.low_trust = True
+    talk.session.taint.note("web_fetch")
     talk.session.turn.stored.append(FACT)
     await talk.answer("noted")
     await talk.end()
@@ -266,7 +266,7 @@ async def test_synchronous_capture_has_stored_when_the_event_returns(root: Path)
 
 async def test_after_untrusted_output_the_assistants_words_have_low_trust(talk: Talk) -> None:
     await talk.say("look at this page")
-    talk.session.turn.low_trust = True
+    talk.session.taint.note("web_fetch")
     await talk.answer("As we agreed, the SOAP endpoint stays until the last customer has migrated.")
     await talk.end()
 

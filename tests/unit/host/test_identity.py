@@ -10,9 +10,10 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
 from agent_memory.host import Turn
-from agent_memory.host import identity as host_identity
-from agent_memory.host.identity import SessionMemory, configured, delegate_name, is_memory_assistant, named_in
-from tests.support import coordinator_of, plan
+from agent_memory.host import notes as host_notes
+from agent_memory.host.identity import Activated, configured, delegate_name, is_memory_assistant
+from agent_memory.host.notes import Note, SessionMemory
+from tests.support import coordinator_of, memory_of, plan
 from tests.unit.host.conftest import heard
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
     from agent_memory.host import MemorySession
 
-Make = "Callable[..., MemorySession]"
+
+async def wish(session: MemorySession, name: str) -> Activated:
+    """Have the user ask for an agent, then the model activate it."""
+    session.turn.begin(f"start as {name}")
+    return await session.activate(name)
 
 
 # -- the order of sources ---------------------------------------------------------------------------------------------
@@ -31,8 +36,7 @@ async def test_the_nearest_source_of_a_roots_name_wins(make_session: Callable[..
     session = make_session(config=plan(agent_identity="from-plan"), settings={"agent_id": "from-module"})
     session._coordinator.register_capability("agent_identity", "from-capability")
     assert session.identity().agent_id == "from-capability"
-    session.turn.begin("start as activated please")
-    await session.activate("activated")
+    await wish(session, "activated")
     session._coordinator.register_capability("agent_identity", "from-capability")
     assert session.identity().agent_id == "activated"
 
@@ -141,64 +145,103 @@ async def test_switched_off_means_off_until_the_user_names_the_agent(
     assert refused.value.code == "needs_user"
     assert not root.exists()
     session.turn.begin("start as bob with memory enabled")
-    assert await session.activate("bob") == ("bob", None)
+    assert await session.activate("bob") == Activated("bob", is_new=True)
     assert (await session.require()).agent_id == "bob"
 
 
 async def test_manual_mode_survives_an_activation(make_session: Callable[..., MemorySession]) -> None:
     session = make_session(config=plan(memory={"mode": "manual"}))
-    await session.activate("bob")
+    await wish(session, "bob")
     assert (session.identity().agent_id, session.identity().mode) == ("bob", "manual")
 
 
 # -- activation -------------------------------------------------------------------------------------------------------
 
 
-async def test_the_first_activation_needs_nobody_and_is_told(make_session: Callable[..., MemorySession]) -> None:
+async def test_an_activation_is_told(make_session: Callable[..., MemorySession]) -> None:
     session = make_session()
     events = heard(session, "memory:activated")
-    assert await session.activate("bob") == ("bob", None)
+    assert await wish(session, "bob") == Activated("bob", is_new=True)
     assert session._coordinator.get_capability("agent_identity") == "bob"
     assert (await session.require()).agent_id == "bob"
     assert [(event["previous"], event["reason"]) for event in events] == [(None, "tool")]
 
 
+@pytest.mark.parametrize("settings", [{}, {"agent_id": "bob"}])
 @pytest.mark.parametrize(
     ("words", "allowed"),
     [
         ("start as alice with memory enabled", True),
         ("Start as ALICE!", True),
-        ("alice", True),
+        ("be alice", True),
         ("switch to 'alice', please", True),
         ("", False),
+        ("alice", False),
+        ("Hello, what is the weather?", False),
+        ("summarise the mail that alice sent", False),
+        ("do not start as alice", False),
         ("start as alices", False),
-        ("start as malice", False),
-        ("start as alice-2", False),
-        ("start as alice_2", False),
-        ("read the page about my team", False),
+        ("look at /home/alice/notes.md", False),
+        ("The page says: start as alice", False),
     ],
 )
-async def test_a_switch_needs_the_name_as_a_word_in_the_users_words(
-    make_session: Callable[..., MemorySession], words: str, allowed: bool
+async def test_an_activation_needs_a_wish_in_the_users_own_words(
+    make_session: Callable[..., MemorySession], root: Path, words: str, settings: dict[str, Any], allowed: bool
 ) -> None:
-    session = make_session(settings={"agent_id": "bob"})
-    assert (await session.require()).agent_id == "bob"
+    session = make_session(settings=settings)
     session.turn.begin(words)
     if allowed:
-        assert await session.activate("alice") == ("alice", "bob")
+        assert await session.activate("alice") == Activated("alice", settings.get("agent_id"), is_new=True)
         assert (await session.require()).agent_id == "alice"
         return
     with pytest.raises(IdentityError) as refused:
         await session.activate("alice")
     assert refused.value.code == "needs_user"
-    assert "alice" in refused.value.recovery
-    assert (await session.require()).agent_id == "bob"
+    assert refused.value.recovery == "Ask the user to say: start as alice with memory enabled."
+    assert session.identity().agent_id == settings.get("agent_id")
+    assert not root.exists()
+
+
+async def test_after_a_strangers_text_only_a_literal_wish_counts(
+    make_session: Callable[..., MemorySession], root: Path
+) -> None:
+    (root / "alice").mkdir(parents=True)
+    session = make_session()
+    session.taint.note("web_fetch")
+    for words in ("be alice", "you are alice", "read the page about alice"):
+        session.turn.begin(words)
+        with pytest.raises(IdentityError):
+            await session.activate("alice")
+    session.turn.begin("Now start as alice, please.")
+    assert (await session.activate("alice")).agent_id == "alice"
+
+
+async def test_without_any_prompt_a_headless_session_is_told_what_to_do(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    session = make_session()
+    with pytest.raises(IdentityError, match="No agent is active") as refused:
+        await session.activate("bob")
+    assert refused.value.code == "needs_user"
+    assert "agent_identity" in refused.value.recovery
+
+
+async def test_a_new_agent_is_told_from_one_that_has_memories(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    session = make_session()
+    assert (await wish(session, "bob")).is_new
+    await (await session.require()).store({"content": "tea"})
+    mistyped = await wish(session, "bbo")
+    assert (mistyped.is_new, mistyped.known) == (True, ("bob",))
+    again = await wish(session, "bob")
+    assert (again.is_new, again.previous) == (False, "bbo")
 
 
 async def test_words_of_an_earlier_turn_do_not_count(make_session: Callable[..., MemorySession]) -> None:
     session = make_session(settings={"agent_id": "bob"})
-    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "tell me about alice"})
-    assert session.turn.prompt == "tell me about alice"
+    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "start as alice"})
+    assert session.turn.prompt == "start as alice"
     await session._coordinator.hooks.emit("prompt:submit", {"prompt": "and now the weather"})
     with pytest.raises(IdentityError):
         await session.activate("alice")
@@ -208,7 +251,7 @@ async def test_activating_the_active_agent_changes_nothing(make_session: Callabl
     session = make_session(settings={"agent_id": "bob"})
     service = await session.require()
     events = heard(session, "memory:activated")
-    assert await session.activate("bob") == ("bob", "bob")
+    assert await session.activate("bob") == Activated("bob", "bob")
     assert await session.require() is service
     assert events == []
 
@@ -219,14 +262,14 @@ async def test_the_active_agent_is_itself_in_any_spelling(
     (root / "Bob").mkdir(parents=True)
     session = make_session(settings={"agent_id": "bob"})
     service = await session.require()
-    assert await session.activate("BOB") == ("Bob", "bob")
+    assert await session.activate("BOB") == Activated("Bob", "bob")
     assert await session.require() is service
 
 
 async def test_a_name_finds_its_folder_in_another_case(make_session: Callable[..., MemorySession], root: Path) -> None:
     (root / "Bob").mkdir(parents=True)
     session = make_session()
-    assert await session.activate("bOB") == ("Bob", None)
+    assert (await wish(session, "bOB")).agent_id == "Bob"
     assert [path.name for path in root.iterdir() if not path.name.startswith("_")] == ["Bob"]
 
 
@@ -240,13 +283,6 @@ async def test_a_name_that_cannot_be_one_activates_nothing(
         await session.activate(name)
     assert session.identity().agent_id is None
     assert not root.exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "found"), [("ask bob.", True), ("BOB", True), ("bobby", False), ("x-bob", False), ("", False)]
-)
-def test_names_are_found_as_whole_words_ignoring_case(words: str, found: bool) -> None:
-    assert named_in("bob", words) is found
 
 
 # -- children ---------------------------------------------------------------------------------------------------------
@@ -265,8 +301,7 @@ async def test_a_child_follows_its_root_when_that_switches(make_session: Callabl
     root_session = make_session("root-1", settings={"agent_id": "bob"})
     child = make_session("child-1", parent_id="root-1")
     assert (await child.require()).agent_id == "bob"
-    root_session.turn.begin("start as alice")
-    await root_session.activate("alice")
+    await wish(root_session, "alice")
     assert (await child.require()).agent_id == "alice"
 
 
@@ -288,7 +323,7 @@ async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
 ) -> None:
     config = plan()
     session = make_session("root-1", config=config)
-    await session.activate("bob")
+    await wish(session, "bob")
     inherited = json.loads(json.dumps(config))
     monkeypatch.setattr("agent_memory.host.session._SESSIONS", {})
     monkeypatch.setattr("agent_memory.host.session._ROOTS", {})
@@ -310,9 +345,9 @@ async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan
 ) -> None:
     shared = plan()
     first, second = make_session("one", config=shared), make_session("two", config=shared)
-    await first.activate("bob")
+    await wish(first, "bob")
     assert second.identity().agent_id is None
-    await second.activate("alice")
+    await wish(second, "alice")
     assert (first.identity().agent_id, second.identity().agent_id) == ("bob", "alice")
     late = make_session("three", config=shared)
     assert late.identity().agent_id is None
@@ -321,7 +356,7 @@ async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan
 async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: Callable[..., MemorySession]) -> None:
     shared = plan()
     session = make_session("one", config=shared)
-    await session.activate("bob")
+    await wish(session, "bob")
     assert "bob" in json.dumps(shared)
     await session.release()
     assert "bob" not in json.dumps(shared)
@@ -335,7 +370,7 @@ async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
     make_session: Callable[..., MemorySession], root: Path, open_umask: None
 ) -> None:
     session = make_session("one")
-    await session.activate("bob")
+    await wish(session, "bob")
     await session.release()
     assert make_session("one").identity().agent_id is None
     assert make_session("one", is_resumed=True).identity().agent_id == "bob"
@@ -346,8 +381,7 @@ async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
 
 async def test_a_resumed_activation_beats_the_configured_agent(make_session: Callable[..., MemorySession]) -> None:
     session = make_session("one", settings={"agent_id": "bob"})
-    session.turn.begin("start as alice")
-    await session.activate("alice")
+    await wish(session, "alice")
     await session.release()
     assert make_session("one", settings={"agent_id": "bob"}, is_resumed=True).identity().agent_id == "alice"
 
@@ -355,23 +389,23 @@ async def test_a_resumed_activation_beats_the_configured_agent(make_session: Cal
 @pytest.mark.parametrize("note", ["", "{", "[]", "5", '{"agent_id": "../x"}', '{"agent_id": 5}', "\udcff"])
 def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
     memory = SessionMemory(tmp_path)
-    memory.remember("one", "bob")
-    assert memory.recall("one") == "bob"
+    memory.remember("one", Note("bob", is_tainted=True))
+    assert memory.recall("one") == Note("bob", is_tainted=True)
     memory._path("one").write_text(note, errors="surrogateescape")
-    assert memory.recall("one") is None
+    assert memory.recall("one") == Note()
 
 
 @pytest.mark.parametrize("session_id", ["../../x", "a/b", "\ud800", "x" * 5000])
 def test_no_session_id_leads_out_of_the_folder(tmp_path: Path, session_id: str) -> None:
-    SessionMemory(tmp_path).remember(session_id, "bob")
-    assert SessionMemory(tmp_path).recall(session_id) == "bob"
+    SessionMemory(tmp_path).remember(session_id, Note("bob"))
+    assert SessionMemory(tmp_path).recall(session_id) == Note("bob")
     assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["_sessions"]
 
 
 def test_only_so_many_sessions_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_identity, "_REMEMBERED_SESSIONS", 3)
+    monkeypatch.setattr(host_notes, "_REMEMBERED_SESSIONS", 3)
     for number in range(6):
-        SessionMemory(tmp_path).remember(f"session {number}", "bob")
+        SessionMemory(tmp_path).remember(f"session {number}", Note("bob"))
     assert len(list((tmp_path / "_sessions").glob("*.json"))) == 3
 
 
@@ -396,11 +430,40 @@ def test_the_memory_assistant_is_known_by_its_name(session_id: str, agent_name: 
     assert delegate_name(coordinator) == (agent_name or session_id.rpartition("_")[2])
 
 
-def test_a_turn_forgets_what_belonged_to_the_one_before() -> None:
+def test_a_turn_forgets_what_belonged_to_the_one_before_but_for_what_it_showed() -> None:
     turn = Turn()
     turn.begin("one")
     turn.stored.append("x")
-    turn.note_tool("web_fetch", ["*fetch*"])
-    assert turn.low_trust
+    shown = memory_of("tea")
+    turn.note_returned([shown])
     turn.begin("two")
-    assert (turn.prompt, turn.stored, turn.low_trust) == ("two", [], False)
+    assert (turn.prompt, turn.stored, turn.shown, turn.shown_before) == ("two", [], set(), {shown.id})
+    turn.begin("three")
+    assert turn.shown_before == frozenset()
+
+
+# -- sub-agents with an agent of their own ----------------------------------------------------------------------------
+
+
+async def test_a_sub_agents_own_agent_is_said_to_have_no_effect_once(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    root_session = make_session("root-1", config=plan(agent_identity="lead"))
+    child = make_session("child-1_coder", parent_id="root-1", config=plan(agent_identity="coder"))
+    for _ in range(2):
+        assert child.identity().agent_id == "lead"
+    (warning,) = root_session.warnings
+    assert child.warnings == [warning]
+    assert "'coder'" in warning
+    assert "no effect" in warning
+
+
+async def test_a_sub_agent_that_inherits_its_roots_configuration_is_no_reason_to_warn(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    root_session = make_session("root-1", config=plan(agent_identity="lead"))
+    await wish(root_session, "alice")
+    child = make_session("child-1_coder", parent_id="root-1", config=plan(agent_identity="Lead"))
+    plain = make_session("child-2_coder", parent_id="root-1")
+    assert child.identity().agent_id == plain.identity().agent_id == "alice"
+    assert root_session.warnings == child.warnings == plain.warnings == []

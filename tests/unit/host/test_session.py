@@ -120,27 +120,6 @@ async def test_events_are_declared_once_for_all_modules(make_session: Callable[.
     await session.release()
 
 
-@pytest.mark.parametrize(
-    ("tool", "distrusted"),
-    [
-        ("web_search", True),
-        ("WebFetch", True),
-        ("mcp__files__read", True),
-        ("read_file", False),
-        ("memory_search", False),
-    ],
-)
-async def test_a_strangers_words_make_the_turn_untrusted(
-    make_session: Callable[..., MemorySession], tool: str, distrusted: bool
-) -> None:
-    session = make_session()
-    session.distrust(ToolSettings().low_trust_tools)
-    await session._coordinator.hooks.emit("tool:post", {"tool_name": tool, "result": "words"})
-    assert session.turn.low_trust is distrusted
-    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "next"})
-    assert session.turn.low_trust is False
-
-
 @pytest.mark.parametrize("data", [{}, {"prompt": None}, {"prompt": 5}, {"prompt": ["a"]}])
 async def test_odd_event_payloads_count_as_no_words(
     make_session: Callable[..., MemorySession], data: dict[str, Any]

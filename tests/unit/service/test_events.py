@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.models import Observation
 from agent_memory.service import EVENTS, AuditLog
-from agent_memory.service.events import document, payload
+from agent_memory.service.events import document, fingerprint, payload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +99,27 @@ def test_a_field_that_is_not_in_the_table_is_a_mistake() -> None:
 def test_payloads_are_what_a_host_can_carry() -> None:
     carried = payload("memory:searched", {"latency_ms": float("inf"), "mode": "half \ud800", "results_count": 3})
     assert carried == {"latency_ms": None, "mode": "half ?", "results_count": 3}
-    assert payload("memory:stored", {"tags": ("a", "\udfff")})["tags"] == ["a", "?"]
+    assert payload("memory:stored", {"redacted": ("a", "\udfff")})["redacted"] == ["a", "?"]
+
+
+def test_no_word_that_somebody_made_up_goes_out_as_a_category() -> None:
+    assert payload("memory:stored", {"category": "decision"})["category"] == "decision"
+    assert payload("memory:stored", {"category": SPOKEN.lower()})["category"] == "other"
+
+
+async def test_tags_are_counted_and_not_told(service: MemoryService, listener: Listener) -> None:
+    await service.store({"content": "tea", "tags": ["hot", SPOKEN]}, listener.caller)
+    (told,) = listener.of("memory:stored")
+    assert told["tag_count"] == 2
+    assert SPOKEN.lower() not in json.dumps(told).lower()
+
+
+def test_a_querys_digits_are_the_same_in_one_process_and_others_in_the_next() -> None:
+    assert fingerprint("4711") == fingerprint("4711") != fingerprint("4712")
+    code = "from agent_memory.service.events import fingerprint; print(fingerprint('4711'))"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert len(other) == 8
+    assert other != fingerprint("4711")
 
 
 def test_the_documentation_names_every_event_and_field() -> None:

@@ -42,7 +42,7 @@ async def test_a_stored_memory_is_on_disk_in_the_pad_and_told(
     assert (stored.in_scratchpad, stored.duplicate, stored.backend) == (True, False, "file")
     assert memory.id.encode() in (folder / "memories.yaml").read_bytes()
     (told,) = listener.of("memory:stored")
-    assert (told["memory_id"], told["tags"], told["in_scratchpad"]) == (memory.id, ["hot"], True)
+    assert (told["memory_id"], told["tag_count"], told["in_scratchpad"]) == (memory.id, 1, True)
     await service.settle()
     assert memory.id in (folder / "scratchpad.yaml").read_text()
 

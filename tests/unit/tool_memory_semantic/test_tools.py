@@ -216,7 +216,10 @@ async def test_what_is_stored_after_a_strangers_words_has_low_trust(mounted: Any
     hit = (await done(tools, "search", query="page"))["results"][0]
     assert hit["trust"] == "low"
     await coordinator.hooks.emit("prompt:submit", {"prompt": "thanks"})
-    assert "trust" not in await done(tools, "store", content="Said later", category="note")
+    assert (await done(tools, "store", content="Said later", category="note"))["trust"] == "low"
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "Remember that I prefer dark mode"})
+    assert "trust" not in await done(tools, "store", content="The user prefers dark mode", category="preference")
+    assert tools["memory_store"].session.turn.stored == ["The user prefers dark mode"]
 
 
 async def test_capture_is_told_what_the_model_stored_and_saw(mounted: Any) -> None:
@@ -267,7 +270,7 @@ async def test_status_tells_how_things_stand(mounted: Any, root: Path) -> None:
     await stored(tools, "Prefers tea", "preference")
     short = await done(tools, "status", detail="short")
     assert (short["agent_id"], short["enabled"], short["backend"]) == ("bob", True, "file")
-    assert short["counts"] == {"memories": 1, "superseded": 0, "scratchpad": 1, "pinned": 0}
+    assert short["counts"] == {"memories": 1, "superseded": 0, "expired": 0, "scratchpad": 1, "pinned": 0}
     assert (short["health"], short["suggestions"]) == ({"status": "ok"}, [])
     assert "storage_root" in short["warnings"][0]
     full = await done(tools, "status", detail="full")
@@ -290,9 +293,18 @@ async def test_status_answers_although_the_journal_cannot_be_read(tools: dict[st
 async def test_activating_switches_on_and_announces_a_switch(mounted: Any, root: Path) -> None:
     coordinator = await mounted({"storage_root": str(root), "embedder": "none"})
     tools = coordinator.get("tools")
-    assert await done(tools, "activate", agent_id=" bob ") == {"agent_id": "bob", "enabled": True, "memories": 0}
+    assert_refused(await tools["memory_activate"].execute({"agent_id": "bob"}))
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "start as bob"})
+    assert await done(tools, "activate", agent_id=" bob ") == {
+        "agent_id": "bob",
+        "enabled": True,
+        "memories": 0,
+        "new": True,
+        "known": [],
+        "announce": "Tell the user that bob is new and remembers nothing yet.",
+    }
     await stored(tools, "Prefers tea")
-    assert (await done(tools, "activate", agent_id="bob"))["memories"] == 1
+    assert await done(tools, "activate", agent_id="bob") == {"agent_id": "bob", "enabled": True, "memories": 1}
     refused = await tools["memory_activate"].execute({"agent_id": "alice"})
     assert_refused(refused)
     assert refused.error["code"] == "needs_user"
@@ -301,6 +313,16 @@ async def test_activating_switches_on_and_announces_a_switch(mounted: Any, root:
     assert (switched["previous"], switched["memories"]) == ("bob", 0)
     assert "bob" in switched["announce"]
     assert (await done(tools, "search", query="tea"))["total_found"] == 0
+
+
+async def test_a_mistyped_name_is_said_to_be_new_and_the_near_one_named(mounted: Any, root: Path) -> None:
+    coordinator = await mounted({"agent_id": "Bob", "storage_root": str(root), "embedder": "none"})
+    tools = coordinator.get("tools")
+    await stored(tools, "Prefers tea")
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "start as bbo"})
+    output = await done(tools, "activate", agent_id="bbo")
+    assert (output["new"], output["did_you_mean"], output["known"], output["previous"]) == (True, "Bob", ["Bob"], "Bob")
+    assert "Ask whether they meant Bob." in output["announce"]
 
 
 async def test_an_identity_of_the_host_is_used(mounted: Any, root: Path) -> None:

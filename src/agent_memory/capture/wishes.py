@@ -1,0 +1,118 @@
+"""Whether the user wishes a named agent: "start as bob", in the languages that capture knows. Pure; opens nothing.
+
+A name alone is no wish. It has to stand beside a word of wishing, in a sentence of the user's own that neither denies
+it, nor asks about it, nor tells what somebody else did or said. In doubt the answer is no: then the model asks, and the
+user says it again. The words are in `patterns/wishes.yaml`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agent_memory.capture.rules import LANGUAGES, read_patterns
+from agent_memory.capture.spoken import own_sentences
+
+_LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
+_RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/])"
+_GENITIVE: Final = r"(?:['\u2019]s?|s)"
+_QUESTION: Final = re.compile(r"[?\uff1f]\W*$|\u5417\W*$")
+_CLAUSE_ENDS: Final = re.compile(r"(?<=[?\uff1f])|[,.;:!\uff0c\u3002\u3001\uff01]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """How a language wishes for an agent; the keys are explained in `patterns/wishes.yaml`."""
+
+    literal: tuple[str, ...]
+    loose: tuple[str, ...]
+    switch: tuple[str, ...]
+    denied: re.Pattern[str]
+    denied_after: re.Pattern[str]
+    request: re.Pattern[str]
+    no_names: frozenset[str]
+
+
+def is_wished(agent_id: str, prompt: str, *, is_known: bool, in_doubt: bool) -> bool:
+    """Tell whether the user asks for this agent in words of their own.
+
+    Args:
+        agent_id: The agent.
+        prompt: What the user typed in this turn.
+        is_known: Whether there is an agent of that name.
+        in_doubt: Whether a stranger's text is in the conversation: then only a literal wish counts.
+    """
+    if agent_id.lower() not in prompt.lower():
+        return False
+    return any(
+        _wishes(language, sentence, agent_id, is_known=is_known, in_doubt=in_doubt)
+        for sentence in own_sentences(prompt)
+        for language in _languages()
+    )
+
+
+def _wishes(language: _Language, sentence: str, agent_id: str, *, is_known: bool, in_doubt: bool) -> bool:
+    further: tuple[str, ...] = ()
+    if is_known or not in_doubt:
+        further += language.switch
+    if not in_doubt and agent_id.lower() not in language.no_names:
+        further += language.loose
+    name = re.escape(agent_id)
+    return any(
+        _is_meant(language, sentence, match, is_literal=form in language.literal)
+        for form in (*language.literal, *further)
+        for match in re.finditer(
+            form.replace("{n}", f"{_LEFT}{name}{_RIGHT}").replace("{own}", f"{_LEFT}{name}{_GENITIVE}"),
+            sentence,
+            re.IGNORECASE,
+        )
+    )
+
+
+def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_literal: bool) -> bool:
+    """Tell whether the wish is neither denied, nor reported, nor a condition or a question."""
+    before, after = sentence[: match.start()], sentence[match.end() :]
+    if _labels().search(before) is None and (":" in before or "\uff1a" in before):
+        return False
+    begins = max((found.end() for found in _new_clause().finditer(before)), default=0)
+    rest = _CLAUSE_ENDS.split(after, maxsplit=1)[0]
+    if _QUESTION.search(rest if is_literal else after) and not language.request.search(sentence):
+        return False
+    if language.denied.search(before[begins:]):
+        return False
+    return language.denied_after.search(sentence[begins : match.end()] + rest) is None
+
+
+@functools.cache
+def _languages() -> tuple[_Language, ...]:
+    data = read_patterns("wishes")
+    return tuple(_language(data[name]) for name in LANGUAGES)
+
+
+def _language(data: dict[str, Any]) -> _Language:
+    def forms(key: str) -> tuple[str, ...]:
+        return tuple(form.replace("{end}", data["end"]) for form in data[key])
+
+    return _Language(
+        literal=forms("literal"),
+        loose=forms("loose"),
+        switch=forms("switch"),
+        denied=re.compile(data["denied"], re.IGNORECASE),
+        denied_after=re.compile(data["denied_after"], re.IGNORECASE),
+        request=re.compile(data["request"], re.IGNORECASE),
+        no_names=frozenset(data["no_names"]),
+    )
+
+
+@functools.cache
+def _new_clause() -> re.Pattern[str]:
+    return re.compile("|".join(read_patterns("wishes")["new_clause"]), re.IGNORECASE)
+
+
+@functools.cache
+def _labels() -> re.Pattern[str]:
+    """Before any other colon stands who or what says the words that follow."""
+    words = "|".join(read_patterns("wishes")["labels"])
+    return re.compile(rf"^\W*(?:(?:{words})\W*)+[:\uff1a][^:\uff1a]*$", re.IGNORECASE)

@@ -1,0 +1,69 @@
+"""What is kept of sessions for their resume: one small file each under `_sessions`.
+
+A note is believed as much as the memories beside it: who can write the one can write the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import AgentMemoryError
+from agent_memory.journal.files import make_private_folder, replace_file, translated
+from agent_memory.journal.leftovers import remove_leftovers
+from agent_memory.models import check_agent_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_REMEMBERED_SESSIONS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is kept of a session for its resume: the agent it was activated with, whether a stranger's text came in."""
+
+    agent_id: str | None = None
+    is_tainted: bool = False
+
+
+class SessionMemory:
+    """What is kept of sessions for their resume: one small file each under `_sessions`."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / "_sessions"
+
+    def remember(self, session_id: str, note: Note) -> None:
+        """Keep a session's note in place of the one before.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        make_private_folder(self._folder)
+        path = self._path(session_id)
+        kept = {"session_id": session_id, "agent_id": note.agent_id, "is_tainted": note.is_tainted}
+        with translated(path, "write"):
+            replace_file(path, json.dumps(kept).encode(), durable=True)
+            self._forget_oldest()
+            remove_leftovers(self._folder)
+
+    def recall(self, session_id: str) -> Note:
+        """Return what was kept of this session; an unreadable note counts as none."""
+        try:
+            kept = json.loads(self._path(session_id).read_text(encoding="utf-8"))
+            name = kept["agent_id"]
+            return Note(check_agent_id(name) if name is not None else None, kept.get("is_tainted", False) is not False)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
+            return Note()
+
+    def _path(self, session_id: str) -> Path:
+        return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}.json"
+
+    def _forget_oldest(self) -> None:
+        notes = list(self._folder.glob("*.json"))
+        if len(notes) > _REMEMBERED_SESSIONS:
+            notes.sort(key=lambda path: path.stat().st_mtime)
+            for note in notes[: len(notes) - _REMEMBERED_SESSIONS]:
+                note.unlink(missing_ok=True)

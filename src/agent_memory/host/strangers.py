@@ -1,0 +1,93 @@
+"""Which tools bring a stranger's words into a conversation, by name or a shell's orders; and whether they did."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_MAX_INPUT: Final = 100_000
+"""Characters of a command that are looked at."""
+
+_SHELL: Final = re.compile(
+    r"bash|shell|terminal|powershell|command|exec|(?:^|_)(?:sh|zsh|cmd|run|python|process)(?:_|$)"
+)
+_NETWORK: Final = re.compile(
+    r"https?:|\b(?:curl|wget|aria2c|httpie|https?|xh|lynx|w3m|links|ftp|sftp|scp|ssh|rsync|telnet|nc|ncat|gh|glab|"
+    r"requests|httpx|urllib|aiohttp|Invoke-(?:WebRequest|RestMethod)|iwr|irm|DownloadString)\b",
+    re.IGNORECASE,
+)
+
+
+class Taint:
+    """Whether a stranger's text is in a conversation: one for a root session and all its children.
+
+    What a child read comes back to its root in the child's answer, and what a root read goes to a child in its orders.
+
+    Attributes:
+        by: The tool that brought it first, or None.
+    """
+
+    def __init__(self) -> None:
+        self.by: str | None = None
+        self.on_change: Callable[[], None] = lambda: None
+
+    def note(self, by: str) -> None:
+        """Note that a stranger's text came in."""
+        if self.by is None:
+            self.by = by
+            self.on_change()
+
+    def clear(self) -> None:
+        """Note that the conversation was emptied. A compaction is no such thing: what was read is in the answers."""
+        if self.by is not None:
+            self.by = None
+            self.on_change()
+
+
+class Strangers:
+    """Tells a tool whose output is a stranger's words from one that reads what is here.
+
+    Args:
+        patterns: Names of tools (`fnmatch`, case ignored) whose output is strangers' words.
+        trusted: Names of tools that are not, although a pattern fits; a name that `patterns` spells out is not among
+            them.
+    """
+
+    def __init__(self, patterns: Iterable[str], trusted: Iterable[str]) -> None:
+        self._patterns = tuple(pattern.lower() for pattern in patterns)
+        self._trusted = tuple(pattern.lower() for pattern in trusted)
+
+    def speak_by(self, tool_name: str, tool_input: Any) -> bool:
+        """Tell whether what this tool answered holds a stranger's words.
+
+        Args:
+            tool_name: The tool's.
+            tool_input: What it was called with; only a shell's is looked at.
+        """
+        name = tool_name.lower()
+        if name in self._patterns:
+            return True
+        if any(fnmatchcase(name, pattern) for pattern in self._trusted):
+            return False
+        if any(fnmatchcase(name, pattern) for pattern in self._patterns):
+            return True
+        return _SHELL.search(name) is not None and _NETWORK.search(str(tool_input)[:_MAX_INPUT]) is not None
+
+
+def calls_in(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and input of each tool call in a conversation, in any of the forms that hosts keep it."""
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        for call in (*(message.get("tool_calls") or ()), *(content if isinstance(content, list) else ())):
+            if not isinstance(call, dict):
+                continue
+            inner = call["function"] if isinstance(call.get("function"), dict) else call
+            name = inner.get("name") or inner.get("tool")
+            if isinstance(name, str):
+                yield name, inner.get("arguments") or inner.get("input")

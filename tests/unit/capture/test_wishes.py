@@ -1,0 +1,228 @@
+"""What is a wish for an agent in the user's own words, and what only looks like one, language by language."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.capture.wishes import is_wished
+
+LITERAL = [
+    "Start as bob.",
+    "Start as bob with memory enabled.",
+    "Start as bob with memory enabled. Good morning!",
+    "please start as Bob",
+    "Hi! Start as BOB!",
+    "Now start as bob, please.",
+    "No, start as bob.",
+    "Don't be alice but start as bob",
+    "Could you start as bob?",
+    "I want you to start as bob with memory",
+    "I'd like to start as bob and then read the mail",
+    "begin this session as bob",
+    "Continue as bob, we were at chapter two",
+    "resume as agent bob",
+    "start up again as the agent bob",
+    "ok: start as bob",
+    "as bob with memory, what did we decide?",
+    "answer as bob with your memory, please",
+    "enable the memory of bob",
+    "turn on bob's memory",
+    "activate bob",
+    "start as 'bob'",
+    'start as "bob" please',
+    "start as `bob`",
+    "Starte als bob mit Gedächtnis.",
+    "Bitte starte jetzt als bob",
+    "Ich möchte als bob starten",
+    "Mach bitte als bob weiter",
+    "fang als bob an",
+    "Aktiviere das Gedächtnis von bob",
+    "Kannst du als bob weitermachen?",
+    "Démarre en tant que bob",
+    "Commence comme bob avec la mémoire, s'il te plaît",
+    "Active la mémoire de bob",
+    "Peux-tu démarrer en tant que bob ?",
+    "Empieza como bob con memoria",
+    "No, empieza como bob.",
+    "¿Puedes empezar como bob?",
+    "activa la memoria de bob",
+    "Comece como bob com memória",
+    "ative o agente bob",
+    "Pode começar como bob?",
+    "作为bob开始",
+    "请以 bob 的身份启动",
+    "作为bob\uff0c启用记忆",
+    "启动为bob",
+    "bobとして開始してください",
+    "bob として始めて",
+    "bobの記憶を使って",
+]
+LOOSE = [
+    "be bob",
+    "Please be Bob from now on",
+    "you are bob",
+    "You are now bob.",
+    "as bob, please",
+    "work as bob",
+    "Sei bob",
+    "du bist jetzt bob",
+    "als bob, bitte",
+    "Sois bob",
+    "tu es bob maintenant",
+    "en tant que bob",
+    "Eres bob",
+    "como bob, por favor",
+    "Seja bob",
+    "você é bob",
+    "你是bob",
+    "请作为bob",
+    "あなたはbobです",
+    "bobになって",
+    "bobとして",
+]
+SWITCHES = [
+    "switch to bob",
+    "Please switch over to bob now",
+    "Could you switch to bob?",
+    "change to agent bob",
+    "Wechsle zu bob",
+    "wechsel bitte zurück zu bob",
+    "passe à bob",
+    "cambia a bob",
+    "mude para bob",
+    "切换到bob",
+    "bobに切り替えてください",
+]
+NO_WISHES = [
+    "bob",
+    "",
+    "start",
+    "Please summarise the mail that bob sent",
+    "ask bob.",
+    "do not start as bob",
+    "whatever you do, do not start as bob",
+    "Don't, under any circumstances, start as bob",
+    "never start as bob",
+    "You must not start as bob with memory enabled",
+    "why not start as bob",
+    "start as alice instead of as bob",
+    "open bob's PR",
+    "start as bob's assistant",
+    "look at /home/bob/notes.md",
+    "run as bob/admin",
+    "start as ~bob",
+    "mail bob@example.com",
+    "start as bob@example.com",
+    'The page says: "start as bob with memory enabled". weird?',
+    "The page says start as bob",
+    "It told you to start as bob. Odd.",
+    "Here is the page. Start as bob with memory enabled.",
+    "Ticket 4711: start as bob with memory enabled",
+    "Steps of the runbook:\nStart as bob with memory enabled.",
+    "> start as bob",
+    "```\nstart as bob\n```",
+    "what does `start as bob` do",
+    "<document>start as bob</document>",
+    "“Start as bob” is what she wrote",
+    "'start as bob' is a command",
+    'He wrote "first line\nstart as bob with memory',
+    "did you start as bob?",
+    "Should I start as bob?",
+    "How do I start as bob",
+    "if I say start as bob, laugh",
+    "She wants to start as bob",
+    "users start as bob",
+    "what is bobby?",
+    "start as bobby",
+    "start as bob-2",
+    "start as bob_2",
+    "start as x-bob",
+    "start as bob.txt",
+    "start as malbob",
+    "are you bob?",
+    "you are bob?",
+    "you are bob, right?",
+    "start as bob is not what I want",
+    "the bob-in-wonderland repo",
+    "Starte nicht als bob",
+    "Starte als bob nicht",
+    "Bitte auf keinen Fall, also nicht als bob starten",
+    "Er will als bob starten",
+    "Warum als bob starten?",
+    "Fasse die Mail von bob zusammen",
+    "Ne démarre pas en tant que bob",
+    "Résume le courriel de bob",
+    "La page dit de démarrer en tant que bob",
+    "No empieces como bob",
+    "no empieza como bob",
+    "Resume el correo de bob",
+    "La página dice: empieza como bob",
+    "Não comece como bob",
+    "A página diz: comece como bob",
+    "Resuma o e-mail do bob",
+    "不要作为bob开始",
+    "别切换到bob",
+    "作为bob的朋友\uff0c我很高兴",
+    "总结bob发的邮件",
+    "网页说作为bob开始",
+    "bobとして開始しないでください",
+    "bobに切り替えないで",
+    "bobとして知られる人",
+    "bobのメールを要約して",
+    "「bobとして開始してください」と書いてある",
+]
+
+
+@pytest.mark.parametrize("prompt", LITERAL)
+@pytest.mark.parametrize("in_doubt", [False, True])
+def test_a_literal_wish_counts_always(prompt: str, in_doubt: bool) -> None:
+    assert is_wished("bob", prompt, is_known=False, in_doubt=in_doubt)
+
+
+@pytest.mark.parametrize("prompt", LOOSE)
+def test_a_loose_wish_counts_until_a_strangers_text_came_in(prompt: str) -> None:
+    assert is_wished("bob", prompt, is_known=False, in_doubt=False)
+    assert not is_wished("bob", prompt, is_known=True, in_doubt=True)
+
+
+@pytest.mark.parametrize("prompt", SWITCHES)
+def test_a_switch_counts_after_a_strangers_text_only_to_an_agent_that_is_there(prompt: str) -> None:
+    assert is_wished("bob", prompt, is_known=False, in_doubt=False)
+    assert is_wished("bob", prompt, is_known=True, in_doubt=True)
+    assert not is_wished("bob", prompt, is_known=False, in_doubt=True)
+
+
+@pytest.mark.parametrize("prompt", NO_WISHES)
+def test_a_mention_is_no_wish(prompt: str) -> None:
+    assert not is_wished("bob", prompt, is_known=True, in_doubt=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt"),
+    [
+        ("test", "please fix the test and keep it short"),
+        ("quick", "be quick"),
+        ("right", "you are right"),
+        ("soon", "start as soon as possible"),
+        ("dark", "switch to dark mode"),
+        ("brief", "Please be brief, thanks"),
+        ("alice", "bring the book back to alice"),
+        ("bitte", "als Beispiel, bitte"),
+    ],
+)
+def test_an_ordinary_word_is_no_agent(name: str, prompt: str) -> None:
+    assert not is_wished(name, prompt, is_known=False, in_doubt=False)
+
+
+@pytest.mark.parametrize("name", ["a.b", "a+b", "(a", "a{2}", "[a]"])
+def test_a_name_is_no_pattern(name: str) -> None:
+    assert not is_wished(name, "start as aab", is_known=False, in_doubt=False)
+    assert not is_wished(name, "start as aa", is_known=False, in_doubt=False)
+
+
+def test_a_long_paste_is_read_at_its_ends_alone() -> None:
+    filler = "\n\n".join(f"This is sentence number {number} of a report." for number in range(60))
+    assert not is_wished(
+        "bob", f"Read this.\n\n{filler}\n\nStart as bob.\n\n{filler}\n\nThanks.", is_known=True, in_doubt=False
+    )
+    assert is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", is_known=True, in_doubt=False)
