@@ -38,7 +38,7 @@ FORBIDDEN = {("redaction", layer) for layer in ("settings", "models")}
 MAY_TOUCH_FILES = {
     "journal": "the truth, and how files are written with care",
     "service/audit.py": "events.jsonl",
-    "scratchpad/manager.py": "scratchpad.yaml",
+    "scratchpad/saves.py": "scratchpad.yaml",
     "storage/store.py": "metadata.json",
     "storage/generations.py": "memories.db",
     "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",

@@ -58,6 +58,23 @@ async def write(root: str, name: str, count: str) -> None:
     await storage.close()
 
 
+async def keep_storing(root: str, name: str) -> None:
+    """Store again and again, which renders the scratchpad each time, until told to stop."""
+    service = MemoryService(open_storage(root), OFFLINE)
+    stop, number = threading.Event(), 0
+    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+    while not stop.is_set():
+        await service.store({"content": f"session {name} item {number}"})
+        if not number:
+            await service.settle()
+            say(begun=True)
+        number += 1
+        await asyncio.sleep(0.005)
+    await service.scratchpad()
+    await service.close()
+    say(stored=number)
+
+
 async def compact(root: str, times: str) -> None:
     """Compact again and again while the others write."""
     storage = open_storage(root)

@@ -42,3 +42,9 @@ class Event:
         """Return it in a few words, for people who look for the gap."""
         more = {"rename": f" -> {self.other}", "write": f" {len(self.data)} bytes at {self.at}"}
         return f"{self.do} {self.path}{more.get(self.do, '')}"
+
+
+def swapped(first: str, second: str) -> list[tuple[str, str]]:
+    """Return a swap of two names as renames, which is what a disk may be left in between of at worst."""
+    between = f"{first}.between"
+    return [(first, between), (second, first), (between, second)]

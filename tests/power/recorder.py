@@ -12,8 +12,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from agent_memory.journal import swapping
 from tests.power.disk import Disk, File
-from tests.power.events import NONE, Event
+from tests.power.events import NONE, Event, swapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,7 @@ class Recorder:
         self.disk = Disk()
         self.fails: Callable[[str], bool] = lambda _path: False
         self._real = {name: getattr(os, name) for name in _WATCHED}
+        self._calls: dict[str, Callable[..., Any]] = {}
         self._paths: dict[int, str] = {}
         self._marked: int | None = None
         self._lock = threading.RLock()
@@ -52,11 +54,19 @@ class Recorder:
     def __enter__(self) -> Self:
         for name in _WATCHED:
             setattr(os, name, self._standing_in(name))
+        for name, real, note in (
+            ("swap", swapping.swap, self._note_swap),
+            ("move_if_free", swapping.move_if_free, self._note_move),
+        ):
+            self._calls[name] = real
+            setattr(swapping, name, self._noting(real, note))
         return self
 
     def __exit__(self, *error: object) -> None:
         for name, real in self._real.items():
             setattr(os, name, real)
+        for name, real in self._calls.items():
+            setattr(swapping, name, real)
 
     def mark(self) -> None:
         """Note that a call has returned."""
@@ -166,6 +176,29 @@ class Recorder:
         self._note("rename", old, other=new)
 
     _on_replace = _on_rename
+
+    def _noting(self, real: Callable[..., Any], note: Callable[[str, str], None]) -> Callable[..., Any]:
+        """Return what calls the kernel past `os` and notes it if it did something."""
+
+        def standing_in(first: Path, second: Path) -> Any:
+            with self._lock:
+                done = real(first, second)
+                names = self._name(first), self._name(second)
+                if done is not False and names[0] is not None and names[1] is not None:
+                    note(names[0], names[1])
+                return done
+
+        return standing_in
+
+    def _note_swap(self, first: str, second: str) -> None:
+        for old, new in swapped(first, second):
+            self._note("rename", old, other=new)
+        other = {first: second, second: first}
+        self._paths = {number: other.get(name, name) for number, name in self._paths.items()}
+
+    def _note_move(self, old: str, new: str) -> None:
+        self._note("rename", old, other=new)
+        self._paths = {number: new if name == old else name for number, name in self._paths.items()}
 
     def _on_unlink(self, real: Any, path: Any, *, dir_fd: int | None = None) -> None:
         real(path, dir_fd=dir_fd)

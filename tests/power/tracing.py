@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.power.disk import Disk
-from tests.power.events import Event
+from tests.power.events import Event, swapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +172,10 @@ class _Reader:
         known = [path for path in paths if path]
         if not known:
             return
-        if call.startswith("rename"):
+        if "RENAME_EXCHANGE" in text:
+            for old, new in swapped(known[0], known[1]):
+                self._note("rename", old, other=new)
+        elif call.startswith("rename"):
             self._note("rename", known[0], other=known[1])
         elif call.startswith("mkdir"):
             self._note("mkdir", known[0])

@@ -24,7 +24,7 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.journal import Change, Journal
 from agent_memory.journal.files import read_file, replace_file, translated
 from agent_memory.journal.lock import folder_lock
-from agent_memory.scratchpad.file import read_edits
+from agent_memory.scratchpad.saves import PadFile
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
 from agent_memory.storage.projection import KIND
@@ -284,18 +284,27 @@ def _remove_spoilt(case: Case, _stamp: str) -> str:
 
 
 def _render_scratchpad(case: Case, _stamp: str) -> str:
-    path = case.folder.scratchpad
-    if kind_of(path, follow=True) == "file" and read_edits(path.read_text("utf-8", "surrogateescape")):
+    pad = _pad_of(case)
+    look = pad.look()
+    if look.saves or not pad.replace(rendered(case, case.settings.max_scratchpad_entries), look.content):
         raise StorageError("scratchpad.yaml was just edited.", recovery="The next session takes the edits over.")
-    replace_file(path, rendered(case, case.settings.max_scratchpad_entries).encode(), durable=False)
     return "Rendered scratchpad.yaml from the journal."
 
 
 def _replace_scratchpad(case: Case, stamp: str) -> str:
-    path = case.folder.scratchpad
-    aside = _free_name(path.with_name(f"scratchpad.broken-{stamp}.yaml"))
-    path.rename(aside)
-    return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case, stamp)}"
+    pad = _pad_of(case)
+    if kind_of(pad.path, follow=True) != "file":
+        aside = _free_name(pad.path.with_name(f"scratchpad.broken-{stamp}.yaml"))
+        pad.path.rename(aside)
+        return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case, stamp)}"
+    save = pad.take_out()
+    name = pad.keep_aside(save.content)
+    pad.discard(save)
+    return f"Moved scratchpad.yaml to {name}. {_render_scratchpad(case, stamp)}"
+
+
+def _pad_of(case: Case) -> PadFile:
+    return PadFile(case.folder.scratchpad, lambda: case.now)
 
 
 def _move_audit(case: Case, stamp: str) -> str:

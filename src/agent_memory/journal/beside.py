@@ -21,7 +21,7 @@ _OURS: Final = re.compile(
     r"|.*\.(?:before-repair|broken)-\d{8}T\d{6}(?:-\d+)?(?:\.yaml)?"
 )
 _LIKE_OURS: Final = re.compile(r"\.?(?:memories|scratchpad|metadata|embeddings|events|lock)\b.*", re.IGNORECASE)
-_LEFTOVER: Final = re.compile(r"\..*\.tmp")
+_LEFTOVER: Final = re.compile(r"\..*\.tmp|\.scratchpad\.yaml\.[0-9a-f]{8}\.old")
 _LOST: Final = re.compile(r"memories\.lost-[0-9a-f]{8}\.yaml")
 
 

@@ -113,9 +113,17 @@ def read_file(path: Path) -> bytes:
     Raises:
         OSError: It cannot be read, or is no file.
     """
-    descriptor = _checked(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-    with os.fdopen(descriptor, "rb") as file:
+    with os.fdopen(open_to_read(path), "rb") as file:
         return file.read()
+
+
+def open_to_read(path: Path) -> int:
+    """Open what is in `path`, which may be a link, without waiting for anybody.
+
+    Raises:
+        OSError: It cannot be read, or is no file.
+    """
+    return _checked(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
 
 def _checked(descriptor: int) -> int:

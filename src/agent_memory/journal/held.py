@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _held: Final[set[int]] = set()
 
@@ -23,6 +26,27 @@ def lock_at_once(descriptor: int) -> None:
 
     _held.add(descriptor)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def hold_folder(folder: Path) -> int | None:
+    """Return the descriptor that holds a folder itself; None where folders cannot be held, or where there is none yet.
+
+    Raises:
+        BlockingIOError: Somebody else holds it.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    except (AttributeError, OSError):
+        return None
+    try:
+        lock_at_once(descriptor)
+    except BlockingIOError:
+        unlock_and_close(descriptor)
+        raise
+    except (ImportError, OSError):
+        unlock_and_close(descriptor)
+        return None
+    return descriptor
 
 
 def unlock_and_close(descriptor: int) -> None:

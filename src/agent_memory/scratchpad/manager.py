@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.journal.files import (
-    make_private_folder,
-    read_file,
-    replace_file,
-    sync_file,
-    sync_folder,
-    translated,
-)
+from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.models import Clock, Scratchpad, utc_now
-from agent_memory.scratchpad.file import PadEdits, read_edits, render_file
+from agent_memory.scratchpad.file import PadEdits, render_file
 from agent_memory.scratchpad.render import render
+from agent_memory.scratchpad.saves import Look, PadFile, Save
 from agent_memory.scratchpad.select import may_be_shown, select
+from agent_memory.scratchpad.turn import Turn
 from agent_memory.settings import ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
 from agent_memory.storage.recency import recency
@@ -27,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Memory
+    from agent_memory.redaction import Redactor
 
 MAX_ENTRIES: Final = 100
 """Of a scratchpad; what does not fit into a prompt is better searched for."""
@@ -42,6 +36,10 @@ class ScratchpadManager:
         storage_root: Folder of all agents; the default one when omitted.
         promotion_threshold: From this many accesses on, an access counts as a promotion.
         clock: Source of the present.
+        redactor: Takes secrets out of what is set aside; the built-in one when omitted.
+
+    Attributes:
+        turn: To be held by whoever takes over edits, and renders.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.
@@ -56,6 +54,7 @@ class ScratchpadManager:
         storage_root: str | Path | None = None,
         promotion_threshold: int = 3,
         clock: Clock = utc_now,
+        redactor: Redactor | None = None,
     ) -> None:
         if isinstance(max_size, bool) or not isinstance(max_size, int) or not 1 <= max_size <= MAX_ENTRIES:
             raise ValidationError(f"max_size must be a whole number from 1 to {MAX_ENTRIES}, got {max_size!r}.")
@@ -64,14 +63,14 @@ class ScratchpadManager:
         self.max_size = max_size
         self.promotion_threshold = promotion_threshold
         self._clock = clock
-        self._folder = getattr(self.storage, "folder", None) or folder_of(
-            agent_id, storage_root or "~/.amplifier/memory"
-        )
+        folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or "~/.amplifier/memory")
+        self.turn = Turn(folder.path)
+        self._file = PadFile(folder.scratchpad, clock, redactor)
 
     @property
     def file(self) -> Path:
         """Where the scratchpad is rendered to, for people."""
-        return self._folder.scratchpad
+        return self._file.path
 
     async def load(self) -> Scratchpad:
         """Return the scratchpad as the journal has it now.
@@ -90,10 +89,46 @@ class ScratchpadManager:
         """Render `scratchpad` to scratchpad.yaml, whole and atomically. It is a view: losing it loses nothing.
 
         Raises:
+            StorageError: The file cannot be written, or (code `edited`) it has edits that nobody has taken over.
+        """
+        look = await self.look()
+        if look.saves or not await self.render_over(scratchpad, look.content):
+            raise StorageError(
+                "scratchpad.yaml has edits that were not taken over yet, so it was not rendered.",
+                code="edited",
+                recovery="Look at the scratchpad through the service, which takes them over.",
+            )
+
+    async def look(self) -> Look:
+        """Return what was saved by hand and waits to be taken over.
+
+        Raises:
+            StorageError: The file is there but cannot be read now.
+        """
+        return await asyncio.to_thread(self._file.look)
+
+    async def render_over(self, scratchpad: Scratchpad, absorbed: bytes | None) -> bool:
+        """Render `scratchpad` in the place of `absorbed`; tell whether the file held that. See `PadFile.replace`.
+
+        Raises:
             StorageError: The file cannot be written.
         """
         text = render_file(scratchpad.entries, self.agent_id)
-        await asyncio.to_thread(self._write, self._folder.scratchpad, text)
+        rendered = await asyncio.to_thread(self._file.replace, text, absorbed)
+        await asyncio.to_thread(self._file.remove_expired)
+        return rendered
+
+    async def keep_aside(self, save: Save) -> str:
+        """Write down, without secrets, what could not be taken over, and return the name of that file.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        return await asyncio.to_thread(self._file.keep_aside, save.content)
+
+    async def discard(self, save: Save) -> None:
+        """Note that a save was taken over or kept aside; the file itself stays until something is rendered over it."""
+        await asyncio.to_thread(self._file.discard, save)
 
     async def add_memory(self, memory: Memory) -> str | None:
         """Put `memory` into the scratchpad, storing it first if it is new; return the id that had to leave, if any."""
@@ -122,53 +157,28 @@ class ScratchpadManager:
         return render(pad.entries, self.agent_id, ScratchpadSettings(token_budget=token_budget)).text
 
     async def read_edits(self) -> PadEdits:
-        """Return what a person changed in scratchpad.yaml since it was rendered.
+        """Return what a person changed in scratchpad.yaml since it was rendered; of several saves the oldest.
 
         Raises:
             ValidationError: The file is no scratchpad any more.
             StorageError: The file is there but cannot be read.
         """
-        text = await asyncio.to_thread(self._read, self._folder.scratchpad)
-        return read_edits(text) if text else PadEdits()
+        saves = (await self.look()).saves
+        if saves and saves[0].problem is not None:
+            raise saves[0].problem
+        return saves[0].edits if saves else PadEdits()
 
     async def keep_broken(self) -> str:
-        """Move an unreadable scratchpad.yaml aside and return its new name."""
-        path = self._folder.scratchpad
-        stem = f"scratchpad.broken-{self._clock():%Y%m%dT%H%M%S}"
-        with translated(path, "set aside"):
-            return await asyncio.to_thread(self._set_aside, path, stem)
+        """Move an unreadable scratchpad.yaml aside, without secrets, and return its new name.
+
+        Raises:
+            StorageError: There is none, or it cannot be moved.
+        """
+        save = await asyncio.to_thread(self._file.take_out)
+        name = await self.keep_aside(save)
+        await self.discard(save)
+        return name
 
     async def _left_since(self, before: Scratchpad) -> str | None:
         after = await self.load()
         return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
-
-    @staticmethod
-    def _set_aside(path: Path, stem: str) -> str:
-        aside, number = path.with_name(f"{stem}.yaml"), 1
-        while aside.exists():
-            number += 1
-            aside = path.with_name(f"{stem}-{number}.yaml")
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            sync_file(descriptor)  # its writer may not have, and these words are nowhere else
-        finally:
-            os.close(descriptor)
-        name = path.rename(aside).name
-        sync_folder(path.parent)
-        return name
-
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        make_private_folder(path.parent)
-        with translated(path, "write"):
-            if not path.exists() or read_file(path) != text.encode():
-                replace_file(path, text.encode(), durable=False)
-
-    @staticmethod
-    def _read(path: Path) -> str:
-        with translated(path, "read"):
-            try:
-                text = read_file(path).decode("utf-8", "surrogateescape")
-            except FileNotFoundError:
-                return ""
-        return text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines

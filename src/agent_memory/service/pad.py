@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.logs import get_logger
@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Scratchpad
     from agent_memory.scratchpad import PadEdits, ScratchpadManager
+    from agent_memory.scratchpad.saves import Save
 
 log = get_logger(__name__)
+
+MAX_EDITS: Final = 200
+"""Taken over from one save: twice what a scratchpad can show, half a second of writing."""
+_READERS_PATIENCE: Final = 2.0
+"""Seconds a reader waits for whoever is taking over edits; a process that was stopped may hold the turn."""
+_RENDERERS_PATIENCE: Final = 10.0
+_ROUNDS: Final = 20
+"""Renderings in a row because somebody saved in between."""
 
 
 class WritePath(Protocol):
@@ -37,28 +46,25 @@ class WritePath(Protocol):
 
 
 class PadKeeper:
-    """Keeps scratchpad.yaml and the journal in step, one run at a time, off the critical path."""
+    """Keeps scratchpad.yaml and the journal in step, off the critical path. For any number of event loops."""
 
     def __init__(self, manager: ScratchpadManager, write_path: WritePath) -> None:
         self._manager = manager
         self._write_path = write_path
-        self._pid = os.getpid()
-        self._lock = asyncio.Lock()
-        self._pending: asyncio.Task[None] | None = None
-        self._again = False
+        self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
+        self._is_stale = False
 
-    @property
-    def _turn(self) -> asyncio.Lock:
-        if self._pid != os.getpid():  # nobody here would give back what the parent of this fork may hold
-            self._pid, self._lock = os.getpid(), asyncio.Lock()
-        return self._lock
-
-    def schedule(self) -> None:
+    def schedule(self, caller: Caller = NOBODY) -> None:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
-        if self._is_rendering():
-            self._again = True
-            return
-        self._pending = asyncio.get_running_loop().create_task(self._render_until_quiet())
+        self._is_stale = True
+        loop = asyncio.get_running_loop()
+        for other in [other for other in self._rendering if other.is_closed()]:
+            self._rendering.pop(other, None)  # it ended with its loop, or is a fork's parent's
+        rendering = self._rendering.get(loop)
+        if rendering is None or rendering.task.done():
+            self._rendering[loop] = _Rendering(loop.create_task(self._render_until_quiet(loop, caller)))
+        else:
+            rendering.again = True
 
     async def load(self, caller: Caller = NOBODY) -> Scratchpad:
         """Take over a person's edits, then return the scratchpad.
@@ -68,92 +74,126 @@ class PadKeeper:
         Raises:
             StorageError: The memories cannot be read.
         """
-        async with self._turn:
-            await self._absorb_if_possible(caller)
-            return await self._manager.load()
+        await self.absorb(caller)
+        return await self._manager.load()
+
+    async def absorb(self, caller: Caller = NOBODY) -> None:
+        """Take over a person's edits, if there are any; costs a look at the file if there are none."""
+        try:
+            if not (await self._manager.look()).saves:
+                return
+        except StorageError as error:
+            await self._not_now(error, caller)
+            return
+        async with self._manager.turn.taken(_READERS_PATIENCE) as is_mine:
+            if is_mine:  # else somebody is taking them over at this moment
+                await self._bring_into_step(caller)
 
     async def settle(self) -> None:
-        """Wait for a rendering under way."""
-        if self._pending is not None and self._is_rendering():
-            await asyncio.gather(self._pending, return_exceptions=True)
+        """Wait for a rendering under way in this loop, and do that of a loop that ended before it."""
+        loop = asyncio.get_running_loop()
+        if self._is_stale:
+            self.schedule()
+        while (rendering := self._rendering.get(loop)) and not rendering.task.done():
+            await asyncio.gather(rendering.task, return_exceptions=True)
 
-    def _is_rendering(self) -> bool:
-        """Tell whether a rendering is under way in this loop; that of a fork's parent is not ours to wait for."""
-        pending = self._pending
-        return pending is not None and not pending.done() and pending.get_loop() is asyncio.get_running_loop()
-
-    async def _render_until_quiet(self) -> None:
-        self._again = True
-        while self._again:
-            self._again = False
-            async with self._turn:
-                if not await self._absorb_if_possible(NOBODY):
-                    return  # what could not be read must not be overwritten
-                await self._render()
-
-    async def _render(self) -> None:
+    async def _render_until_quiet(self, loop: asyncio.AbstractEventLoop, caller: Caller) -> None:
         try:
-            await self._manager.save(await self._manager.load())
+            await self._render_all(loop, caller)
+        except asyncio.CancelledError:
+            self._is_stale = True  # its loop ends; whoever settles in another one does it
+            raise
+
+    async def _render_all(self, loop: asyncio.AbstractEventLoop, caller: Caller) -> None:
+        while True:
+            async with self._manager.turn.taken(_RENDERERS_PATIENCE) as is_mine:
+                self._is_stale = self._rendering[loop].again = False
+                if not is_mine:
+                    log.warning("scratchpad_not_rendered", code="busy", error="Another process holds the scratchpad.")
+                elif not await self._bring_into_step(caller):
+                    return  # what could not be read must not be overwritten
+            if not self._rendering[loop].again:
+                return
+
+    async def _bring_into_step(self, caller: Caller) -> bool:
+        """Take over what was saved and render, until nobody saved in between; tell whether that was possible.
+
+        The turn is held.
+        """
+        try:
+            for _ in range(_ROUNDS):
+                look = await self._manager.look()
+                for save in look.saves:
+                    await self._absorb(save, caller)
+                if await self._render(look.content):
+                    return True
+        except StorageError as error:
+            await self._not_now(error, caller)
+            return False
+        return True  # somebody saves without a break: each save waits for whoever looks next, none is lost
+
+    async def _render(self, absorbed: bytes | None) -> bool:
+        try:
+            return await self._manager.render_over(await self._manager.load(), absorbed)
         except StorageError as error:
             # A view: what it shows is safe in the journal, and the next change tries again.
             log.warning("scratchpad_not_rendered", code=error.code, error=error.message)
+            return True
 
-    async def _absorb_if_possible(self, caller: Caller) -> bool:
-        try:
-            await self._absorb(caller)
-        except StorageError as error:
-            # The edits are still in the file; who looks at the scratchpad next tries again.
-            log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
-            await self._write_path.report(
-                "memory:degraded", caller, component="scratchpad", code=error.code, message=error.message
+    async def _not_now(self, error: StorageError, caller: Caller) -> None:
+        """Tell that edits are still in the file; who looks at the scratchpad next tries again."""
+        log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
+        await self._degraded(error, error.message, caller)
+
+    async def _absorb(self, save: Save, caller: Caller) -> None:
+        """Apply each edit by itself; of what is refused a copy is kept, since the file is rendered anew."""
+        if save.problem is not None:
+            name = await self._manager.keep_aside(save)
+            await self._degraded(
+                save.problem, f"{save.problem.message} It was kept as {name} and rendered anew.", caller
             )
-            return False
-        return True
+        else:
+            refused = await self._take_over(save.edits, caller)
+            if refused:
+                name, first = await self._manager.keep_aside(save), refused[0]
+                what = f"{len(refused)} edits of scratchpad.yaml were refused ({first.message})"
+                message = f"{what} The file was kept as {name}."
+                await self._degraded(first, message, caller)
+        await self._manager.discard(save)
 
-    async def _absorb(self, caller: Caller) -> None:
-        try:
-            edits = await self._manager.read_edits()
-        except ValidationError as error:
-            name = await self._manager.keep_broken()
-            message = f"{error.message} It was kept as {name} and rendered anew."
-            await self._write_path.report(
-                "memory:degraded", caller, component="scratchpad", code=error.code, message=message
-            )
-            await self._render()
-            return
-        if edits:
-            await self._take_over(edits, caller)
-
-    async def _take_over(self, edits: PadEdits, caller: Caller) -> None:
-        """Apply each edit by itself; when one is refused the file is kept aside, since rendering would overwrite it."""
+    async def _take_over(self, edits: PadEdits, caller: Caller) -> list[ValidationError]:
+        """Take over up to `MAX_EDITS` edits; return why the others were not."""
         caller = caller.as_person()
         spoken = {"source": {"kind": "user", "detail": "scratchpad.yaml"}, "trust": "high"}
-        refused: list[AgentMemoryError] = []
+        refused: list[ValidationError] = []
         write = self._write_path
         steps: list[Callable[[], Awaitable[object]]] = [
             *(partial(write.update, memory_id, change, caller) for memory_id, change in edits.changed.items()),
-            *(partial(write.store, {**spoken, **values}, caller) for values in edits.added),
             *(partial(write.evict, memory_id) for memory_id in edits.removed),
+            *(partial(write.store, {**spoken, **values}, caller) for values in edits.added),
         ]
-        for step in steps:
+        for step in steps[:MAX_EDITS]:
             try:
                 await step()
             except ValidationError as error:
                 refused.append(error)
+        refused += [
+            ValidationError(f"No more than {MAX_EDITS} edits are taken over at once.", code="too_many")
+            for _ in steps[MAX_EDITS:]
+        ]
+        counts = {"changed": len(edits.changed), "added": len(edits.added), "removed": len(edits.removed)}
+        await self._write_path.report("memory:scratchpad_edited", caller, **counts)
+        return refused
+
+    async def _degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
         await self._write_path.report(
-            "memory:scratchpad_edited",
-            caller,
-            changed=len(edits.changed),
-            added=len(edits.added),
-            removed=len(edits.removed),
+            "memory:degraded", caller, component="scratchpad", code=error.code, message=message
         )
-        if refused:
-            name = await self._manager.keep_broken()
-            first = refused[0]
-            message = (
-                f"{len(refused)} edits of scratchpad.yaml were refused ({first.message}) The file was kept as {name}."
-            )
-            await self._write_path.report(
-                "memory:degraded", caller, component="scratchpad", code=first.code, message=message
-            )
-        await self._render()  # at once: a second look must not take the same edit over again
+
+
+@dataclass(slots=True)
+class _Rendering:
+    """The rendering under way in one loop, and whether something changed since it last looked."""
+
+    task: asyncio.Task[None]
+    again: bool = False

@@ -83,6 +83,7 @@ class MemoryService:
             storage_root=self.settings.storage_root,
             promotion_threshold=self.settings.promotion_access_threshold,
             clock=clock,
+            redactor=self._redactor,
         )
         self._gate = TrustGate(storage)
         self._pad = PadKeeper(self._manager, self)

@@ -94,6 +94,18 @@ async def test_saving_the_same_again_does_not_touch_the_file(manager: Scratchpad
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
+async def test_saving_does_not_overwrite_what_a_person_saved(manager: ScratchpadManager, root: Path) -> None:
+    await manager.add_memory(memory_of("tea"))
+    await manager.save(await manager.load())
+    path = root / "bob" / "scratchpad.yaml"
+    edited = path.read_text().replace("# rendered", "- content: milk\n# rendered")
+    path.write_text(edited)
+    with pytest.raises(StorageError, match="not taken over") as refused:
+        await manager.save(await manager.load())
+    assert refused.value.code == "edited"
+    assert path.read_text() == edited
+
+
 async def test_a_broken_file_is_kept_under_another_name(manager: ScratchpadManager, root: Path) -> None:
     await manager.add_memory(memory_of("tea"))
     path = root / "bob" / "scratchpad.yaml"

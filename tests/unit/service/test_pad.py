@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,14 +11,19 @@ import yaml
 from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
+from agent_memory.scratchpad.turn import Turn
 from agent_memory.service import MemoryService
+from agent_memory.service import pad as pad_of_service
+from agent_memory.service.pad import MAX_EDITS
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
 from agent_memory.storage.server import QdrantServerStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_memory.models import Scratchpad
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
 
@@ -24,6 +31,13 @@ if TYPE_CHECKING:
 @pytest.fixture
 def pad(folder: Path) -> Path:
     return folder / "scratchpad.yaml"
+
+
+@pytest.fixture
+def make_plain(root: Path) -> Callable[[], MemoryService]:
+    """Return a function that opens bob's memory for tests that run loops of their own."""
+    settings = ServiceSettings(embedder="none", storage_root=str(root))
+    return lambda: MemoryService(FileStorage("bob", settings=settings), settings)
 
 
 def edit(pad: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
@@ -199,3 +213,118 @@ def test_the_file_lies_where_the_settings_say_also_when_the_memories_are_elsewhe
     storage = QdrantServerStorage("bob", settings=settings, client=lambda: pytest.fail("it connects"))
     service = MemoryService(storage, settings)
     assert service._manager.file == tmp_path / "bob" / "scratchpad.yaml"
+
+
+def test_one_service_in_many_loops_at_once_answers_each_and_renders_all(
+    make_plain: Callable[[], MemoryService],
+) -> None:
+    service, shown = make_plain(), []
+
+    async def use(name: int) -> None:
+        for number in range(5):
+            await service.store({"content": f"thread {name} item {number}"})
+            shown.append(len(await service.scratchpad()))
+
+    threads = [threading.Thread(target=lambda name=name: asyncio.run(use(name)), daemon=True) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(shown) == 40
+    asyncio.run(service.close())
+    assert len(yaml.safe_load(service._manager.file.read_text())) == 40
+
+
+def test_what_a_loop_left_undone_is_rendered_at_the_end(make_plain: Callable[[], MemoryService]) -> None:
+    service = make_plain()
+
+    async def store() -> None:
+        await service.store({"content": "tea"})  # and the loop ends before anything is rendered
+
+    asyncio.run(store())
+    asyncio.run(service.close())
+    assert "content: tea" in service._manager.file.read_text()
+
+
+async def test_a_save_while_another_is_taken_over_is_taken_over_too(
+    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(service, "Prefers tea")
+    text, saves = pad.read_text(), iter(["Has a dog", "Has a cat"])
+    pad.write_text(text.replace("# rendered", "- content: Works in Oslo\n# rendered"))
+    real = service._manager.render_over
+
+    async def render_after_a_save(shown: Scratchpad, absorbed: bytes | None) -> bool:
+        if (typed := next(saves, None)) is not None:
+            beside = pad.with_name("typed")
+            beside.write_text(text.replace("# rendered", f"- content: {typed}\n# rendered"))
+            beside.replace(pad)
+        return await real(shown, absorbed)
+
+    monkeypatch.setattr(service._manager, "render_over", render_after_a_save)
+    await service.scratchpad()
+    await service.settle()
+    told = {entry.content for entry in (await service.scratchpad()).entries}
+    assert told == {"Prefers tea", "Works in Oslo", "Has a dog", "Has a cat"}
+    assert list(pad.parent.glob(".scratchpad.yaml.*")) == []
+
+
+async def test_what_came_out_of_the_files_place_before_a_crash_is_taken_over_later(
+    service: MemoryService, pad: Path
+) -> None:
+    await stored(service, "Prefers tea")
+    left = pad.with_name(".scratchpad.yaml.01234567.old")
+    left.write_text(pad.read_text().replace("# rendered", "- content: Works in Oslo\n# rendered"))
+    assert {entry.content for entry in (await service.scratchpad()).entries} == {"Prefers tea", "Works in Oslo"}
+    assert not left.exists()
+
+
+async def test_while_another_process_holds_the_file_its_memories_are_shown_all_the_same(
+    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
+    saved = pad.read_text()
+    monkeypatch.setattr(pad_of_service, "_READERS_PATIENCE", 0.01)
+    async with Turn(pad.parent).taken(1) as is_mine:
+        assert is_mine
+        assert len(await service.scratchpad()) == 1
+        assert pad.read_text() == saved
+    assert len(await service.scratchpad()) == 2
+
+
+async def test_of_too_many_edits_the_first_are_taken_over_and_the_rest_is_kept(
+    service: MemoryService, listener: Listener, pad: Path
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.extend({"content": f"line {number}"} for number in range(MAX_EDITS + 50)))
+    saved = pad.read_text()
+    await service.scratchpad(listener.caller)
+    assert await service.storage.count() == MAX_EDITS + 1
+    (kept,) = pad.parent.glob("scratchpad.broken-*.yaml")
+    assert kept.read_text() == saved
+    (told,) = listener.of("memory:degraded")
+    assert "50 edits" in told["message"]
+    assert str(MAX_EDITS) in told["message"]
+
+
+async def test_a_secret_in_a_broken_file_is_not_kept(service: MemoryService, pad: Path, secret: str) -> None:
+    await stored(service, "Prefers tea")
+    pad.write_text(f"- content: [the mirror takes {secret} as a token")
+    await service.scratchpad()
+    (kept,) = pad.parent.glob("scratchpad.broken-*.yaml")
+    assert secret not in kept.read_text()
+    assert "the mirror takes" in kept.read_text()
+    assert [path for path in pad.parent.iterdir() if path.is_file() and secret.encode() in path.read_bytes()] == []
+
+
+async def test_a_broken_file_is_removed_by_a_rendering_after_thirty_days(
+    service: MemoryService, pad: Path, clock: FrozenClock
+) -> None:
+    await stored(service, "Prefers tea")
+    pad.write_text("- content: [unclosed")
+    await service.scratchpad()
+    clock.advance(days=31)
+    await stored(service, "Works in Oslo")
+    assert list(pad.parent.glob("scratchpad.broken-*.yaml")) == []

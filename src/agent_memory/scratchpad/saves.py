@@ -1,0 +1,286 @@
+"""The scratchpad's file as a thing on the disk: what a person saved there is looked at, replaced and set aside.
+
+A rendering takes the file's place; what was in it comes out under a hidden name and goes only once it is known to hold
+nothing that was not taken over. So a save is never overwritten, however close it comes, and after a crash what came out
+is still there for whoever looks next. Blocking: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import BusyError, StorageError, ValidationError
+from agent_memory.journal.files import (
+    make_private_folder,
+    open_private,
+    open_to_read,
+    replace_file,
+    sync_file,
+    sync_folder,
+    translated,
+    write_all,
+)
+from agent_memory.journal.swapping import put_in_place, undisturbed
+from agent_memory.scratchpad.file import PadEdits, read_edits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agent_memory.models import Clock
+    from agent_memory.redaction import Redactor
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""Of a file that is read; a hundred entries of the greatest length take a quarter of it in most scripts."""
+KEPT: Final = timedelta(days=30)
+"""How long a file set aside stays, as replaced and deleted memories do in the journal."""
+_BETWEEN_LOOKS: Final = 0.005
+_REDACTED_AT_ONCE: Final = 20_000
+"""Characters; entries are kept whole as long as one is not longer."""
+_STAMP: Final = "%Y%m%dT%H%M%S"
+_ASIDE: Final = re.compile(r"scratchpad\.broken-(\d{8}T\d{6})(?:-\d+)?\.yaml")
+_ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """What somebody saved.
+
+    Attributes:
+        path: Where it lies.
+        content: What is in it.
+        changed_at: When it was, in seconds since 1970.
+        edits: What it changes.
+        problem: Why it is no scratchpad, or None.
+    """
+
+    path: Path
+    content: bytes
+    changed_at: float
+    edits: PadEdits
+    problem: ValidationError | None = None
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is anything to take over or to set aside."""
+        return self.problem is not None or bool(self.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at the folder found: saves to be taken over, the oldest first, and the file's content, if any."""
+
+    saves: tuple[Save, ...] = ()
+    content: bytes | None = None
+
+
+class PadFile:
+    """scratchpad.yaml of one agent.
+
+    Args:
+        path: The file.
+        clock: Source of the present, for the names of what is set aside.
+        redactor: Takes secrets out of what is set aside; made when it is needed if omitted.
+        patience: Seconds to wait for a program that is in the middle of writing the file.
+    """
+
+    def __init__(self, path: Path, clock: Clock, redactor: Redactor | None = None, *, patience: float = 0.5) -> None:
+        self.path = path
+        self._clock = clock
+        self._redactor = redactor
+        self._patience = patience
+
+    def look(self) -> Look:
+        """Return what waits to be taken over; what came out of the file's place and says nothing is removed.
+
+        Raises:
+            BusyError: A program is writing the file at this moment.
+            StorageError: The file is there but cannot be read.
+        """
+        found: list[Save] = []
+        with translated(self.path, "read"):
+            for old in self._olds():
+                with contextlib.suppress(FileNotFoundError, BusyError):  # somebody is faster, or not ready yet
+                    save = self._read(old)
+                    if save.says_something:
+                        found.append(save)
+                    else:
+                        old.unlink()
+            try:
+                current = self._read(self.path)
+            except FileNotFoundError:
+                return Look(tuple(found))
+        return Look((*found, current) if current.says_something else tuple(found), current.content)
+
+    def replace(self, text: str, absorbed: bytes | None) -> bool:
+        """Render `text` in the place of `absorbed`; tell whether nothing else was there.
+
+        Args:
+            text: The new content.
+            absorbed: What the file is known to hold, all of it taken over; None if there is no file.
+
+        Returns:
+            False if something else was there: look again, take it over, and render what is true then.
+
+        Raises:
+            StorageError: It could not be written; what was there is there.
+        """
+        content = text.encode()
+        make_private_folder(self.path.parent)
+        with translated(self.path, "write"):
+            try:
+                current = self._read(self.path).content
+            except FileNotFoundError:
+                current = None
+            if current == content:
+                return True
+            if current != absorbed:
+                return False
+            new = self._free_old()
+            replace_file(new, content, durable=False)
+            try:
+                put_in_place(new, self.path, self._free_old)
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
+            return self._came_out(absorbed)
+
+    def _came_out(self, absorbed: bytes | None) -> bool:
+        """Remove what came out, as far as it was taken over."""
+        nothing_else = True
+        for old in self._olds():
+            try:
+                known = self._read(old).content == absorbed
+            except FileNotFoundError:
+                continue
+            except BusyError:
+                known = False
+            if known:
+                old.unlink(missing_ok=True)
+            nothing_else = nothing_else and known
+        return nothing_else
+
+    def discard(self, save: Save) -> None:
+        """Remove what came out of the file's place and was taken over; the file itself stays until it is replaced."""
+        if save.path != self.path:
+            with translated(save.path, "remove"):
+                save.path.unlink(missing_ok=True)
+
+    def take_out(self) -> Save:
+        """Move the file to a hidden name, so that nobody renders over it, and return what is in it.
+
+        Raises:
+            StorageError: There is none, or it cannot be moved.
+        """
+        old = self._free_old()
+        with translated(self.path, "set aside"):
+            self.path.rename(old)
+            return self._read(old)
+
+    def keep_aside(self, content: bytes) -> str:
+        """Write down, without secrets, what could not be taken over, and return the name; synced.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        kept = self._without_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        stem = f"scratchpad.broken-{self._clock():{_STAMP}}"
+        with translated(self.path, "set aside"):
+            for path in self._names(stem):
+                try:
+                    descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                except FileExistsError:
+                    continue
+                try:
+                    write_all(descriptor, kept)
+                    sync_file(descriptor)
+                finally:
+                    os.close(descriptor)
+                sync_folder(path.parent)
+                return path.name
+        raise StorageError(f"There is no free name for {stem}.yaml.")
+
+    def remove_expired(self) -> None:
+        """Remove what was set aside more than 30 days ago: it holds words that may have been forgotten since."""
+        now = self._clock()
+        with contextlib.suppress(OSError):  # what cannot be removed now may be the next time
+            for path in self.path.parent.glob("scratchpad.broken-*.yaml"):
+                match = _ASIDE.fullmatch(path.name)
+                if match and datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC) < now - KEPT:
+                    path.unlink()
+
+    def _read(self, path: Path) -> Save:
+        """Read a file that nobody is writing.
+
+        Raises:
+            BusyError: Somebody has it open for writing all the time.
+        """
+        deadline = time.monotonic() + self._patience
+        with os.fdopen(open_to_read(path), "rb") as file:
+            while True:
+                with undisturbed(file.fileno()) as quiet:
+                    if quiet is not False:
+                        content, status = file.read(MAX_BYTES + 1), os.fstat(file.fileno())
+                        break
+                if time.monotonic() > deadline:
+                    raise BusyError(
+                        f"Another program has {self.path.name} open for writing.", recovery="Save and close it there."
+                    )
+                time.sleep(_BETWEEN_LOOKS)
+        return _judged(path, content, max(status.st_mtime, status.st_ctime))
+
+    def _olds(self) -> list[Path]:
+        """Return what came out of the file's place, the oldest first."""
+        found = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
+            for entry in entries:
+                if entry.name.startswith(f".{self.path.name}.") and entry.name.endswith(".old"):
+                    with contextlib.suppress(FileNotFoundError):
+                        found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+        return [self.path.with_name(name) for _, name in sorted(found)]
+
+    def _free_old(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
+
+    def _names(self, stem: str) -> Iterator[Path]:
+        yield self.path.with_name(f"{stem}.yaml")
+        for number in range(2, 1000):
+            yield self.path.with_name(f"{stem}-{number}.yaml")
+
+    def _without_secrets(self, text: str) -> str:
+        if self._redactor is None:
+            from agent_memory.redaction import SecretRedactor  # noqa: PLC0415 - rarely needed, and not at once made
+
+            self._redactor = SecretRedactor()
+        redact = self._redactor.redact
+        return "".join(redact(part).text for part in _parts(text))
+
+
+def _judged(path: Path, content: bytes, changed_at: float) -> Save:
+    if len(content) > MAX_BYTES:
+        problem = ValidationError(f"scratchpad.yaml has more than {MAX_BYTES // 1024 // 1024} MiB.", code="too_long")
+        return Save(path, path.read_bytes(), changed_at, PadEdits(), problem)
+    text = content.decode("utf-8", "surrogateescape")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
+    try:
+        return Save(path, content, changed_at, read_edits(text))
+    except ValidationError as error:
+        return Save(path, content, changed_at, PadEdits(), error)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the text in parts that begin with an entry: looking for secrets in all of it at once takes far longer."""
+    part = ""
+    for entry in _ENTRY.split(text):
+        if part and len(part) + len(entry) > _REDACTED_AT_ONCE:
+            yield part
+            part = ""
+        part += entry
+    yield part
