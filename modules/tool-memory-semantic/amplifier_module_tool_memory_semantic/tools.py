@@ -13,7 +13,7 @@ from typing_extensions import override
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
 from agent_memory.models import describe, to_text
 from amplifier_module_tool_memory_semantic import inputs
-from amplifier_module_tool_memory_semantic.shape import rounded, shape_memory, shape_result
+from amplifier_module_tool_memory_semantic.shape import fitting, rounded, shape_memory, shape_moment, shape_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,11 +91,13 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
         )
         replaced = await service.storage.superseded() if args.include_superseded and not found.degraded else {}
         self.session.note_returned(result.memory for result in found.results)
+        results, left_out = fitting(
+            shape_result(result, explain=args.explain, superseded_by=replaced.get(result.memory.id))
+            for result in found.results
+        )
         output: dict[str, Any] = {
-            "results": [
-                shape_result(result, explain=args.explain, superseded_by=replaced.get(result.memory.id))
-                for result in found.results
-            ],
+            "results": results,
+            **left_out,
             "total_found": found.results.total_found,
             "search_latency_ms": found.latency_ms,
             "mode": found.results.mode,
@@ -176,13 +178,14 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
         pad = await service.scratchpad(self.session.caller)
         memories = pad.entries[: args.limit] if args.scratchpad else await service.list_recent(args.limit)
         self.session.note_returned(memories)
-        shaped = [
-            {**shape_memory(m), "last_accessed": to_text(m.last_accessed) if m.last_accessed else None}
+        shaped, left_out = fitting(
+            {**shape_memory(m), "last_accessed": shape_moment(m.last_accessed) if m.last_accessed else None}
             for m in memories
-        ]
+        )
         return {
             "memories": shaped,
             "count": len(shaped),
+            **left_out,
             "scratchpad_size": len(pad),
             "backend": service.storage.backend,
         }

@@ -190,6 +190,21 @@ async def test_explaining_and_superseded_versions_are_shown_on_request(tools: di
     assert full["rejected"] == []
 
 
+async def test_an_answer_is_bounded_and_says_what_it_leaves_out(tools: dict[str, Any]) -> None:
+    for number in range(6):
+        await stored(tools, f"tea {number} " + f"leaf{number} " * 1200)
+    for answer, key in (
+        (await done(tools, "search", query="tea", limit=100), "results"),
+        (await done(tools, "list_recent", limit=100), "memories"),
+    ):
+        shown = answer[key]
+        assert sum(len(memory["content"]) for memory in shown) <= 40_000
+        assert answer["left_out"].startswith(f"{6 - len(shown)} more ")
+        assert 1 < len(shown) < 6
+        assert all("." not in memory["timestamp"] for memory in shown)
+    assert "left_out" not in await done(tools, "search", query="tea", limit=2)
+
+
 async def test_every_filter_narrows(tools: dict[str, Any]) -> None:
     await stored(tools, "tea one", "preference", tags=["a", "b"])
     await stored(tools, "tea two", "note", tags=["a"])
