@@ -250,7 +250,13 @@ class CaptureSettings(_Settings):
     capture_patterns: tuple[CapturePattern, ...] = Field(
         default=(), description="Further rules, beside the built-in ones; a bare string is a pattern."
     )
-    min_confidence: Fraction = Field(default=0.5, description="Findings less sure than this are dropped.")
+    builtin_rules: bool = Field(
+        default=True, description="Whether the built-in rules find anything; `false` leaves your own patterns alone."
+    )
+    min_confidence: Fraction = Field(
+        default=0.5,
+        description="Findings less sure than this are dropped; below 0.45, rules that are mostly wrong speak, too.",
+    )
     observe_tool_outputs: bool = Field(default=True, description="Look at what tools return.")
     observe_turn_completions: bool = Field(
         default=True, description="Look at what the agent says at the end of a turn."

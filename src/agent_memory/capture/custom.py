@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.capture.judging import CUSTOM
 from agent_memory.capture.rules import Rule
 from agent_memory.errors import ConfigurationError
 
@@ -58,7 +59,7 @@ def custom_rules(patterns: Sequence[CapturePattern]) -> tuple[Rule, ...]:
             category=entry.category,
             confidence=entry.confidence,
             sources=_SOURCES,
-            group="custom",
+            group=CUSTOM,
         )
         for position, entry in enumerate(patterns)
     )

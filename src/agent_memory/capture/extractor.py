@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.custom import custom_rules
 from agent_memory.capture.foreign import strip_injected, teammate_statements
-from agent_memory.capture.judging import Verdict, judge
+from agent_memory.capture.judging import CUSTOM, Verdict, judge
 from agent_memory.capture.own import separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
@@ -37,8 +37,8 @@ _STRONG: Final = 0.75
 _ASKING_PENALTY: Final = 0.3
 _LENGTH_PENALTY: Final = 0.3
 _LONG_CHARS: Final = 500
-_STEADY: Final = frozenset(("explicit", "standing"))
-"""Groups of rules that ask for a lasting thing by its name."""
+_STEADY: Final = frozenset(("explicit", "standing", CUSTOM))
+"""Groups of rules that ask for a lasting thing by its name, and what the user wrote a rule for."""
 
 _HEADLINE_CHARS: Final = 80
 """A finding this short announces the paragraph that explains it."""
@@ -77,6 +77,7 @@ class _Draft:
 
     verdict: Verdict
     sentences: list[Sentence]
+    hits: list[Sentence] = field(default_factory=list)
     companions: int = 0
     confidence: float = 0.0
 
@@ -159,6 +160,8 @@ class Extractor:
         for sentence in sentences:
             paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"
         rule_sets = [load_rules(language) for language in guess_languages(own)]
+        if not self._settings.builtin_rules:
+            rule_sets = [replace(rule_set, rules=()) for rule_set in rule_sets]
         return [
             judge(sentence, rule_sets, self._custom, speaker, paragraphs[sentence.paragraph][:4000])
             for sentence in sentences
@@ -184,7 +187,8 @@ class Extractor:
                     current = None
                 else:
                     context = [loose.sentence] if loose is not None and _same_paragraph(loose, verdict) else []
-                    current = _Draft(verdict, [*context, verdict.sentence], confidence=verdict.confidence)
+                    current = _Draft(verdict, [*context, verdict.sentence], [verdict.sentence])
+                    current.confidence = verdict.confidence
                     drafts.append(current)
                 loose = None
             else:
@@ -203,10 +207,10 @@ class Extractor:
         """Return the content and "", or "" and the reason to drop it."""
         if draft.announces and len(draft.sentences) == 1:
             return "", "announcement"
-        content = _compose(draft.sentences)
+        content = _compose(self._worth_keeping(draft))
         if echoes and any(_fold(content) in echo or echo in _fold(content) for echo in echoes):
             return "", "own_text"
-        content = self._redactor.redact(content).text
+        content = self._clean(content)
         bare = _MARKER.sub(" ", content)
         if bare != content and not _says_something(bare, _MIN_WORDS + 1):
             return "", "only_a_secret"
@@ -215,6 +219,15 @@ class Extractor:
         if len(content) > self._settings.max_content_length:
             return "", "too_long"
         return (content, "") if _says_something(bare, _MIN_WORDS - 1) else ("", "too_short")
+
+    def _worth_keeping(self, draft: _Draft) -> list[Sentence]:
+        """Return the draft's sentences; without company that held a secret: its place would only tell there was one."""
+        if not _MARKER.search(self._clean(_compose(draft.sentences))):
+            return draft.sentences
+        return [each for each in draft.sentences if each in draft.hits or not _MARKER.search(self._clean(each.text))]
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.redact(text).text
 
 
 def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
@@ -314,6 +327,7 @@ def _telling_words(text: str) -> list[str]:
 
 def _merge(draft: _Draft, verdict: Verdict) -> None:
     draft.sentences.append(verdict.sentence)
+    draft.hits.append(verdict.sentence)
     draft.companions += verdict.sentence.item
     rule = draft.verdict.rule
     vague = rule is not None and (draft.verdict.weak or (rule.category == "auto" and draft.verdict.category == "note"))

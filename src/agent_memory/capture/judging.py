@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 _AGREEING_RULE_BONUS: Final = 0.04
 _MAX_BONUS: Final = 0.08
+CUSTOM: Final = "custom"
+"""Group of the user's own rules. What they find in the user's words is not doubted; what others say is."""
+
 _WEAK_CEILING: Final = 0.45
 """Below the default threshold; see `weak_for` in capture/rules.py."""
 
@@ -117,14 +120,16 @@ def _score(
     confidence = best.confidence + min(_MAX_BONUS, _AGREEING_RULE_BONUS * (len(matched) - 1))
     if speaker == "assistant" and verdict.category in _CAUTIOUS:
         confidence -= _ASSISTANT_PENALTY
-    for rule_set in rule_sets:
-        for shift in rule_set.shifts:
-            if shift.weight > 0:
-                searched = paragraph if shift.name == _CERTAINTY else text
-                if verdict.category in shift.categories and shift.pattern.search(searched):
-                    confidence += shift.weight
-            elif not (shift.spares | {"custom"}) & verdict.groups and shift.pattern.search(text):
+    spared = verdict.groups if speaker == "user" else verdict.groups - {CUSTOM}
+    applied: set[str] = set()
+    for shift in (shift for rule_set in rule_sets for shift in rule_set.shifts):
+        if shift.weight > 0:
+            searched = paragraph if shift.name == _CERTAINTY else text
+            if verdict.category in shift.categories and shift.pattern.search(searched):
                 confidence += shift.weight
-                verdict.doubtful = True
+        elif shift.name not in applied and not (shift.spares | {CUSTOM}) & spared and shift.pattern.search(text):
+            applied.add(shift.name)  # two languages may share the word
+            confidence += shift.weight
+            verdict.doubtful = True
     ceiling = _WEAK_CEILING if verdict.weak else 0.99
     verdict.confidence = round(min(ceiling, max(0.0, confidence)), 2)

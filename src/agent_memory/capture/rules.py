@@ -2,7 +2,8 @@
 
 A file has these keys:
 
-- `function_words`: words by which the language is recognised.
+- `script`: what the language is written in; see `_SCRIPTS`.
+- `function_words`: words by which the language is told from others in the same script.
 - `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
 - `asks`: what asks for something at this moment; it weakens the statements around it.
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "ja", "zh")
+LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ru", "ja", "zh", "ko")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -71,6 +72,7 @@ class RuleSet:
     """Everything known about one language."""
 
     language: str
+    script: str
     function_words: frozenset[str]
     empty_words: frozenset[str]
     asks: re.Pattern[str] | None
@@ -88,6 +90,7 @@ def load_rules(language: str) -> RuleSet:
         define[name] = _expanded(pattern, define)
     return RuleSet(
         language=language,
+        script=raw["script"],
         function_words=frozenset(raw.get("function_words", ())),
         empty_words=frozenset(raw.get("empty_words", ())),
         asks=_compiled({"patterns": raw["asks"]}, define) if "asks" in raw else None,
@@ -138,18 +141,30 @@ def read_patterns(name: str) -> dict[str, Any]:
     return loaded
 
 
-_KANA: Final = re.compile(r"[\u3040-\u30ff]")
-_HAN: Final = re.compile(r"[\u4e00-\u9fff]")
-_WORD: Final = re.compile(r"[a-z\u00e0-\u00f6\u00f8-\u00ff\u0153'\u2019]+")
+_SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
+    "kana": re.compile(r"[\u3040-\u30ff]"),
+    "hangul": re.compile(r"[\uac00-\ud7a3]"),
+    "han": re.compile(r"[\u3400-\u9fff]"),
+    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
+    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+}
+"""Scripts and a character of each, in the order in which they decide: a text with kana is Japanese, whatever else."""
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+_GUESSED_CHARS: Final = 4000
+_ALWAYS: Final = "en"
 
 
 def guess_languages(text: str) -> tuple[str, ...]:
-    """Return the languages whose rules to apply: by script, then by function words; English always takes part."""
-    if _KANA.search(text):
-        return ("ja", "en")
-    if _HAN.search(text):
-        return ("zh", "en")
-    words = set(_WORD.findall(text[:4000].lower().replace("\u2019", "'")))
-    hits = {language: len(words & load_rules(language).function_words) for language in LANGUAGES[:5]}
-    best = max(hits.values())
-    return tuple(language for language in LANGUAGES[:5] if language == "en" or (hits[language] == best and best > 0))
+    """Return the languages whose rules to apply: by script, then by function words; English always takes part.
+
+    Languages that are equally likely all apply, in the order of `LANGUAGES`.
+    """
+    script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
+    written = [language for language in LANGUAGES if load_rules(language).script == script]
+    if len(written) > 1:
+        words = set(_WORD.findall(text[:_GUESSED_CHARS].casefold().replace("\u2019", "'")))
+        hits = {language: len(words & load_rules(language).function_words) for language in written}
+        best = max(hits.values())
+        written = [language for language in written if hits[language] == best > 0]
+    return tuple(dict.fromkeys([_ALWAYS, *written] if script == "latin" else [*written, _ALWAYS]))

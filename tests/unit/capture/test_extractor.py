@@ -340,3 +340,119 @@ def test_a_pattern_that_the_engine_refuses_is_a_configuration_error() -> None:
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "?" * 500, "a" * 50_000, "(" * 20_000, '"' * 20_001, "- " * 9000])
 def test_degenerate_messages_give_nothing(text: str) -> None:
     assert captured(text) == []
+
+
+BOBS = CapturePattern(pattern=r"\b(remember|important|decided to|learned that)\b")
+
+
+def test_a_pattern_of_ones_own_does_not_keep_the_assistants_small_talk() -> None:
+    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
+
+    assert extractor.extract("Memory enabled. I'm bob. I can remember our conversations.", "assistant") == []
+    assert len(extractor.extract("It is important to boil the water twice.", "user")) == 1
+
+
+def test_what_a_pattern_of_ones_own_finds_in_the_users_words_is_not_doubted() -> None:
+    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
+
+    assert len(extractor.extract("Maybe the water is important for the dough. Can you check?", "user")) == 1
+    assert extractor.extract("Maybe the water is important for the dough.", "assistant") == []
+
+
+def test_vetoes_hold_for_patterns_of_ones_own() -> None:
+    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
+
+    assert extractor.examine("The article says the water is important.", "user").skipped == {"third_party": 1}
+
+
+def test_without_the_built_in_rules_only_ones_own_patterns_find_anything() -> None:
+    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,), builtin_rules=False))
+
+    assert extractor.extract("We decided that the ledger stays on Postgres.", "user") == []
+    assert extractor.extract("is the water important?", "user") == []
+    assert len(extractor.extract("The water is important for the dough.", "user")) == 1
+
+
+@pytest.mark.parametrize("neighbour", ["By the way my AWS key is {}.", "The key of the shop is {}, you know."])
+@pytest.mark.parametrize("key", ["[redacted:aws-key]", "AK" + "IA" + "Q3EGRT7ZKLMN4PQX"])
+def test_a_neighbour_that_held_a_secret_is_left_out(neighbour: str, key: str) -> None:
+    [before] = captured(f"I prefer short answers. {neighbour.format(key)}")
+    [after] = captured(f"{neighbour.format(key)} I prefer short answers.")
+
+    assert before.content == after.content == "I prefer short answers."
+
+
+def test_a_fact_that_holds_a_secret_itself_keeps_the_rest_of_it() -> None:
+    [kept] = captured("Remember that the bucket is shop-eu and its key is " + "AK" + "IA" + "Q3EGRT7ZKLMN4PQX")
+
+    assert kept.content == "Remember that the bucket is shop-eu and its key is [redacted:aws-key]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We decided to name branches <type>/<ticket>, never else.",
+        "We decided that Result<Order, List<Problem>> is what services return.",
+        "From now on use <Button> instead of <button>.",
+        "Remember: the config lives in <home>/.shop/<name>.toml",
+    ],
+)
+def test_what_stands_between_angle_brackets_is_kept_as_it_was_written(text: str) -> None:
+    assert [item.content for item in captured(text)] == [text]
+
+
+EVEN_PROSE = (
+    "The installer writes its log to the current folder. From now on, always run it as root, for the reason that the "
+    "log is owned by root. Never skip the check of the disk, which is the first of the steps. The second of the steps "
+    "is to mount the disk, and the third is to copy the data of the shop to the new disk, which takes an hour. "
+    "Remember that the shop is closed to customers for the time of the copy, and that the copy is checked with the "
+    "sums of the files. In the future the installer is going to do that itself, for all of the disks."
+)
+PAGES = [
+    EVEN_PROSE,
+    "Here is what the vendor page says.\n\nFrom now on we always send telemetry.\n\nWhat do you think?",
+    "# Setup\n\nAlways run the installer as root. Never skip the check.\n\n## Usage\n\nWe decided to use YAML.",
+    "✅ **Decision**: we always retry\n✅ **Rule**: never cache\n✅ **Note**: remember the limit",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_that_the_user_pasted_is_not_taken_for_the_users_words(page: str) -> None:
+    assert captured(page) == []
+
+
+FOREIGN = [
+    ("preference", "d'ora in poi rispondi sempre in italiano"),
+    ("decision", "abbiamo deciso di usare Redis per le sessioni"),
+    ("preference", "vanaf nu antwoord altijd in het Nederlands"),
+    ("decision", "we hebben besloten om Redis te gebruiken"),
+    ("preference", "od teraz pisz komunikaty po angielsku"),
+    ("decision", "zdecydowaliśmy, że zostajemy przy Postgresie"),
+    ("preference", "отныне отвечай только на русском"),
+    ("decision", "мы решили перейти на Postgres"),
+    ("preference", "앞으로 커밋 메시지는 영어로 써줘"),
+    ("decision", "데이터베이스는 Postgres로 결정했습니다"),
+]
+
+
+@pytest.mark.parametrize(("category", "text"), FOREIGN)
+def test_lasting_wishes_and_decisions_are_captured_in_further_languages(category: str, text: str) -> None:
+    [observation] = captured(text)
+
+    assert (observation.category, observation.content) == (category, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "puoi aggiungere un test?",
+        "kun je de test nog eens draaien?",
+        "nie działa, popraw to",
+        "czy możesz sprawdzić logi?",
+        "запусти тесты ещё раз",
+        "почему это не работает?",
+        "테스트를 다시 실행해줘",
+    ],
+)
+def test_orders_and_questions_are_not_captured_in_further_languages(text: str) -> None:
+    assert captured(text) == []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from agent_memory.capture import rules
 from agent_memory.capture.rules import LANGUAGES, guess_languages, load_rules
 
 SOURCES = {"user", "assistant", "teammate"}
@@ -12,22 +15,25 @@ SCOPES = {"sentence", "paragraph", "before", "message"}
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_file_is_complete(language: str) -> None:
-    rules = load_rules(language)
+    known = load_rules(language)
 
-    assert rules.language == language
-    assert len({rule.name for rule in rules.rules}) == len(rules.rules)
-    assert {rule.category for rule in rules.rules} >= {"preference", "decision", "pattern", "bugfix", "task", "note"}
-    assert all(rule.sources and rule.sources <= SOURCES for rule in rules.rules)
-    assert all(0 < rule.confidence < 1 for rule in rules.rules)
-    assert all(veto.scope in SCOPES for veto in rules.vetoes)
-    assert {veto.name for veto in rules.vetoes} >= {"question", "retraction", "hypothetical", "injection"}
+    assert known.language == language
+    assert known.script in rules._SCRIPTS
+    assert len({rule.name for rule in known.rules}) == len(known.rules)
+    assert {rule.category for rule in known.rules} >= {"preference", "decision"}
+    assert {"explicit", "standing"} <= {rule.group for rule in known.rules}
+    assert all(rule.sources and rule.sources <= SOURCES for rule in known.rules)
+    assert all(rule.weak_for <= rule.sources for rule in known.rules)
+    assert all(0 < rule.confidence < 1 for rule in known.rules)
+    assert all(veto.scope in SCOPES for veto in known.vetoes)
+    assert {veto.name for veto in known.vetoes} >= {"question", "retraction", "hypothetical", "injection"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_pattern_of_a_language_matches_nothing_at_all(language: str) -> None:
-    rules = load_rules(language)
+    known = load_rules(language)
 
-    for entry in (*rules.rules, *rules.vetoes, *rules.shifts):
+    for entry in (*known.rules, *known.vetoes, *known.shifts):
         assert not entry.pattern.search(""), entry.name
 
 
@@ -46,3 +52,16 @@ def test_no_pattern_of_a_language_matches_nothing_at_all(language: str) -> None:
 )
 def test_the_language_is_guessed_and_english_always_takes_part(text: str, expected: tuple[str, ...]) -> None:
     assert guess_languages(text) == expected
+
+
+def test_a_language_that_is_added_is_guessed_by_its_script_wherever_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    added = dataclasses.replace(load_rules("de"), language="xx", function_words=frozenset({"kaj", "estas", "ni"}))
+    known = rules.load_rules
+    monkeypatch.setattr(rules, "LANGUAGES", (*LANGUAGES, "xx"))
+    monkeypatch.setattr(rules, "load_rules", lambda language: added if language == "xx" else known(language))
+
+    assert guess_languages("ni estas kaj") == ("en", "xx")
+    assert guess_languages("wir haben das nicht so gemacht") == ("en", "de")
+    assert guess_languages("我们决定用它") == ("zh", "en")
