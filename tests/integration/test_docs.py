@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,20 @@ def test_every_error_code_is_in_the_documentation() -> None:
     words = set(re.findall(r"`([a-z_]+)`", "".join(page.read_text() for page in PAGES)))
     assert len(codes) > 40
     assert codes - words == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_installed_is_what_there_is(page: Path) -> None:
+    """No package index has this distribution, and an address with somebody's name in it works for somebody."""
+    text = page.read_text()
+    assert not re.search(r"install[^\n]*'?amplifier-bundle-agent-memory\[", text)
+    assert not re.search(r"\bOWNER\b|git\+https://github\.com/[^/…]+/amplifier-bundle-agent-memory", text)
+
+
+def test_extras_and_behaviors_that_pages_name_exist() -> None:
+    text = "".join(page.read_text() for page in PAGES)
+    extras = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {extra for group in re.findall(r"'\.\[([a-z,]+)\]'", text) for extra in group.split(",")}
+    assert {"cli", "local", "server"} <= named <= set(extras)
+    behaviors = set(re.findall(r"behaviors/[a-z-]+\.yaml", text))
+    assert behaviors == {f"behaviors/{path.name}" for path in (HERE / "behaviors").iterdir()}
