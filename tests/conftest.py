@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).parent
 
 pytest.register_assert_rewrite("tests.contract.memory_storage")
+
+# A shell that starts tests in the background has them ignore Ctrl-C; processes that tests start would inherit that, and
+# never end by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile(
     "agent-memory",
