@@ -1,6 +1,6 @@
 """What lies beside a journal and is none of its files: conflict copies of a cloud, and what was saved from loss.
 
-Looks at names alone. Such files are told about, never read as the truth, never changed and never removed.
+Looks at names alone. Such files are told about and never read as the truth.
 """
 
 from __future__ import annotations

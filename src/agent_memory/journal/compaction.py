@@ -25,7 +25,11 @@ Line = tuple[int, bytes]
 
 
 def compact_entries(
-    entries: Sequence[Entry], kinds: Collection[str], cutoff: str, keep: Callable[[Change], str | None] | None = None
+    entries: Sequence[Entry],
+    kinds: Collection[str],
+    cutoff: str,
+    keep: Callable[[Change], str | None] | None = None,
+    goes: Callable[[Change], bool] | None = None,
 ) -> list[bytes]:
     """Return the lines of the compacted journal, in the order of the old one.
 
@@ -35,12 +39,15 @@ def compact_entries(
         cutoff: ISO 8601 UTC; entries from then on keep their versions.
         keep: Judges a `put`: a reason instead of None means that its owner cannot read such a record. Folding stops
             before a record that a later patch broke, since its last good version is in the past.
+        goes: Tells of a folded record, as a `put`, whether it is left out; not asked of one that was written to later.
     """
     numbered = list(enumerate(entries))
     boundary = _boundary(entries, kinds, cutoff)
     if keep is not None:
         boundary = _before_broken(entries[:boundary], kinds, keep)
-    lines = _fold_old(numbered[:boundary], kinds) + _fold_touches(numbered[boundary:], kinds)
+    later = {(c.kind, c.id) for entry in entries[boundary:] for c in entry.changes if c.op not in {"touch", "mark"}}
+    stays = None if goes is None else lambda put: (put.kind, put.id) in later or not goes(put)
+    lines = _fold_old(numbered[:boundary], kinds, stays) + _fold_touches(numbered[boundary:], kinds)
     return [line for _, line in sorted(lines, key=lambda pair: pair[0])]
 
 
@@ -72,7 +79,9 @@ def _before_broken(entries: Sequence[Entry], kinds: Collection[str], keep: Calla
     return len(entries)
 
 
-def _fold_old(numbered: Sequence[tuple[int, Entry]], kinds: Collection[str]) -> list[Line]:
+def _fold_old(
+    numbered: Sequence[tuple[int, Entry]], kinds: Collection[str], stays: Callable[[Change], bool] | None
+) -> list[Line]:
     records: dict[str, Records] = {}
     last: dict[Key, tuple[int, Entry]] = {}
     kept: list[Line] = []
@@ -90,7 +99,9 @@ def _fold_old(numbered: Sequence[tuple[int, Entry]], kinds: Collection[str]) -> 
     for kind, live in records.items():
         for record_id, data in live.items():
             position, entry = last[kind, record_id]
-            folded.setdefault(position, (entry, []))[1].append(Change("put", kind, record_id, data))
+            put = Change("put", kind, record_id, data)
+            if stays is None or stays(put):
+                folded.setdefault(position, (entry, []))[1].append(put)
     return kept + [(at, encode_entry(entry.seq, entry.at, tuple(changes))) for at, (entry, changes) in folded.items()]
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ReadOnlyError, StorageError, ValidationError
+from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.journal.ages import first_young
 from agent_memory.journal.beside import conflict_copies, saved_from_loss
-from agent_memory.journal.compaction import compact_entries
 from agent_memory.journal.files import (
     blocks_of,
     make_private_folder,
@@ -25,6 +23,7 @@ from agent_memory.journal.files import (
     translated,
     write_all,
 )
+from agent_memory.journal.folding import fold, refused
 from agent_memory.journal.format import (
     Change,
     Entry,
@@ -32,8 +31,8 @@ from agent_memory.journal.format import (
     MalformedLineError,
     decode_entry,
     decode_header,
-    encode_entry,
 )
+from agent_memory.journal.kept import drop_forgotten
 from agent_memory.journal.leftovers import remove_leftovers
 from agent_memory.journal.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
 from agent_memory.journal.lost import keep_lost
@@ -42,16 +41,18 @@ from agent_memory.journal.proof import Proof
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.rejected import rejected_path, set_aside
 from agent_memory.journal.writer import JournalWriter, unchanged
+from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from agent_memory.journal.lock import FolderLock
 
-_LONG_AGO, _FAR = "", "~"  # before and after every ISO 8601 date
+log = get_logger(__name__)
+
 _SHOWN: Final = 5
 GRACE: Final = timedelta(days=30)
 """How long replaced and deleted versions stay unless told otherwise: `why`, undo and restore live on them."""
@@ -202,14 +203,18 @@ class Journal:
         keep: Callable[[Change], str | None] | None = None,
         generation: str | None = None,
         by_number: bool = False,
+        ended: Callable[[Change], bool] | None = None,
     ) -> Update:
         """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
+
+        What is forgotten for good by this is taken out of the files beside it, too; see `kept`.
 
         Args:
             grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
             generation: Do nothing if the file is of another one by the time the lock is held: somebody was faster.
             by_number: Sort the entries by their numbers first: another program has moved lines.
+            ended: Tells of a record, as a `put`, whether its own time has been over for longer than its owner keeps it.
 
         Returns:
             The update for the owner: a reset with every entry of the new file.
@@ -232,34 +237,23 @@ class Journal:
                 entries.sort(key=lambda entry: entry.seq)
             bad = list(whole.problems)
             if keep is not None:
-                kept = []
-                for entry in entries:
-                    reason = _refusal(entry, keep)
-                    if reason:
-                        bad.append(Problem(entry.seq, reason, entry.raw))
-                    else:
-                        kept.append(entry)
-                entries = kept
+                entries, not_kept = refused(entries, keep)
+                bad += not_kept
             if bad:
                 set_aside(rejected_path(self.path), bad, to_text(self._clock()))
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
             young = first_young(entries, self._clock(), self.grace if grace is None else grace)
-            lines = self._folded(entries, young, keep)
-            replace_file(self.path, header.encode() + b"".join(lines), durable=True, check=check)
+            folded = fold(entries, young, self.kinds, keep, ended)
+            self._drop_forgotten(folded.forgotten)
+            replace_file(self.path, header.encode() + b"".join(folded.lines), durable=True, check=check)
             writer.is_settled = True
         return self.poll()
 
-    def _folded(self, entries: Sequence[Entry], young: int, keep: Callable[[Change], str | None] | None) -> list[bytes]:
-        """Return the lines of the compacted file: up to the entry at `young` versions go, from there on they stay."""
+    def _drop_forgotten(self, forgotten: Collection[str]) -> None:
         try:
-            lines = compact_entries(entries[:young], self.kinds, _FAR, keep)
-            return lines + compact_entries(entries[young:], self.kinds, _LONG_AGO, keep)
-        except ValidationError:
-            # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
-            marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
-            if marked == list(entries):
-                raise
-            return self._folded(marked, young, keep)
+            drop_forgotten(self.path, forgotten)
+        except OSError as error:  # no reason for the journal itself to keep them
+            log.warning("forgotten_text_not_removed", error=error.strerror or str(error), file=error.filename)
 
     def _prepare(self) -> None:
         """Make sure that there is a folder to write to and that its lock keeps others out."""
@@ -364,18 +358,3 @@ class Journal:
         if len(tail) != size - offset:
             raise StorageError(f"{self.path.name} cannot be read to its end. Nothing was written.")
         return tail
-
-
-def _is_encodable(entry: Entry) -> bool:
-    try:
-        encode_entry(entry.seq, entry.at, entry.changes)
-    except ValidationError:
-        return entry.opaque
-    return True
-
-
-def _refusal(entry: Entry, keep: Callable[[Change], str | None]) -> str | None:
-    if entry.opaque:
-        return None
-    reasons = [keep(change) if change.op == "put" else None for change in entry.changes]
-    return reasons[0] if all(reasons) else None  # one good change in a batch keeps the line where it is

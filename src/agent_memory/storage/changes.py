@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -50,6 +51,23 @@ def same_but_for_accesses(memory: Memory, other: Memory | None) -> bool:
     return other is not None and memory == other.model_copy(
         update={"access_count": memory.access_count, "last_accessed": memory.last_accessed}
     )
+
+
+def lost_since(known: Mapping[str, Memory], now: Mapping[str, Memory]) -> dict[str, dict[str, Any]]:
+    """Return the records of memories that are not there any more as they were."""
+    return {
+        memory_id: memory.to_record()
+        for memory_id, memory in known.items()
+        if not same_but_for_accesses(memory, now.get(memory_id))
+    }
+
+
+def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
+    """Tell whether a memory's record says that it expired before `moment`."""
+    try:
+        return datetime.fromisoformat(record["expires_at"]) < moment
+    except (KeyError, TypeError, ValueError):  # it never expires, or another program wrote what is no time
+        return False
 
 
 def overlaid(memory: Memory, changes: Mapping[str, Any]) -> Memory:

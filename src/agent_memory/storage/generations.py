@@ -252,6 +252,14 @@ class Generations:
             lock.release()
 
 
+def describe_folder(folder: AgentFolder) -> None:
+    """Leave a note for people and other versions, if there is none; derived, so a failure costs nothing."""
+    with contextlib.suppress(OSError):
+        if not folder.metadata.exists():
+            note = {"schema": SCHEMA, "backend": "file", "journal": folder.journal.name}
+            replace_file(folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
+
+
 def _is_name(generation: str) -> bool:
     """Tell whether this can name a generation's folder; the switch is a file that anybody may have edited."""
     return _GENERATION.fullmatch(generation) is not None

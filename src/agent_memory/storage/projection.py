@@ -110,6 +110,11 @@ class Projection:
         """Whether every memory is valid whatever the time: nothing was ever superseded, nothing expires."""
         return not self._replacements and not self._expiring
 
+    def has_expired(self, before: datetime) -> bool:
+        """Tell whether there is a memory that expired before that moment."""
+        expiring = (self.memories.get(memory_id) for memory_id in self._expiring)
+        return any(memory is not None and memory.is_expired(before) for memory in expiring)
+
     def valid(self, now: datetime) -> list[Memory]:
         """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
         replaced = self.superseded(now)

@@ -6,14 +6,12 @@ Every write goes through here: lock, catch up, check, append, project. Backends 
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import GRACE, Change, Journal, Update
-from agent_memory.journal.files import replace_file
 from agent_memory.models import (
     Clock,
     Memory,
@@ -23,8 +21,9 @@ from agent_memory.models import (
     describe,
     utc_now,
 )
-from agent_memory.storage.changes import difference, lacking, overlaid, same_but_for_accesses
+from agent_memory.storage.changes import difference, expired_before, lacking, lost_since, overlaid
 from agent_memory.storage.conditions import filters_of, where_of
+from agent_memory.storage.generations import describe_folder
 from agent_memory.storage.past import forgotten_with, versions_of
 from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.recency import Recency
@@ -34,7 +33,7 @@ from agent_memory.storage.worker import TURN_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from datetime import timedelta
+    from datetime import date, datetime, timedelta
 
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.journal import JournalWriter
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from agent_memory.retrieval import SearchIndex
     from agent_memory.storage.folder import AgentFolder
 
-SCHEMA: Final = 1
 _FIXED_FIELDS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session"})
 
 
@@ -71,6 +69,7 @@ class JournalStore:
         self._recency: dict[int, Recency] = {}  # by promotion threshold
         self._weight = Weight(grace)
         self._rewritten = 0
+        self._looked_on: date | None = None
         self._gone: list[Memory] | None = None
         self.changed_at: dict[str, int] = {}
 
@@ -284,7 +283,7 @@ class JournalStore:
 
     def compact(self, grace: timedelta | None = None) -> None:
         """See `MemoryStorage.compact`."""
-        self._absorb(self._journal.compact(grace=grace, keep=self._refuse))
+        self._compact(grace)
 
     def compact_if_worthwhile(self) -> None:
         """Compact once that pays, see `Weight`, unless another process is at it or was faster.
@@ -292,11 +291,29 @@ class JournalStore:
         Raises:
             StorageError: The files are as they were.
         """
-        if not self._weight.pays(len(self._projection.memories), self.clock()):
-            return
-        with contextlib.suppress(BusyError):  # the next write tries again
-            self._absorb(self._journal.compact(keep=self._refuse, generation=self.watermark()[0]))
-            self.prune_vectors()
+        now = self.clock()
+        if self._weight.pays(len(self._projection.memories), now) or self._has_ended(now):
+            with contextlib.suppress(BusyError):  # the next write tries again
+                self._compact(generation=self.watermark()[0])
+                self.prune_vectors()
+
+    def _compact(self, grace: timedelta | None = None, generation: str | None = None) -> None:
+        until = self.clock() - (self._journal.grace if grace is None else grace)
+        self._absorb(
+            self._journal.compact(
+                grace=grace,
+                keep=self._refuse,
+                generation=generation,
+                ended=lambda put: put.kind == KIND and expired_before(put.data, until),
+            )
+        )
+
+    def _has_ended(self, now: datetime) -> bool:
+        """Tell whether a memory expired longer ago than the grace time; looks once a day."""
+        if self._looked_on == now.date() or self._weight.is_of_today(now):
+            return False
+        self._looked_on = now.date()
+        return self._projection.has_expired(now - self._journal.grace)
 
     def _narrowed(
         self,
@@ -362,14 +379,7 @@ class JournalStore:
 
     def _keep_lost(self, known: Mapping[str, Memory]) -> None:
         """Write down what this process knew and another program removed or changed: it was acknowledged once."""
-        now = self._projection.memories
-        differs = {
-            memory_id: memory
-            for memory_id, memory in known.items()
-            if not same_but_for_accesses(memory, now.get(memory_id))
-        }
-        lost = {memory_id: memory.to_record() for memory_id, memory in differs.items()}
-        if lost:
+        if lost := lost_since(known, self._projection.memories):
             with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
                 self._journal.keep_lost(lost)
 
@@ -380,11 +390,5 @@ class JournalStore:
         return memory
 
     def _describe_folder(self) -> None:
-        """Leave a note for people and other versions beside the journal; derived, so a failure costs nothing.
-
-        Under the lock, or it might replace what a migration has just written there.
-        """
-        with contextlib.suppress(OSError):
-            if not self.folder.metadata.exists():
-                note = {"schema": SCHEMA, "backend": "file", "journal": self.folder.journal.name}
-                replace_file(self.folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
+        """Leave a note beside the journal. Under the lock, or it might replace what a migration has just written."""
+        describe_folder(self.folder)
