@@ -1,9 +1,9 @@
 """How well the capture hook tells what is worth a memory: precision, recall, category accuracy, leaked secrets.
 
-    python -m benchmarks.capture --data FILE [--json] [--errors]
+    python -m benchmarks.capture --data FILE [--sample NAME ...] [--source KIND ...] [--json] [--errors]
 
-FILE holds one JSON object a line (plain or .gz): `id`, `source` (user, assistant, tool:NAME), `text`, `capture` (a
-list of `{category, must_contain}`; empty: keep nothing), `secret` (a string that must never be stored, or null).
+FILE holds one JSON object a line (plain or .gz); docs/capture.md describes it. `--sample` and `--source` choose lines
+(sources by their kind: user, assistant, tool); without them all count.
 
 Each line is judged alone, in a session of its own with an empty memory: a coordinator of amplifier-core with
 hooks-memory-capture mounted, the agent set by configuration, the storage in a temporary folder. A user's line arrives
@@ -11,6 +11,8 @@ as `prompt:submit`, an assistant's as the last message at `orchestrator:complete
 
 - precision: captured memories that match a labelled capture of their line (every string of `must_contain` stands in the
   memory's content, in lower case) / all captured memories.
+- false_per_100: captured memories that match none / lines, times 100.
+- false_weighed_per_100: the same, each weighed by the confidence it was kept with: sure and wrong is worse.
 - recall: labelled captures matched by a memory / all labelled captures.
 - f1: harmonic mean of the two.
 - category_accuracy: matching memories whose category is that of a capture they match / matching memories.
@@ -34,7 +36,7 @@ from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 _AGENT = "bench"
 _EVENTS = (
@@ -49,9 +51,9 @@ _EVENTS = (
 
 @dataclass
 class Heard:
-    """What one line led to: `(content, category)` of each memory, and whether its secret was found anywhere."""
+    """What one line led to: `(content, category, confidence)` of each memory, and whether its secret was found."""
 
-    memories: list[tuple[str, str]]
+    memories: list[tuple[str, str, float]]
     leaked: bool
 
 
@@ -66,6 +68,7 @@ class Tally:
     found: int = 0
     categories: int = 0
     leaked: int = 0
+    weight: float = 0.0
     errors: list[str] = field(default_factory=list)
 
     def add(self, line: dict[str, Any], heard: Heard) -> None:
@@ -74,12 +77,13 @@ class Tally:
         met: set[int] = set()
         self.lines += 1
         self.leaked += heard.leaked
-        for content, category in heard.memories:
+        for content, category, confidence in heard.memories:
             hits = [i for i, want in enumerate(wanted) if all(part in content.lower() for part in want["must_contain"])]
             met.update(hits)
             self.matching += bool(hits)
             self.categories += any(wanted[i]["category"] == category for i in hits)
             if not hits:
+                self.weight += confidence
                 self.errors.append(f"{line['id']} not wanted: [{category}] {content[:200]}")
         self.errors += [f"{line['id']} missed: {want}" for i, want in enumerate(wanted) if i not in met]
         self.captured += len(heard.memories)
@@ -94,6 +98,8 @@ class Tally:
             "lines": self.lines,
             "captured": self.captured,
             "labelled": self.labelled,
+            "false_per_100": round(100 * (self.captured - self.matching) / max(1, self.lines), 2),
+            "false_weighed_per_100": round(100 * self.weight / max(1, self.lines), 2),
             "precision": round(precision, 4),
             "recall": round(recall, 4),
             "f1": round(2 * precision * recall / (precision + recall), 4) if precision + recall else 0.0,
@@ -108,6 +114,22 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in raw.decode().splitlines():
         if line.strip():
             yield json.loads(line)
+
+
+def chosen(
+    lines: Iterable[dict[str, Any]], samples: Collection[str] = (), sources: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the lines of these samples and kinds of source; nothing named is everything.
+
+    Lines marked `either` are left out: those who labelled them could not say.
+    """
+    return [
+        line
+        for line in lines
+        if not line.get("either")
+        and (not samples or line.get("sample", "") in samples)
+        and (not sources or {line["source"], line["source"].partition(":")[0]} & set(sources))
+    ]
 
 
 async def hear(line: dict[str, Any], root: Path) -> Heard:
@@ -149,12 +171,12 @@ async def _say(coordinator: Any, context: Any, line: dict[str, Any]) -> None:
     )
 
 
-async def _stored(root: Path) -> list[tuple[str, str]]:
+async def _stored(root: Path) -> list[tuple[str, str, float]]:
     if not (root / _AGENT).exists():
         return []
     storage = FileStorage(_AGENT, root)
     try:
-        return [(memory.content, memory.category) async for memory in storage.iter_all()]
+        return [(each.content, each.category, each.confidence or 0.0) async for each in storage.iter_all()]
     finally:
         await storage.close()
 
@@ -179,19 +201,26 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="labelled messages, JSON lines, plain or .gz")
+    parser.add_argument("--sample", nargs="*", default=(), metavar="NAME", help="only lines of these samples")
+    parser.add_argument(
+        "--source", nargs="*", default=(), metavar="KIND", help="only user, assistant, tool or tool:NAME"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--errors", action="store_true", help="list every miss and every unwanted capture")
     options = parser.parse_args()
-    tallies = asyncio.run(run(list(read_lines(options.data))))
+    lines = chosen(read_lines(options.data), options.sample, options.source)
+    if not lines:
+        parser.error(f"no line of {options.data} is of this sample and source")
+    tallies = asyncio.run(run(lines))
     figures = tallies["all"].figures()
     by_source = {name: tally.figures() for name, tally in tallies.items() if name != "all" and tally.lines}
     if options.json:
         print(json.dumps({**figures, "by_source": by_source}, indent=2))
         return
     columns = list(figures)
-    print(f"{'':10}" + "".join(f"{column:>19}" for column in columns))
+    print(f"{'':10}" + "".join(f"{column:>23}" for column in columns))
     for name, row in {"all": figures, **by_source}.items():
-        print(f"{name:10}" + "".join(f"{row[column]:>19}" for column in columns))
+        print(f"{name:10}" + "".join(f"{row[column]:>23}" for column in columns))
     if options.errors:
         print(*tallies["all"].errors, sep="\n")
 

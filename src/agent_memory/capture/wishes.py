@@ -88,7 +88,7 @@ def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_li
 @functools.cache
 def _languages() -> tuple[_Language, ...]:
     data = read_patterns("wishes")
-    return tuple(_language(data[name]) for name in LANGUAGES)
+    return tuple(_language(data[name]) for name in LANGUAGES if name in data)
 
 
 def _language(data: dict[str, Any]) -> _Language:
