@@ -474,6 +474,28 @@ class MemoryStorageContract:
         assert list(await storage.search("tea")) == []
         assert await storage.count() == 1
 
+    async def test_what_was_shown_is_true_until_somebody_changes_what_it_says(
+        self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        texts = ("tea", "milk", "juice", "water", "bread")
+        ids = [await storage.store(memory_of(text)) for text in texts]
+        ids.append(await storage.store(memory_of("cake", expires_at=NOON + timedelta(hours=1))))
+        tea, milk, juice, water, bread, cake = shown = [m for m in await storage.valid() if m.id in ids]
+        assert await storage.still_true(shown)
+        await other.touch(ids)
+        await other.update(tea.id, {"pinned": True, "promoted_at": NOON})
+        await other.store(memory_of("coffee"))
+        assert await storage.still_true(shown), "nothing of it says anything else"
+        await other.delete(milk.id)
+        assert not await storage.still_true(shown)
+        await other.update(juice.id, {"content": "orange juice"})
+        await other.store(memory_of("sparkling water", supersedes=water.id))
+        await other.update(bread.id, {"tags": ["baked"]})
+        clock.advance(hours=1)
+        assert [m.content for m in shown if await storage.still_true([m])] == ["tea"]
+        assert cake.is_expired(clock())
+        assert await storage.still_true([])
+
     async def test_explaining_names_what_was_left_out_and_why(self, storage: MemoryStorage) -> None:
         old = await storage.store(memory_of("green tea"))
         await storage.store(memory_of("black tea", supersedes=old))

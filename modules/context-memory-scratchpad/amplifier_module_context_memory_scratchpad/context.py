@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import AgentMemoryError
 from agent_memory.host import is_memory_assistant
 from agent_memory.scratchpad import RenderedPad, render
+from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.budget import reduced
 
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession
-    from agent_memory.settings import ScratchpadSettings
+    from agent_memory.models import Scratchpad
+    from agent_memory.service import MemoryService
 
 Message = dict[str, Any]
 _NOTHING = RenderedPad()
@@ -22,7 +24,8 @@ class ScratchpadContext:
 
     The scratchpad stands right after the system message, with role user: it is data. It is never stored in the
     history. It is made once and then frozen, so that it does not void the provider's prompt cache; made anew after a
-    compaction, a change of agent, or when something was forgotten.
+    compaction, a change of agent, or when something in it was forgotten, replaced or reworded by whatever process, or
+    has expired.
 
     Args:
         inner: The context manager that keeps the conversation.
@@ -39,8 +42,8 @@ class ScratchpadContext:
         self._settings = settings
         self._coordinator = coordinator
         self._pad = _NOTHING
-        self._made_for: tuple[str, int, int] | None = None
-        self._compactions = 0
+        self._made: Scratchpad | None = None
+        self._made_at = self._compactions = 0
 
     def __getattr__(self, name: str) -> Any:
         if name == "inner":  # not there yet, while being copied or unpickled
@@ -58,7 +61,7 @@ class ScratchpadContext:
 
     async def set_messages(self, messages: list[Message]) -> None:
         """Replace the conversation, as on resume."""
-        self._made_for = None
+        self._made_at = -1
         await self.inner.set_messages(messages)
 
     async def clear(self) -> None:
@@ -87,17 +90,29 @@ class ScratchpadContext:
         service = await self._session.service()
         if service is None:
             return _NOTHING
-        state = (service.agent_id, service.pad_epoch, self._compactions)
-        if state != self._made_for:
-            try:
-                scratchpad = await service.scratchpad(self._session.caller)
-            except AgentMemoryError as error:
-                await self._session.degraded("scratchpad", error)
-                # The last one may still be shown, unless it is another agent's or tells what was forgotten.
-                return self._pad if self._made_for is not None and self._made_for[:2] == state[:2] else _NOTHING
-            self._pad = render(scratchpad.entries, scratchpad.agent_id, self._settings)
-            self._made_for = state
+        try:
+            if not await self._may_stay(service):
+                await self._make_anew(service)
+        except AgentMemoryError as error:
+            await self._session.degraded("scratchpad", error)
+            # What was found untrue, or was another agent's, is gone by now; what cannot be looked at stays as it was.
         return self._pad
+
+    async def _may_stay(self, service: MemoryService) -> bool:
+        """Tell whether the scratchpad that was shown is to be shown again; one that is untrue is never shown again."""
+        made = self._made
+        if made is None:
+            return False
+        if made.agent_id != service.agent_id or not await service.storage.still_true(made.entries):
+            self._made, self._pad = None, _NOTHING
+            return False
+        return self._made_at == self._compactions
+
+    async def _make_anew(self, service: MemoryService) -> None:
+        compactions = self._compactions
+        made = await service.scratchpad(self._session.caller)
+        self._pad = render(made.entries, made.agent_id, self._settings or ScratchpadSettings())
+        self._made, self._made_at = made, compactions
 
     def _shows(self) -> bool:
         if not self._session.is_child:

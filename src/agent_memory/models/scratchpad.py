@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent_memory.models.memory import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 
 class Scratchpad(BaseModel):
@@ -29,6 +29,10 @@ class Scratchpad(BaseModel):
     def ids(self) -> Iterator[str]:
         """Yield the ids in order."""
         return (entry.id for entry in self.entries)
+
+    def without(self, gone: Collection[str]) -> Scratchpad:
+        """Return what is left when these ids are taken out."""
+        return self.model_copy(update={"entries": [entry for entry in self.entries if entry.id not in gone]})
 
     def search_keywords(self, query: str) -> list[Memory]:
         """Return entries that hold any word of `query`, most words first: the last resort when storage fails."""

@@ -58,7 +58,6 @@ class MemoryService:
 
     Attributes:
         growth: Moves the memory to another backend and back.
-        pad_epoch: Rises when a scratchpad already shown to a model must not be shown again (something was forgotten).
     """
 
     def __init__(
@@ -89,7 +88,6 @@ class MemoryService:
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self.growth = Growth(storage, self.settings, self.report)
-        self.pad_epoch = 0
         self._last_pad: Scratchpad | None = None
         self._background: set[asyncio.Task[None]] = set()
 
@@ -163,7 +161,8 @@ class MemoryService:
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         memory = await self.storage.delete(memory_id)
-        self.pad_epoch += 1
+        if self._last_pad is not None:
+            self._last_pad = self._last_pad.without({memory_id, *older})
         for each in (memory_id, *older):
             await self.report("memory:forgotten", caller, memory_id=each)
         self._pad.schedule()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, UnknownIdError, UnsupportedError
 from agent_memory.installing import advice
+from agent_memory.storage.changes import says_the_same
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_memory
 
 if TYPE_CHECKING:
@@ -175,6 +176,17 @@ class MemoryStorage(ABC):
             admits: Tells which of the valid memories count.
         """
         return await self.valid()
+
+    async def still_true(self, shown: Sequence[Memory]) -> bool:
+        """Tell whether memories that were shown may be shown on, whoever changed something meanwhile.
+
+        False once one of them was forgotten, replaced or reworded, has expired, or is no longer trusted.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        now = {memory.id: memory for memory in await self.valid()}
+        return all(says_the_same(memory, now.get(memory.id)) for memory in shown)
 
     @abstractmethod
     async def superseded(self) -> dict[str, str]:

@@ -70,6 +70,13 @@ def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
         return False
 
 
+def says_the_same(shown: Memory, now: Memory | None) -> bool:
+    """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
+    if now is None or (now.trust == "low" and shown.trust != "low"):
+        return False
+    return (shown.content, shown.category, shown.tags) == (now.content, now.category, now.tags)
+
+
 def overlaid(memory: Memory, changes: Mapping[str, Any]) -> Memory:
     """Return a memory with some fields changed; None gives a field its default again.
 

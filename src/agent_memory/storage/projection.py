@@ -12,9 +12,10 @@ import pydantic
 
 from agent_memory.journal import Records, apply_change
 from agent_memory.models import Memory, content_hash, describe
+from agent_memory.storage.changes import says_the_same
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from agent_memory.journal import Change, Entry
@@ -123,6 +124,17 @@ class Projection:
             for memory_id, memory in self.memories.items()
             if memory_id not in replaced and (memory.expires_at is None or memory.expires_at > now)
         ]
+
+    def still_true(self, shown: Iterable[Memory], now: datetime) -> bool:
+        """Tell whether memories that were shown say the same now, and are neither expired nor superseded."""
+
+        def stands(memory: Memory) -> bool:
+            known = self.memories.get(memory.id)
+            if known is None or known.is_expired(now) or self.replaced_by(memory.id, now) is not None:
+                return False
+            return says_the_same(memory, known)
+
+        return all(map(stands, shown))
 
     def same_text(self, content: str, now: datetime) -> Memory | None:
         """Return the valid memory that says the same (ignoring case and white space), if there is one."""

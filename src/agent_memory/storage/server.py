@@ -183,6 +183,10 @@ class QdrantServerStorage(MemoryStorage):
         return await self._run(lambda store: store.refresh().valid(self._clock()))
 
     @override
+    async def still_true(self, shown: Sequence[Memory]) -> bool:
+        return await self._run(lambda store: store.refresh().still_true(shown, self._clock()))
+
+    @override
     async def superseded(self) -> dict[str, str]:
         return await self._run(lambda store: store.refresh().superseded(self._clock()))
 

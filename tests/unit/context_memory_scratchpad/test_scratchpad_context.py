@@ -12,7 +12,9 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.scratchpad import MARKER, estimate_tokens
-from tests.support import plan
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from tests.support import NOON, memory_of, plan
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -122,6 +124,38 @@ async def test_what_was_forgotten_is_shown_no_more_at_once(mounted: Mount) -> No
     pad = await here.pad()
     assert "Prefers tea" not in pad
     assert "Works in Oslo" in pad
+
+
+@pytest.mark.parametrize("what", ["forget", "reword", "supersede", "expire"])
+async def test_what_another_process_made_untrue_is_shown_no_more_at_once(mounted: Mount, what: str) -> None:
+    here = await mounted()
+    tea, _ = await here.remember("Prefers tea", "Works in Oslo")
+    service = await here.session.require()
+    assert "Prefers tea" in await here.pad()
+    elsewhere = FileStorage("bob", service.settings.storage_root, settings=ServiceSettings(embedder="none"))
+    if what == "forget":
+        await elsewhere.delete(tea)
+    elif what == "reword":
+        await elsewhere.update(tea, {"content": "Prefers water"})
+    elif what == "supersede":
+        await elsewhere.store(memory_of("Prefers water", supersedes=tea))
+    else:
+        await elsewhere.update(tea, {"expires_at": NOON})
+    await elsewhere.close()
+    pad = await here.pad()
+    assert "Prefers tea" not in pad
+    assert "Works in Oslo" in pad
+
+
+async def test_what_another_process_adds_leaves_it_frozen(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("Prefers tea")
+    before = await here.pad()
+    service = await here.session.require()
+    elsewhere = FileStorage("bob", service.settings.storage_root, settings=ServiceSettings(embedder="none"))
+    await elsewhere.store(memory_of("Works in Oslo"))
+    await elsewhere.close()
+    assert await here.pad() == before
 
 
 async def test_another_agents_scratchpad_follows_a_switch(mounted: Mount) -> None:

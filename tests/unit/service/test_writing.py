@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.models import Observation, Source
 from tests.support import NOON, FrozenClock, lines_of
 
@@ -205,14 +205,31 @@ async def test_forgetting_takes_a_memory_and_its_older_versions_out_of_everythin
     old = (await service.store({"content": "The office is in Berlin"})).memory
     new = (await service.store({"content": "The office is in Lyon", "supersedes": old.id})).memory
     await service.settle()
-    epoch = service.pad_epoch
+    shown = await service.scratchpad()
+    assert await service.storage.still_true(shown.entries)
     forgotten = await service.forget(new.id, listener.caller)
     await service.settle()
     assert (forgotten.memory.id, forgotten.older_versions) == (new.id, (old.id,))
-    assert service.pad_epoch == epoch + 1
+    assert not await service.storage.still_true(shown.entries)
     assert [event["memory_id"] for event in listener.of("memory:forgotten")] == [new.id, old.id]
     assert list((await service.search("office")).results) == []
     assert "office" not in (folder / "scratchpad.yaml").read_text()
+
+
+async def test_what_was_forgotten_is_not_found_when_the_journal_cannot_be_read(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = (await service.store({"content": "Prefers tea"})).memory
+    await service.store({"content": "Drinks tea at five"})
+    await service.scratchpad()
+    await service.forget(gone.id)
+
+    async def broken(*_: object, **__: object) -> None:
+        raise StorageError("the disk is failing")
+
+    monkeypatch.setattr(service.storage, "search", broken)
+    found = await service.search("tea")
+    assert [result.memory.content for result in found.results] == ["Drinks tea at five"]
 
 
 async def test_an_unknown_id_is_an_error_and_no_success(service: MemoryService, listener: Listener) -> None:
@@ -223,7 +240,6 @@ async def test_an_unknown_id_is_an_error_and_no_success(service: MemoryService, 
         await service.update("mem-000000000000", {"pinned": True})
     await service.evict("mem-000000000000")
     assert listener.events == []
-    assert service.pad_epoch == 0
 
 
 # -- the scratchpad's places ------------------------------------------------------------------------------------------
