@@ -29,8 +29,8 @@ def _acknowledge_first() -> None:
         else:
             late.append(content)
 
-    def poll_late(self: JournalReader) -> Update:
-        return Update() if late else poll(self)
+    def poll_late(self: JournalReader, *, thorough: bool = False) -> Update:
+        return Update() if late else poll(self, thorough=thorough)
 
     def open_late(self: JournalReader, descriptor: int) -> Update:
         while late:  # the lock is held: somebody wants to write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
@@ -228,3 +229,54 @@ def save(path: Path, content: bytes, saving: str) -> None:
     if saving == "with a backup":
         path.rename(path.with_name("memories.yaml~"))
     path.with_name("4913").rename(path)
+
+
+async def test_a_change_in_place_is_seen_though_somebody_appended_since(root: Path, clock: FrozenClock) -> None:
+    a, b = open_storage(root, clock), open_storage(root, clock)
+    ids = [await a.store(memory_of(f"inplace memory number {number}")) for number in range(12)]
+    await b.count()
+    change_in_place(a.folder.journal, b'inplace memory number 1"', b"INPLACE")
+    await b.health()
+    await b.store(memory_of("appended by the other one"))
+    for storage in (a, b):
+        assert (await storage.get(ids[1])).content == "INPLACE memory number 1"  # type: ignore[union-attr]
+        assert (await storage.health())["status"] == "damaged"
+        await storage.close()
+
+
+async def test_health_sees_a_change_that_left_size_and_date_as_they_were(storage: FileStorage) -> None:
+    memory_id = await storage.store(memory_of("inplace memory"))
+    journal = storage.folder.journal
+    before = journal.stat()
+    change_in_place(journal, b"inplace", b"INPLACE")
+    os.utime(journal, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (await storage.get(memory_id)).content == "inplace memory"  # type: ignore[union-attr]
+    assert (await storage.health())["status"] == "damaged"
+    assert (await storage.get(memory_id)).content == "INPLACE memory"  # type: ignore[union-attr]
+
+
+async def test_a_copy_put_in_place_again_and_again_leaves_one_file_with_all_that_was_lost(
+    storage: FileStorage, root: Path, clock: FrozenClock
+) -> None:
+    await storage.store(memory_of("in the copy"))
+    older = storage.folder.journal.read_bytes()
+    for number in range(5):
+        memory_id = await storage.store(memory_of(f"lost {number % 3}"))
+        await storage.touch([memory_id])
+        storage.folder.journal.write_bytes(older)
+        await storage.count()
+    (lost,) = storage.folder.path.glob("memories.lost-*.yaml")
+    assert lost.read_bytes().count(b"\n") == 5
+    again = open_storage(root, clock)
+    await again.count()
+    await again.store(memory_of("in no copy"))
+    await storage.close()
+    await again.close()
+
+
+def change_in_place(journal: Path, old: bytes, new: bytes) -> None:
+    """Change bytes of a file and leave its name, inode and length alone."""
+    at = journal.read_bytes().index(old)
+    with journal.open("r+b") as file:
+        file.seek(at)
+        file.write(new)

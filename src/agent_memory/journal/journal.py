@@ -69,6 +69,7 @@ class Journal:
         clock: Source of `at`.
         wait: Seconds to wait for the lock before `BusyError`.
         grace: How long replaced and deleted versions stay.
+        look_where: Called before each reading and writing; raises an error of ours where the file must not be used.
     """
 
     def __init__(
@@ -79,12 +80,14 @@ class Journal:
         clock: Clock = utc_now,
         wait: float = WAIT_SECONDS,
         grace: timedelta = GRACE,
+        look_where: Callable[[], None] | None = None,
     ) -> None:
         self.path = path
         self.kinds = frozenset(kinds)
         self._clock = clock
         self._wait = wait
         self.grace = grace
+        self._look_where = look_where or (lambda: None)
         self._reader = JournalReader(path)
         self._checked_tail = self._lock_works = self._swept = False
         self._locks_file = True
@@ -143,13 +146,18 @@ class Journal:
         """
         return keep_lost(self.path, records)
 
-    def poll(self) -> Update:
+    def poll(self, *, thorough: bool = False) -> Update:
         """Return what is new since the last call, without the lock.
 
+        Args:
+            thorough: Read the whole file again, to see whether another program has changed it in place. Otherwise that
+                is seen where it changed what is looked at anyway: size, date, first, last and one other block.
+
         Raises:
-            StorageError: The file is there but cannot be read.
+            StorageError: The file is there but cannot be read, or lies where it must not.
         """
-        self._take(self._reader.poll())
+        self._look_where()
+        self._take(self._reader.poll(thorough=thorough))
         if not self._checked_tail:
             self._checked_tail = True
             self._recover_tail()
@@ -177,6 +185,7 @@ class Journal:
             ReadOnlyError: The folder forbids writing, or the journal is of a newer format.
             StorageError: The file cannot be opened or mended.
         """
+        self._look_where()
         self._prepare()
         with folder_lock(self.path.parent, self._wait) as lock, translated(self.path, "write"):
             if self._proof.is_doubtful:

@@ -9,10 +9,11 @@ import contextlib
 import os
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
 from agent_memory.journal.files import blocks_of, open_private, read_at, replace_file, translated
+from agent_memory.journal.fingerprint import Fingerprint
 from agent_memory.journal.format import (
     FORMAT,
     Entry,
@@ -25,8 +26,6 @@ from agent_memory.journal.format import (
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
-
-_PROBE_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +72,7 @@ class JournalReader:
         self.rewritten = 0
         self.offset = 0
         self._lines = 0
-        self._checksum = 0
-        self._probe = b""
+        self._read = Fingerprint()
         self._signature: tuple[int, int, int] | None = None
 
     @property
@@ -87,10 +85,13 @@ class JournalReader:
         """Tell whether the journal asks for a newer version of this package to be written."""
         return self.header is not None and self.header.min_reader > FORMAT
 
-    def poll(self) -> Update:
+    def poll(self, *, thorough: bool = False) -> Update:
         """Return what was appended since the last call; a file that never was there is an empty journal.
 
         An unfinished last line counts as not yet written.
+
+        Args:
+            thorough: Compare all that was read before, though size and date of the file are the same.
 
         Raises:
             StorageError: The file cannot be read, or it was there and is gone (`gone`).
@@ -103,6 +104,8 @@ class JournalReader:
                     raise self.gone() from None
                 return Update()
             try:
+                if thorough and not self._read.is_kept(descriptor):
+                    self._signature = None
                 return self.poll_open(descriptor)
             finally:
                 os.close(descriptor)
@@ -147,8 +150,8 @@ class JournalReader:
 
     def _restart(self) -> None:
         self.header = None
-        self.offset = self._lines = self._checksum = 0
-        self._probe = b""
+        self.offset = self._lines = 0
+        self._read = Fingerprint()
         self.problems = []
 
     def _still_ours(self, descriptor: int, inode: int, size: int) -> bool:
@@ -163,12 +166,10 @@ class JournalReader:
             if header.last_seq < self.last_seq:  # a backup, or another folder's: one of ours knows what we know
                 self._set_aside(descriptor, size)
             return False  # compacted by one of us: a new generation, nothing suspicious
-        begin = max(0, self.offset - _PROBE_BYTES)
-        grown = size > self.offset and read_at(descriptor, begin, self.offset) == self._probe
-        if self._signature and inode == self._signature[0] and grown:
-            return True
-        if size >= self.offset and _checksum(descriptor, self.offset) == self._checksum:
-            return True  # copied back, touched, or restored: the same bytes
+        grown = size > self.offset and self._signature is not None and inode == self._signature[0]
+        # Who appends changes size and date as well, so that a change in place shows in the bytes alone.
+        if self._read.seems_kept(descriptor) if grown else self._read.is_kept(descriptor):
+            return True  # grown, or copied back, touched, restored: the same bytes
         self._set_aside(descriptor, size)
         return False
 
@@ -226,8 +227,7 @@ class JournalReader:
     def _consume(self, content: bytes, lines: int = 1) -> None:
         self.offset += len(content)
         self._lines += lines
-        self._checksum = zlib.crc32(content, self._checksum)
-        self._probe = (self._probe + content[-_PROBE_BYTES:])[-_PROBE_BYTES:]
+        self._read.add(content)
 
 
 def _checksum(descriptor: int, length: int) -> int:

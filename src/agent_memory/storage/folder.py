@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_memory.errors import ConfigurationError, StorageError
+from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.journal.files import translated
 from agent_memory.models import check_agent_id
 
@@ -24,6 +24,31 @@ class AgentFolder:
     def agent_id(self) -> str:
         """The agent is the folder: renaming or copying the folder renames or copies the agent."""
         return self.path.name
+
+    def look_where(self) -> None:
+        """Make sure that the folder is none that leads to where it must not; takes a microsecond or two.
+
+        Raises:
+            StorageError: It is a link that leads out of the storage root, or to the memories of another agent.
+        """
+        if not self.path.is_symlink():
+            return
+        root, target = self.path.parent, _real(self.path)
+        if not target.is_relative_to(root):
+            raise StorageError(
+                f"The folder of agent {self.agent_id!r} is a link that leads out of the storage root.",
+                code="outside_root",
+                recovery="Replace the link by a folder, or set storage_root to where the memories are.",
+                path=self.path,
+            )
+        other = target.relative_to(root).parts[:1]
+        if other and other[0] != self.agent_id and _is_agent_id(other[0]):
+            raise StorageError(
+                f"The folder of agent {self.agent_id!r} is a link to that of agent {other[0]!r}.",
+                code="symlink",
+                recovery=f"Use the name {other[0]}, or replace the link by a copy of the folder.",
+                path=self.path,
+            )
 
     @property
     def journal(self) -> Path:
@@ -80,21 +105,14 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
 
     Raises:
         ValidationError: `agent_id` cannot name a folder.
-        StorageError: The folder is a link that leads out of the storage root, or is no folder.
+        StorageError: The folder is a link that leads out of the storage root or to another agent, or is no folder.
     """
     check_agent_id(agent_id)
     root = root_of(storage_root)
     path = root / _existing_name(root, agent_id)
     with translated(path, "open"):
-        inside = _real(path).is_relative_to(root)
+        AgentFolder(path).look_where()
         usable = not path.exists() or path.is_dir()
-    if not inside:
-        raise StorageError(
-            f"The folder of agent {agent_id!r} is a link that leads out of the storage root.",
-            code="outside_root",
-            recovery="Replace the link by a folder, or set storage_root to where the memories are.",
-            path=path,
-        )
     if not usable:
         raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.", path=path)
     if path.is_symlink() and not path.exists():
@@ -116,6 +134,14 @@ def agents_under(root: Path) -> list[str]:
     with translated(root, "list"):
         entries = sorted(root.iterdir()) if root.is_dir() else []
         return [entry.name for entry in entries if entry.name[:1] != "_" and (entry / "memories.yaml").exists()]
+
+
+def _is_agent_id(name: str) -> bool:
+    try:
+        check_agent_id(name)
+    except ValidationError:
+        return False
+    return True
 
 
 def _expanded(storage_root: str | Path) -> Path:

@@ -63,7 +63,9 @@ class JournalStore:
         self.folder = folder
         self.clock = clock
         # `Worker.write` has patience.
-        self._journal = Journal(folder.journal, {KIND}, clock=clock, wait=TURN_SECONDS, grace=grace)
+        self._journal = Journal(
+            folder.journal, {KIND}, clock=clock, wait=TURN_SECONDS, grace=grace, look_where=folder.look_where
+        )
         self._projection = Projection(folder.agent_id)
         self._index = index
         self._recency: dict[int, Recency] = {}  # by promotion threshold
@@ -173,7 +175,8 @@ class JournalStore:
 
     def health(self) -> dict[str, Any]:
         """See `MemoryStorage.health`."""
-        projection = self.refresh()
+        self._absorb(self._journal.poll(thorough=True))
+        projection = self._projection
         problems = [f"line {problem.line}: {problem.reason}" for problem in self._journal.problems]
         problems += [f"{memory_id}: {reason}" for memory_id, reason in projection.invalid.items()]
         if self._journal.rewritten:

@@ -45,14 +45,46 @@ def test_a_name_that_leads_elsewhere_is_refused(root: Path, name: str) -> None:
         detect_storage(name, root)
 
 
-def test_a_link_inside_the_root_is_fine_and_one_out_of_it_is_not(root: Path, tmp_path: Path) -> None:
-    (root / "real").mkdir(parents=True)
-    (root / "alias").symlink_to(root / "real")
-    assert folder_of("alias", root).agent_id == "alias"
+def test_a_link_inside_the_root_is_fine_and_one_out_of_it_or_to_another_agent_is_not(
+    root: Path, tmp_path: Path
+) -> None:
+    (root / "_disk" / "bob").mkdir(parents=True)
+    (root / "bob").symlink_to(root / "_disk" / "bob")
+    assert folder_of("bob", root).agent_id == "bob"
     (root / "out").symlink_to(tmp_path)
     with pytest.raises(StorageError) as refused:
         folder_of("out", root)
     assert refused.value.code == "outside_root"
+    (root / "alice").mkdir()
+    (root / "alias").symlink_to(root / "alice")
+    with pytest.raises(StorageError, match="is a link to that of agent 'alice'") as refused:
+        folder_of("alias", root)
+    assert refused.value.code == "symlink"
+
+
+@pytest.mark.parametrize("target", ["alice", "../elsewhere"])
+async def test_a_folder_that_becomes_a_link_under_a_session_is_refused_like_by_a_new_one(
+    root: Path, target: str
+) -> None:
+    bob = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
+    await bob.store(memory_of("tea"))
+    elsewhere = root / target
+    elsewhere.mkdir()
+    (elsewhere / "memories.yaml").write_bytes((root / "bob" / "memories.yaml").read_bytes())
+    before = sorted((each.name, each.stat().st_mtime_ns) for each in elsewhere.iterdir())
+    (root / "bob").rename(root / "_bob")
+    (root / "bob").symlink_to(elsewhere)
+    code = "symlink" if target == "alice" else "outside_root"
+    for attempt in (bob.list_recent(), bob.store(memory_of("coffee")), bob.search("tea"), bob.compact()):
+        with pytest.raises(StorageError) as refused:
+            await attempt
+        assert refused.value.code == code
+    assert sorted((each.name, each.stat().st_mtime_ns) for each in elsewhere.iterdir()) == before
+    (root / "bob").unlink()
+    (root / "_bob").rename(root / "bob")
+    await bob.store(memory_of("coffee"))
+    assert await bob.count() == 2
+    await bob.close()
 
 
 async def test_links_in_a_circle_are_a_clear_error(root: Path) -> None:
