@@ -3,6 +3,9 @@
     python -m benchmarks.retrieval --locomo FILE [--conversations conv-26,conv-30] [--unit turn|session]
     python -m benchmarks.retrieval --jsonl benchmarks/data/facts.jsonl
 
+LoCoMo (ten long conversations with questions) is `data/locomo10.json` of the project snap-research/locomo on GitHub;
+its licence is CC BY-NC 4.0, so it is not part of this project. A set of one's own is JSON lines, see `load_jsonl`.
+
 Each conversation (or group) is an agent of its own in a temporary folder. A memory is `Speaker: text [image caption]`
 with the conversation session's date as its timestamp and that session as its origin; nothing else is told to the
 product, which adds the date to what it indexes by itself. Searches have the shipped defaults and do not count as
@@ -70,7 +73,12 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__.partition("\n")[0])
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--locomo", type=Path, metavar="FILE", help="LoCoMo's JSON file")
+    source.add_argument(
+        "--locomo",
+        type=Path,
+        metavar="FILE",
+        help="data/locomo10.json of the project snap-research/locomo on GitHub (CC BY-NC 4.0)",
+    )
     source.add_argument("--jsonl", type=Path, metavar="FILE", help="any set of memories and queries, one a line")
     parser.add_argument("--conversations", default="", help="names, with commas between; all when omitted")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what one memory is")

@@ -1,0 +1,55 @@
+"""docs/capture.md: its pattern finds what the page says it finds, and its line of data can be read."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent_memory.capture import Extractor
+from agent_memory.settings import CaptureSettings
+
+PAGE = (Path(__file__).parents[3] / "docs" / "capture.md").read_text("utf-8")
+
+
+@pytest.fixture
+def extractor() -> Extractor:
+    block = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert block is not None
+    [module] = yaml.safe_load(block[1])["hooks"]
+    return Extractor(CaptureSettings.model_validate(module["config"]))
+
+
+def test_the_pages_pattern_finds_the_pages_sentence(extractor: Extractor) -> None:
+    quoted = re.search(r'With it, "(.*?)" becomes an (\w+)', PAGE)
+    assert quoted is not None
+
+    [observation] = extractor.extract(quoted[1], "user")
+
+    assert (observation.content, observation.category) == (quoted[1], quoted[2])
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("did the post-mortem say that?", "question"),
+        ("the article about the post-mortem says that disks fail", "third_party"),
+    ],
+)
+def test_what_the_page_says_is_forbidden_is_not_found(extractor: Extractor, said: str, reason: str) -> None:
+    assert extractor.examine(said, "user").skipped == {reason: 1}
+
+
+def test_the_pages_line_of_data_is_one() -> None:
+    block = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    assert block is not None
+
+    line = json.loads(block[1])
+
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [
+        "id", "source", "text", "capture", "secret", "sample", "either",
+    ]  # fmt: skip
+    assert set(line) == {"id", "source", "text", "capture", "secret", "sample"}
