@@ -5,11 +5,17 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import agent_memory
 from agent_memory.service import events
+from agent_memory.storage import FileStorage
 from scripts import configuration_page
+
+if TYPE_CHECKING:
+    from agent_memory.models import SearchResults
 
 HERE = Path(__file__).resolve().parents[2]
 PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", *(HERE / "docs").glob("*.md")])
@@ -69,3 +75,34 @@ def test_extras_and_behaviors_that_pages_name_exist() -> None:
     assert {"cli", "local", "server"} <= named <= set(extras)
     behaviors = set(re.findall(r"behaviors/[a-z-]+\.yaml", text))
     assert behaviors == {f"behaviors/{path.name}" for path in (HERE / "behaviors").iterdir()}
+
+
+@pytest.mark.model
+async def test_the_first_example_finds_by_meaning() -> None:
+    """What stands in the package's docstring, in a new home, at once."""
+    lines = [line[4:] for line in (agent_memory.__doc__ or "").splitlines() if line.startswith("    ")]
+    body = "\n    ".join([*lines, "await storage.close()", "return results"])
+    names: dict[str, Any] = {}
+    exec(f"async def example():\n    {body}", names)
+    results = await names["example"]()
+    assert [result.memory.content for result in results] == ["Use PostgreSQL for the ledger"]
+    assert (results.mode, results.degraded) == ("hybrid", None)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_the_examples_for_programs_find_by_meaning(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    modes = []
+    search = FileStorage.search
+
+    async def searched(self: FileStorage, *args: Any, **options: Any) -> SearchResults:
+        results = await search(self, *args, **options)
+        modes.append(results.mode)
+        return results
+
+    monkeypatch.setattr(FileStorage, "search", searched)
+    for code in re.findall(r"^```python\n(.*?)^```", (HERE / page).read_text(), re.DOTALL | re.MULTILINE):
+        exec(compile(code, page, "exec"), {"__name__": "__main__"})
+    assert modes
+    assert set(modes) == {"hybrid"}

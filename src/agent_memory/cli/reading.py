@@ -84,7 +84,6 @@ async def search(  # noqa: PLR0913 - each is an option
     run.screen.rows(document, "results", _COLUMNS)
     for rank, hit in enumerate(results, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id))
-    _note_words_alone(run, results.mode)
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if not results:
@@ -108,14 +107,6 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
         if position:
             run.screen.show()
         show_memory(run.screen, memory, replaced.get(memory.id))
-
-
-def _note_words_alone(run: Run, mode: str) -> None:
-    """Say why meaning took no part, unless somebody chose that."""
-    embedding = run.service.storage.embedding()
-    if mode == "keyword" and embedding.get("status") in {"loading", "failing"}:
-        pending = f"{embedding.get('pending', 0):,} memories are still to be read by meaning"
-        run.screen.note(f"Searched by words alone: {embedding.get('problem') or pending}.")
 
 
 async def _explain(run: Run, results: "SearchResults", replaced: dict[str, str]) -> None:

@@ -59,6 +59,7 @@ class WorkerStatus:
         problem: What went wrong last, for people; None while all is well.
         code: The problem's machine-readable word.
         begun: Whether anything has asked for the model or a vector yet.
+        recovery: What to do about the problem.
     """
 
     ready: bool
@@ -69,6 +70,7 @@ class WorkerStatus:
     problem: str | None = None
     code: str | None = None
     begun: bool = True
+    recovery: str | None = None
 
 
 class EmbeddingWorker:
@@ -120,7 +122,9 @@ class EmbeddingWorker:
             code = self._problem.code if self._problem else ("vector_cache" if self._cache.problem else None)
             pending = len(self._queue) + self._busy
             begun = self._thread is not None or problem is not None
-            return WorkerStatus(self._ready, pending, self._embedded, self._cached, self._refused, problem, code, begun)
+            recovery = self._problem.recovery if self._problem else None
+            counts = (pending, self._embedded, self._cached, self._refused)
+            return WorkerStatus(self._ready, *counts, problem, code, begun, recovery)
 
     def start(self) -> None:
         """Begin loading the model, if that has not begun."""
@@ -176,6 +180,12 @@ class EmbeddingWorker:
             self._hurry()
             self._state.wait_for(lambda: self._idle() or self._closing or self._resting(), timeout)
             return self._idle() and self._ready
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the model is loaded and every submitted text has its vector, all of them kept."""
+        with self._state:
+            return self._idle() and not self._unsaved and not self._closing
 
     @property
     def goes_on(self) -> bool:

@@ -91,6 +91,7 @@ class SearchResults(list[MemorySearchResult]):
         total_found: How many memories met the filters and the floor, shown or not.
         mode: Whether the answer was found by keyword alone or hybrid.
         rejected: With `explain`, what was considered and left out: `{id, reason, parts}` each.
+        degraded: Why the answer is weaker than it could be and what to do, in a sentence or two; None when it is not.
     """
 
     def __init__(
@@ -100,8 +101,10 @@ class SearchResults(list[MemorySearchResult]):
         total_found: int = 0,
         mode: SearchMode = "keyword",
         rejected: list[dict[str, Any]] | None = None,
+        degraded: str | None = None,
     ) -> None:
         super().__init__(results or [])
         self.total_found = total_found
         self.mode: SearchMode = mode
         self.rejected = rejected or []
+        self.degraded = degraded

@@ -90,7 +90,7 @@ class CaptureKeeper:
 
     async def _is_known(self, memory: Memory) -> bool:
         """Tell whether a memory says this in nearly the same words; a stranger's does not count against others."""
-        nearest = await self._storage.search(memory.content, _NEIGHBOURS)
+        nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(
             _counts_against(found.memory, memory) and is_near_duplicate(found.memory.content, memory.content)
             for found in nearest

@@ -167,9 +167,9 @@ _SPECS: Final = (
     ),
     EventSpec(
         "memory:degraded",
-        "Something does not work; what still does is in the message.",
+        "Something does not work; what still does is in the message. Once for each time that it begins.",
         {
-            "component": "storage, scratchpad, capture, embedder or audit",
+            "component": "storage, scratchpad, capture, embedder, engine or audit",
             "code": "error code",
             "message": "one sentence",
         },

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Stored:
     """Outcome of a store: the memory that now holds the text, and whether it was there before.
 
-    `degraded` says, in a sentence, what did not work after it was stored; then `in_scratchpad` is not known and False.
+    `degraded` says, in a sentence, what did not work after it was stored, or that it will be found by its words alone.
+    When what was shown could not be read, `in_scratchpad` is not known and False.
     """
 
     memory: Memory
@@ -28,7 +29,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Outcome of a search; `degraded` says, in a sentence, what did not work."""
+    """Outcome of a search; `degraded` says, in a sentence or two, what did not work, once while that lasts."""
 
     results: SearchResults
     latency_ms: float

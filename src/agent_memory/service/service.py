@@ -17,6 +17,7 @@ from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.answering import search_pad, searched
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
+from agent_memory.service.degrading import Degradation
 from agent_memory.service.drafts import clean, draft
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.growing import Growth
@@ -41,9 +42,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _MAX_QUERY_CHARS: Final = 10_000
-# Loading the local model takes half a second, once in a process. A search that waits for it finds by meaning from the
-# first memory on; beyond this patience words answer, and `mode` says so.
-_MODEL_PATIENCE: Final = 2.0
+_PATIENCE: Final = 2.0  # seconds: loading the local model takes half of one, once in a process
 
 
 class MemoryService:
@@ -87,6 +86,7 @@ class MemoryService:
         self._gate = TrustGate(storage)
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
+        self._degradation = Degradation(storage, self.report)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -127,6 +127,7 @@ class MemoryService:
             )
         self._pad.schedule()
         self._run(self.growth.look(caller))
+        degraded = degraded or await self._degradation.after_store(caller)
         return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
 
     async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
@@ -261,9 +262,8 @@ class MemoryService:
         started, degraded = time.perf_counter(), None
         limit = self.settings.default_search_limit if limit is None else limit
         try:
-            await self.storage.prepare(_MODEL_PATIENCE)
             results = await self.storage.search(
-                query, limit, filters, include_superseded=include_superseded, explain=explain
+                query, limit, filters, include_superseded=include_superseded, explain=explain, patience=_PATIENCE
             )
         except StorageError as error:
             if self._last_pad is None:
@@ -271,13 +271,15 @@ class MemoryService:
             results = search_pad(self._last_pad, query, limit, filters_of(filters))
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
-        found, backend = searched(query, results), self.storage.backend
-        await self.report("memory:searched", caller, **found, latency_ms=latency, backend=backend)
+        told = {**searched(query, results), "backend": self.storage.backend, "latency_ms": latency}
+        await self.report("memory:searched", caller, **told)
         if degraded:
             await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
-        elif results and counts_as_access:
+            return Found(results, latency, degraded)
+        if results and counts_as_access:
             self._run(self._count_access([result.memory for result in results], caller))
             self._run(self.growth.look(caller))
+        degraded = await self._degradation.after_search(results, caller)
         return Found(results, latency, degraded)
 
     async def get(self, memory_id: str) -> Memory:
@@ -306,14 +308,15 @@ class MemoryService:
 
     async def status(self) -> Status:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
-        return await describe_status(self.storage, self._manager, self.settings, self._clock())
+        troubles = self._degradation.troubles()
+        return await describe_status(self.storage, self._manager, self.settings, self._clock(), troubles)
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
         """Emit one of our events to the caller's session, and to the audit log if it is a change."""
         common = {"agent_id": self.agent_id, "session_id": caller.session_id, "timestamp": to_text(self._clock())}
         data = payload(event, {**common, **fields})
         if self._audit is not None and EVENTS[event].audited:
-            self._run(asyncio.to_thread(self._audit.append, event, data))
+            self._run(self._degradation.note(self._audit, event, data, caller))
         await caller.emit(event, data)
 
     def warm_up(self) -> None:

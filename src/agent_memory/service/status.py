@@ -11,23 +11,37 @@ from agent_memory.models import to_text, utc_now
 from agent_memory.service.results import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from agent_memory.models import Memory
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage import MemoryStorage
+    from agent_memory.storage import MemoryStorage, Trouble
 
 
 async def describe_status(
-    storage: MemoryStorage, manager: ScratchpadManager, settings: ServiceSettings, now: datetime
+    storage: MemoryStorage,
+    manager: ScratchpadManager,
+    settings: ServiceSettings,
+    now: datetime,
+    troubles: Sequence[Trouble] = (),
 ) -> Status:
-    """Return the state of one agent's memory; what cannot be read is reported in `health`."""
+    """Return the state of one agent's memory; what cannot be read is reported in `health`.
+
+    Args:
+        storage: The memories.
+        manager: Their scratchpad.
+        settings: Thresholds.
+        now: The present.
+        troubles: What else does not work as it could.
+    """
     try:
         memories = [memory async for memory in storage.iter_all()]
         superseded = await storage.superseded()
         pad = await manager.load()
         health = await _with_glance(await storage.health(), storage, settings)
+        health = _with_troubles(health, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return Status(
@@ -50,7 +64,7 @@ async def describe_status(
         _embedder(storage, settings),
         health,
         to_text(last) if last else None,
-        _suggestions(memories, health, settings, storage.backend),
+        [*_suggestions(memories, health, settings, storage.backend), *(each.sentence.strip() for each in troubles)],
     )
 
 
@@ -68,6 +82,14 @@ async def _with_glance(health: dict[str, Any], storage: MemoryStorage, settings:
     more = f" And {len(findings) - 1} more:" if len(findings) > 1 else ""
     status = "attention" if health.get("status") == "ok" else health.get("status")
     return {**health, "status": status, "message": f"{worst.sentence}{more} `agent-memory doctor` tells what to do."}
+
+
+def _with_troubles(health: dict[str, Any], troubles: Sequence[Trouble]) -> dict[str, Any]:
+    """Add what works less well than it could; `ok` is for a memory of which all parts work."""
+    if not troubles:
+        return health
+    status = "attention" if health.get("status") == "ok" else health.get("status")
+    return {**health, "status": status, "degraded": {trouble.component: trouble.message for trouble in troubles}}
 
 
 def _embedder(storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:

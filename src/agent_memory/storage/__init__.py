@@ -6,6 +6,7 @@ from agent_memory.storage.conditions import filters_of
 from agent_memory.storage.detect import detect_storage
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import AgentFolder, folder_of
+from agent_memory.storage.trouble import Trouble
 from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "FileStorage",
     "GrowingStorage",
     "MemoryStorage",
+    "Trouble",
     "VectorStorage",
     "copy_agent",
     "delete_agent",

@@ -9,6 +9,7 @@ from agent_memory.errors import ConfigurationError, UnknownIdError, UnsupportedE
 from agent_memory.installing import advice
 from agent_memory.storage.changes import says_the_same
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_memory
+from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
@@ -42,6 +43,7 @@ class MemoryStorage(ABC):
         *,
         include_superseded: bool = False,
         explain: bool = False,
+        patience: float | None = None,
     ) -> SearchResults:
         """Return the best matches, best first. Does not count as an access.
 
@@ -51,6 +53,9 @@ class MemoryStorage(ABC):
             filters: Conditions every result meets.
             include_superseded: Also find memories that a newer one replaced.
             explain: Also report what was left out and why (`SearchResults.rejected`).
+            patience: Seconds to wait at most until what is stored is found by meaning, too; 0 does not wait, None waits
+                as long as this storage was made to. `SearchResults.mode` says how it was searched, `degraded` why it
+                could not be better.
 
         Raises:
             ValidationError: The limit or a filter is wrong.
@@ -209,7 +214,12 @@ class MemoryStorage(ABC):
 
     def embedding(self) -> dict[str, Any]:
         """Return how search by meaning stands: `status` off, found (not loaded yet), loading, ready or failing; why."""
-        return {"status": "off", "reason": "this backend has no embedder"}
+        return {"status": "off", "reason": "this backend has no embedder", "chosen": True}
+
+    def troubles(self) -> list[Trouble]:
+        """Return what does not work as it could, without waiting for anything."""
+        trouble = trouble_of_embedder(self.embedding())
+        return [trouble] if trouble is not None else []
 
     @property
     def can_migrate(self) -> bool:

@@ -17,6 +17,7 @@ from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.folder import folder_of
 from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.store import JournalStore
+from agent_memory.storage.trouble import weakness
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.models import Memory, SearchFilters, SearchResults, Version
 
+PATIENCE: Final = 5.0
 _WARM_AT_ONCE: Final = 200
 """Memories read in one go in the background: about 10 ms, which is what another call may have to wait."""
 
@@ -44,6 +46,8 @@ class FileStorage(MemoryStorage):
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`.
         grace: How long what was forgotten or replaced can be brought back.
+        patience: Seconds that a search which names none waits until what is stored is found by meaning, too. Loading
+            the local model takes about one; thousands of memories that are new are waited for only once.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
@@ -61,11 +65,13 @@ class FileStorage(MemoryStorage):
         clock: Clock = utc_now,
         embedder: Embedder | None = None,
         grace: timedelta = GRACE,
+        patience: float = PATIENCE,
     ) -> None:
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         self.agent_id = self.folder.agent_id
         self._settings, self._clock, self._embedder, self._grace = settings, clock, embedder, grace
+        self._patience = patience
         self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.path / LOCK_NAME)
         self._parents: list[object] = []
         self._stood: tuple[tuple[int, int, int] | None, list[str]] | None = None
@@ -102,10 +108,14 @@ class FileStorage(MemoryStorage):
         *,
         include_superseded: bool = False,
         explain: bool = False,
+        patience: float | None = None,
     ) -> SearchResults:
         self._renew()
+        patience = self._patience if patience is None else patience
+        if patience and self._meaning.index is not None:
+            await self.prepare(patience)
         vector = await asyncio.to_thread(self._store.meaning_of, query) if self._meaning.is_ready else None
-        return await self._worker.run(
+        results = await self._worker.run(
             self._store.search,
             query,
             limit,
@@ -114,6 +124,9 @@ class FileStorage(MemoryStorage):
             explain=explain,
             vector=vector,
         )
+        if not self._meaning.is_empty:
+            results.degraded = weakness(results, self._meaning.describe())
+        return results
 
     @override
     async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
 
 _LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
+SWITCHED_OFF: Final = "embedder is set to none"
 WORTH_WAITING: Final = 64
 """Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
 it waits once, since they may be in the cache, which is read in no time."""
@@ -64,6 +65,11 @@ class Meaning:
         return embedder_of(settings) is not None
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could be found by meaning."""
+        return self.index is not None and self.index.is_empty
+
+    @property
     def is_ready(self) -> bool:
         """Whether the model is loaded."""
         return self._worker is not None and self._worker.ready
@@ -91,6 +97,8 @@ class Meaning:
         if patience is not None and (self.index.is_empty or (many and self._waited)):
             self._worker.start()
             return False
+        if self._worker.is_settled:
+            return True
         self._waited = self._waited or bool(patience)
         deadline = math.inf if patience is None else time.monotonic() + patience
         while True:  # in slices: nobody can call back a thread, and the end of an event loop waits for all of them
@@ -112,15 +120,20 @@ class Meaning:
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""
         if self._worker is None:
-            return {"status": "off", "reason": self._absent}
+            return without_embedder(self._absent)
         status = self._worker.status
         if not status.begun:
             missing = getattr(self._embedder, "missing", lambda: None)()
-            return {"status": "failing", "problem": missing} if missing else {"status": "found"}
+            return (
+                {"status": "failing", "problem": missing, "code": "model_missing"} if missing else {"status": "found"}
+            )
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
         if (warning := reports()) is not None:
             report["warning"] = warning
-        return {**report, "status": "failing", "problem": status.problem} if status.problem else report
+        if status.problem:
+            report |= {"status": "failing", "problem": status.problem, "code": status.code}
+            report |= {"recovery": status.recovery} if status.recovery else {}
+        return report
 
     def close(self) -> None:
         """Stop embedding; what is left to embed is found missing by the next process."""
@@ -139,8 +152,13 @@ def embedder_of(settings: ServiceSettings) -> Embedder | None:
     return None
 
 
+def without_embedder(reason: str | None) -> dict[str, Any]:
+    """Return what is told where there is no embedder; `chosen` where that is what somebody wants."""
+    return {"status": "off", "reason": reason, **({"chosen": True} if reason == SWITCHED_OFF else {})}
+
+
 def reason_without(settings: ServiceSettings) -> str:
     """Return, for people, why there is no embedder."""
     if settings.embedder == "none":
-        return "embedder is set to none"
+        return SWITCHED_OFF
     return f"the embedder {settings.embedder!r} is not installed. {advice(settings.embedder)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ _SECONDS_A_POINT: Final = 0.0002
 _SECONDS_A_NODE: Final = 0.0016
 """Of a graph, which is built from 10,000 points on; measured at 100,000 on two busy cores."""
 _GRAPH_FROM: Final = 10_000
+_LEAST_ROOM: Final = 32 * 2**20
+"""Bytes: with less on the disk, that is why a builder died. The engine asks for files of this size."""
 _STUCK_SECONDS: Final = 20.0
 """Without a word; a builder that used no processor either in the second such time is ended."""
 _TIMES: Final = slice(11, 15)
@@ -122,7 +125,7 @@ async def build_index(
                 child.kill()
             await child.wait()
     try:
-        return _result(last, child.returncode)
+        return _result(last, child.returncode, has_room=await asyncio.to_thread(_has_room, folder.path))
     except MigrationError:
         with contextlib.suppress(StorageError):  # what a killed child left may be what fills the disk
             await asyncio.to_thread(Generations(folder).sweep)
@@ -161,11 +164,23 @@ def _spent(pid: int) -> str:
     return " ".join(fields[_TIMES]) if fields[0] == "S" else ""
 
 
-def _result(last: dict[str, Any], code: int | None) -> Built:
+def _has_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path).free >= _LEAST_ROOM
+    except OSError:
+        return True  # not to be told
+
+
+def _result(last: dict[str, Any], code: int | None, *, has_room: bool) -> Built:
     if last.get("stage") == "done":
         return Built(str(last["generation"]), int(last["memories"]), int(last["points"]))
     if last.get("stage") != "failed":
         how = f"was ended (signal {-code})" if code and code < 0 else f"ended (code {code})"
+        if not has_room:  # memory that maps a file which cannot grow ends a process by SIGBUS, without a word
+            raise MigrationError(
+                f"The disk is full: the process that builds the index {how} before it was done.",
+                recovery="Free some room, then try again; until then nothing changes.",
+            )
         raise MigrationError(
             f"The process that builds the index {how} before it was done.",
             recovery="See whether the disk is full or memory short, then try again; until then nothing changes.",

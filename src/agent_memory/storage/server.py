@@ -24,8 +24,9 @@ from agent_memory.models import Clock, check_agent_id, utc_now
 from agent_memory.retrieval import SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
-from agent_memory.storage.file import ranking_of
+from agent_memory.storage.file import PATIENCE, ranking_of
 from agent_memory.storage.meaning import embedder_of, reason_without
+from agent_memory.storage.trouble import weakness
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -110,10 +111,17 @@ class QdrantServerStorage(MemoryStorage):
         *,
         include_superseded: bool = False,
         explain: bool = False,
+        patience: float | None = None,
     ) -> SearchResults:
-        return await self._run(
+        patience = PATIENCE if patience is None else patience
+        if patience:
+            await self.prepare(patience)
+        results = await self._run(
             lambda store: store.search(query, limit, filters, include_superseded=include_superseded, explain=explain)
         )
+        if results:
+            results.degraded = weakness(results, self.embedding())
+        return results
 
     @override
     async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import text_hash
 from agent_memory.errors import AgentMemoryError
 from agent_memory.logs import get_logger
-from agent_memory.storage.meaning import WORTH_WAITING
+from agent_memory.storage.meaning import WORTH_WAITING, without_embedder
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class ServerMeaning:
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""
         if self.vectors is None or self._worker is None:
-            return {"status": "off", "reason": self._absent}
+            return without_embedder(self._absent)
         status = self._worker.status
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": self.vectors.missing}
         return {**report, "status": "failing", "problem": status.problem} if status.problem else report

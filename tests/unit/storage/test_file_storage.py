@@ -167,3 +167,22 @@ async def test_a_read_does_not_wait_for_a_write_that_waits_for_the_lock(storage:
         assert not waiting.done()
     await waiting
     assert await storage.count() == 2
+
+
+async def test_the_first_search_waits_for_meaning_and_says_when_it_could_not(root: Path) -> None:
+    embedder = HashEmbedder(synonyms={"db": "database"})
+    storage = FileStorage("bob", root, embedder=embedder)
+    await storage.store(memory_of("the database is PostgreSQL"))
+    found = await storage.search("db")
+    assert (found.mode, len(found), found.degraded) == ("hybrid", 1, None)
+    embedder.gate.clear()
+    await storage.store(memory_of("the database was MySQL"))
+    late = await storage.search("db", patience=0.01)
+    assert late.degraded == (
+        "Searched by words alone: 1 text is still to be read by meaning. Searching again in a moment finds more."
+    )
+    at_once = await storage.search("db", patience=0)
+    assert at_once.degraded == late.degraded
+    embedder.gate.set()
+    assert len(await storage.search("db")) == 2
+    await storage.close()

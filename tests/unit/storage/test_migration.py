@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import resource
 import signal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -100,18 +102,21 @@ async def test_another_session_follows_the_switch(
     await other.close()
 
 
+@pytest.mark.parametrize(("free", "told"), [(0, "The disk is full: "), (10**12, "was ended (signal 7)")])
 async def test_a_build_that_is_killed_is_a_failure_that_changed_nothing(
-    storage: GrowingStorage, monkeypatch: pytest.MonkeyPatch
+    storage: GrowingStorage, monkeypatch: pytest.MonkeyPatch, free: int, told: str
 ) -> None:
+    """What maps a file that the disk has no room for is ended by SIGBUS, without a word."""
     real = asyncio.create_subprocess_exec
 
     async def doomed(*command: str, **options: Any) -> asyncio.subprocess.Process:
         child = await real(*command, **options)
-        os.kill(child.pid, signal.SIGKILL)
+        os.kill(child.pid, signal.SIGBUS)
         return child
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", doomed)
-    with pytest.raises(MigrationError) as failed:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    with pytest.raises(MigrationError, match=re.escape(told)) as failed:
         await storage.migrate()
     assert failed.value.recovery
     assert storage.backend == "file"

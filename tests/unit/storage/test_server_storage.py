@@ -229,7 +229,7 @@ async def test_who_has_no_embedder_searches_the_same_memories_by_words(server: L
     await without.store(memory_of("black tea"))
     assert [r.match_type for r in await without.search("tea")] == ["keyword", "keyword"]
     assert await without.prepare() is False
-    assert without.embedding() == {"status": "off", "reason": "embedder is set to none"}
+    assert without.embedding() == {"status": "off", "reason": "embedder is set to none", "chosen": True}
     assert await with_vectors.prepare() is True
     assert [r.match_type for r in await with_vectors.search("tea")] == ["hybrid", "hybrid"]
     await with_vectors.close()

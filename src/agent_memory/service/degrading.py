@@ -1,0 +1,89 @@
+"""What works less well than it could, told once: in an answer, as an event, and in the status."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent_memory.errors import StorageError
+from agent_memory.storage import Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_memory.models import SearchResults
+    from agent_memory.service.audit import AuditLog
+    from agent_memory.service.caller import Caller
+    from agent_memory.storage import MemoryStorage
+
+
+class Report(Protocol):
+    """How an event is sent."""
+
+    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
+        """Send `event` to the caller's session."""
+
+
+class Degradation:
+    """The troubles of one agent's memory in one session.
+
+    Args:
+        storage: What may be in trouble.
+        report: Sends events.
+    """
+
+    def __init__(self, storage: MemoryStorage, report: Report) -> None:
+        self._storage = storage
+        self._report = report
+        self._known: dict[str, str] = {}  # component -> code of what was last told as an event
+        self._answered: str | None = None
+        self._audit: Trouble | None = None
+
+    def troubles(self) -> list[Trouble]:
+        """Return what does not work now."""
+        return [*self._storage.troubles(), *([self._audit] if self._audit is not None else [])]
+
+    async def look(self, caller: Caller) -> None:
+        """Tell as an event what has gone wrong since the last look; what works again may be told again later."""
+        now = {trouble.component: trouble for trouble in self.troubles()}
+        news = [trouble for name, trouble in now.items() if self._known.get(name) != trouble.code]
+        self._known = {name: trouble.code for name, trouble in now.items()}
+        for trouble in news:
+            await self._report(
+                "memory:degraded",
+                caller,
+                component=trouble.component,
+                code=trouble.code,
+                message=trouble.sentence.strip(),
+            )
+
+    async def after_store(self, caller: Caller) -> str | None:
+        """Return why what was stored cannot be found by meaning, if the session has not been told."""
+        await self.look(caller)
+        trouble = next((each for each in self._storage.troubles() if each.component == "embedder"), None)
+        if trouble is None or trouble.code == self._answered:
+            return None
+        self._answered = trouble.code
+        return trouble.sentence.strip()
+
+    async def after_search(self, results: SearchResults, caller: Caller) -> str | None:
+        """Return why this answer is weaker than it could be, if the session has not been told since that began."""
+        await self.look(caller)
+        state = results.degraded and self._known.get("embedder", "pending")
+        told, self._answered = self._answered, state
+        return results.degraded if state != told else None
+
+    async def note(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
+        """Write one line of the audit log.
+
+        Raises:
+            StorageError: It could not be written, which was told.
+        """
+        try:
+            await asyncio.to_thread(audit.append, event, data)
+        except StorageError as error:
+            message = f"{error.message.rstrip('.')}, so changes are not noted in the audit log."
+            self._audit = Trouble("audit", error.code, message, error.recovery)
+            await self.look(caller)
+            raise
+        self._audit = None
