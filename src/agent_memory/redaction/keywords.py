@@ -1,4 +1,4 @@
-"""Secrets known by the words around them: `DB_PASS=…`, "Passwort ist …", パスワードは…, "backup code: …".
+"""Secrets known by the words around them: `DB_PASS=…`, "Passwort ist …", "use … as the password", "backup code: …".
 
 Assignments are believed readily, prose only when the value looks chosen or generated, so that "the password is stored
 hashed" stays as it is. The words stand in `patterns/keywords.yaml`; no provider formats here.
@@ -7,41 +7,69 @@ hashed" stays as it is. The words stand in `patterns/keywords.yaml`; no provider
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_memory.redaction.believing import (
+    TRAILING,
+    is_assigned_secret,
+    is_lone_secret,
+    is_near_secret,
+    is_said_secret,
+    is_told_secret,
+    lies_in_words,
+    predicates,
+)
 from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.protocol import Finding
-from agent_memory.redaction.shapes import (
-    is_known_harmless,
-    is_placeholder,
-    looks_like_password,
-    looks_random,
-)
+from agent_memory.redaction.shapes import is_placeholder, looks_like_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _VALUE: Final = (
-    r"""(?: "(?P<dq>[^"\n]{1,200})" | '(?P<sq>[^'\n]{1,200})' | `(?P<bq>[^`\n]{1,200})`"""
-    r""" | [\u00ab\u201c\u201e\u300c](?P<gq>[^\u00bb\u201c\u201d\u300d\n]{1,200})"""
-    r""" | (?P<bare>[^\s"'`\u00ab\u201c\u201e\u300c\uff0c\u3001\u3002]{1,300}+) )"""
+    r"""(?: (?P<q>["'`])(?P<quoted>(?:(?!(?P=q))[^\\\n]|\\[^\n]){1,200}+)(?P=q)"""
+    r""" | [\u00ab\u201c\u201e\u300c\u300e](?P<curly>[^\u00bb\u201c\u201d\u300d\u300f\n]{1,200}+)"""
+    r""" | ["'`]?(?P<bare>[^\s"'`\u00ab\u201c\u201e\u300c\u300e\uff0c\u3001\u3002]"""
+    r"""[^\s"`\u00ab\u201c\u201e\u300c\uff0c\u3001\u3002]{0,300}+) )"""
 )
-_QUOTED_GROUPS: Final = ("dq", "sq", "bq", "gq")
+_SIGN: Final = r"(?: :=|=>|->|==?|[:\uff1a\uff1d\u2192] )"
 _ADVERB: Final = (
-    r"(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|set[ ]to)"
+    r"(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|simply|set[ ]to)"
 )
+_GAP: Final = 70
+# Words that mean much besides: "la clave es simplificar", "the pin is removed".
+_AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parol\u0103", "sandi"))
+_TOKEN: Final = re.compile(r"[^\s\"'`(),;\u00ab\u00bb]{6,300}+")
+_WINDOW: Final = 120
+_WITH: Final = re.compile(r"(?i)\b(?:with|mit|avec|con|met)\s{1,3}(?:the\s)?\w{1,20}\Z")
+_TRIES: Final = 4
+"""Values looked at after one word: what is further off is rarely its own, and text made to be slow has many."""
+
+
+class _Word(NamedTuple):
+    """A word of the file: sought only in a text that holds its stem."""
+
+    kind: str
+    stem: str
+    pattern: re.Pattern[str]
 
 
 class _Patterns(NamedTuple):
     """Compiled from `patterns/keywords.yaml`."""
 
+    words: tuple[_Word, ...]
     assigned: re.Pattern[str]
-    told: re.Pattern[str]
-    near: re.Pattern[str]
-    code: re.Pattern[str]
-    predicates: frozenset[str]
-    predicate_ending: re.Pattern[str]
+    next_line: re.Pattern[str]
+    copula: re.Pattern[str]
+    loose: frozenset[str]
+    value: re.Pattern[str]
+    more: re.Pattern[str]
+    compound: re.Pattern[str]
+    links: frozenset[str]
+    verbs: frozenset[str]
+    pronouns: frozenset[str]
 
 
 @functools.cache
@@ -51,193 +79,181 @@ def _patterns() -> _Patterns:
     def alternatives(name: str) -> str:
         return "|".join(word.replace(" ", r"\ ") for word in data[name])
 
-    short = rf"(?<![A-Za-z])(?:{alternatives('password_short')})(?![A-Za-z])"
-    token_short = rf"(?<![A-Za-z])(?:{alternatives('token_short')})(?![A-Za-z])"
-    password = rf"(?P<password>{alternatives('password')}|{short})"
-    token = rf"(?P<token>{alternatives('token')}|{token_short})"
-    named_token = rf"(?P<token>{alternatives('token')})"
-    code = rf"(?P<code>{alternatives('code')})"
-    return _Patterns(
-        assigned=re.compile(
-            rf"""(?xi) (?: {password} | {token} | {code} ) (?:_?(?:{alternatives("suffix")}))?
-            (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]]{{0,3}} [ \t]{{0,3}} (?: :=|=>|->|==?|[:\uff1a\uff1d\u2192] )
-            [*_]{{0,2}} [ \t]{{0,8}} [*_]{{0,2}} {_VALUE}"""
-        ),
-        told=re.compile(
-            rf"""(?xi) (?<![\w])(?: {password} | {token} | {code} )
-            (?: \b [^\n=?;]{{0,60}}? [\s,] (?:{alternatives("copula")}) \s{{1,3}} (?:{_ADVERB}\s)? :?\s{{0,2}} )
-            {_VALUE}"""
-        ),
-        near=re.compile(
-            rf"""(?xi) (?<![\w])(?: {password} | {named_token} | {code} )
-            (?P<gap> [^\n\w]{{1,4}} (?:[^\n]{{0,40}}?[\s("'`:,\u00ab]{{1,3}})?? )
-            (?P<bare>[^\s"'`(),;\u00ab\u00bb]{{6,300}}+)"""
-        ),
-        code=re.compile(rf"(?i)(?<![\w])(?:{alternatives('code')})(?![A-Za-z])"),
-        predicates=frozenset(data["predicates"]),
-        predicate_ending=re.compile(rf"(?i).*(?:{'|'.join(data['predicate_endings'])})"),
+    words: Any = (
+        _Word(kind, str(stem), re.compile(pattern))
+        for kind in ("password", "token", "token_short", "code")
+        for stem, pattern in data[kind].items()
     )
-
-
-_CJK: Final = re.compile(
-    # password, PIN, passphrase, token, secret key, API key, access key in Japanese, Chinese (both scripts), Korean
-    r"(?:\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u30d1\u30b9\u30d5\u30ec\u30fc\u30ba"
-    r"|\u30c8\u30fc\u30af\u30f3"
-    r"|\u79d8\u5bc6\u9375|API\u30ad\u30fc|\u30a2\u30af\u30bb\u30b9\u30ad\u30fc"
-    r"|\u30b7\u30fc\u30af\u30ec\u30c3\u30c8|\u5bc6\u7801|\u5bc6\u78bc"
-    r"|\u53e3\u4ee4|\u4ee4\u724c|\u5bc6\u94a5|\u5bc6\u9470|\u79d8\u94a5|\ube44\ubc00\ubc88\ud638|\uc554\ud638|\ud1a0\ud070)"
-    # ... then "is" in one of them, and printable ASCII
-    r"[^\n\u3002\uff01\uff1f]{0,14}?(?:\u306f|\u662f|\u4e3a|\u70ba|\u304c|:|\uff1a|=|\uc740|\ub294)"
-    r"\s{0,3}[\u300c\u300e\u201c\"'`]?"
-    r"(?P<bare>[!-~]{4,200}+)"
-)
-_PAIR: Final = re.compile(
-    r"(?i)\b(?:log-?in|user(?:name)?|account|konto|benutzer|creds|credentials?|zugangsdaten|zugang"
-    r"|identifiants?|credenciales|acceso|acesso|root|admin)\b"
-    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|][ \t]{1,2})|[/|:])"
-    r"[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
-)
-_PHRASE: Final = re.compile(
-    r"(?i)\b(?:seed|recovery|mnemonic|secret|backup|wallet)[ -]?(?:phrase|words|seed)\b[^\n:]{0,40}?"
-    r"(?::|\bis\b|=)\s{0,3}[\"'`]?(?P<bare>[a-z]{3,10}(?:[ ,]{1,2}[a-z]{3,10}){7,26})"
-)
-_CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,8}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
-_DIGITS: Final = re.compile(
-    r"[\s:#,(\"'`\u662f\u306fist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w.%])"
-)
-_TRAILING: Final = ".,;:)]}>\"'`\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
+    return _Patterns(
+        words=tuple(words),
+        assigned=re.compile(
+            rf"""(?xi) (?:_?(?:{alternatives("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
+            {_SIGN} [*_]{{0,2}} [ \t]{{0,8}} [*_\\]{{0,2}} {_VALUE}"""
+        ),
+        next_line=re.compile(
+            rf"""(?xi) (?:[ ][^\n:=.;?]{{0,40}})? ["'*_]{{0,3}} [ \t]?
+            (?:{_SIGN}|[ ]is|[ ]ist|[ ]est|[ ]es)? ["'*_]{{0,3}} [ \t]{{0,4}} \r?\n
+            (?:[ \t]{{0,16}}\r?\n)? [ \t>|]{{0,16}} (?:```\w{{0,8}}\n)?
+            (?:(?:[-*\u2022]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
+        ),
+        copula=re.compile(
+            rf"""(?xi) (?: [\s,](?P<copula>{alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
+            | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
+        ),
+        loose=frozenset(data["loose"]),
+        value=re.compile(rf"(?x) {_VALUE}"),
+        more=re.compile(
+            rf"""(?xi) ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
+            (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
+            [ \t]{{0,8}} (?:[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
+        ),
+        compound=re.compile(rf"(?i)[ -](?:{'|'.join(data['compounds'])})(?![a-z])"),
+        links=frozenset(data["links"]),
+        verbs=frozenset(data["verbs"]),
+        pronouns=frozenset(data["pronouns"]),
+    )
 
 
 def find_keyword_secrets(text: str) -> Iterator[Finding]:
-    """Yield every secret in `text` that a word before it gives away."""
-    patterns = _patterns()
-    for match in patterns.assigned.finditer(text):
-        yield from _judged(text, match, assigned=True)
-    for match in patterns.told.finditer(text):
-        yield from _judged(text, match, assigned=False)
-    for match in patterns.near.finditer(text):
-        yield from _near(match)
-    yield from _asian(text)
-    for match in _PAIR.finditer(text):
-        value = match["bare"].rstrip(_TRAILING)
-        if looks_like_password(value) if match["slash"] else _is_surely_password(value):
-            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
-    for match in _PHRASE.finditer(text):
-        yield Finding(*match.span("bare"), "seed-phrase")
-    for word in patterns.code.finditer(text):
-        if number := _DIGITS.match(text, word.end()):
-            yield Finding(*number.span("bare"), "code")
+    """Yield every secret in `text` that a word beside it gives away."""
+    lowered = _lower(text)
+    for word in _patterns().words:
+        if word.stem in lowered:
+            for match in word.pattern.finditer(lowered):
+                yield from _beside(text, lowered, word.kind, match.start(), match.end())
 
 
-def _asian(text: str) -> Iterator[Finding]:
-    for match in _CJK.finditer(text):
-        value = match["bare"].rstrip(_TRAILING)
-        if not is_placeholder(value) and not value.isalpha():
-            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+def _lower(text: str) -> str:
+    """Return `text` in lower case, letter by letter: a few capitals have two small letters."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
-def _is_predicate(word: str) -> bool:
-    patterns = _patterns()
-    return word.lower() in patterns.predicates or patterns.predicate_ending.fullmatch(word) is not None
-
-
-def _kind(match: re.Match[str]) -> str:
-    return "password" if match["password"] else "token" if match["token"] else "code"
-
-
-def _judged(text: str, match: re.Match[str], *, assigned: bool) -> Iterator[Finding]:
-    """Decide on `keyword = value` (`assigned`) or `keyword … is value`."""
-    kind = _kind(match)
-    group = next((name for name in _QUOTED_GROUPS if match[name]), "bare")
-    quoted = group != "bare"
-    value = match[group] if quoted else match[group].rstrip(_TRAILING)
-    if len(value) < 3 or is_placeholder(value):  # noqa: PLR2004 - nothing to protect in one or two letters
+def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:
+    """Yield what stands after a word, or before it."""
+    kind, short = name.removesuffix("_short"), name.endswith("_short")
+    queried = start > 0 and text[start - 1] in "?&"
+    if short and queried:
+        return  # a pattern of `providers` looks at the parts of an address
+    found = _assigned(text, kind, end, queried=queried)
+    if found is None and not short:
+        found = _on_the_next_line(text, kind, end)
+    if found is not None:
+        yield from found
         return
-    rest = text[match.start(group) + len(value) : match.start(group) + len(value) + 12]
-    if assigned:
-        secret = _is_assigned_secret(kind, value, rest, quoted=quoted)
-    else:
-        ambiguous = match[kind].lower() in _AMBIGUOUS and value.isalpha()
-        secret = not ambiguous and _is_told_secret(kind, value, rest, quoted=quoted)
-    if secret:
-        yield Finding(match.start(group), match.start(group) + len(value), kind)
+    is_part = (start and _is_letter(text[start - 1])) or _is_letter(text[end : end + 1])
+    if short or is_part or _patterns().compound.match(lowered, end):
+        return
+    yield from _told(text, lowered[start:end], kind, end)
+    if kind == "password":
+        yield from _said_before(text, lowered, start)
 
 
-def _is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> bool:
-    if kind == "code":
-        return _CODE_VALUE.fullmatch(value) is not None and not is_known_harmless(value)
-    if kind == "token":
-        if " " in value or is_known_harmless(value):
-            return False
-        return looks_random(value) or looks_like_password(value) or (quoted and len(value) >= 8 and value.isalnum())  # noqa: PLR2004
-    if quoted:
-        return True
-    if value.startswith(("/", "~/", "./")) and value.count("/") > 1:
-        return False  # PWD=/home/ci/project, password_file: ./secrets/db
-    # "password: at least eight characters" goes on in prose; "password: hunter" ends there.
-    prose = value.isalpha() and (_is_predicate(value) or re.match(r"[ \t]+[a-z\u00e0-\u00ff]{2,}", rest) is not None)
-    reference = "." in value and re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(.*)?", value) and value.islower()
-    return not prose and not (reference and re.match(r"\s*$|[),;]", rest) and value.partition(".")[0] in _OBJECTS)
+def _assigned(text: str, kind: str, end: int, *, queried: bool) -> Iterator[Finding] | None:
+    """Return what is found in `keyword = value`, None if that is no secret."""
+    match = _patterns().assigned.match(text, end)
+    if match is None:
+        return None
+    value, first = _span(match)
+    if queried:
+        value = value.partition("&")[0]
+    rest = text[first + len(value) : first + len(value) + _GAP]
+    if _is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
+        return _with_more(text, kind, first, value)
+    if kind != "code" and (length := lies_in_words(value, rest)):
+        return iter([Finding(first, first + length, "password")])
+    return None
 
 
-# Words that mean much besides: "la clave es simplificar", "the pin is removed".
-_AMBIGUOUS: Final = frozenset(("clave", "pass", "pin", "parola"))
-_OBJECTS: Final = frozenset(
-    (
-        "self",
-        "this",
-        "req",
-        "request",
-        "user",
-        "config",
-        "settings",
-        "env",
-        "os",
-        "args",
-        "form",
-        "data",
-        "body",
-        "params",
-        "options",
-        "ctx",
-        "props",
-        "state",
-    )
-)
+def _on_the_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | None:
+    match = _patterns().next_line.match(text, end)
+    if match is None:
+        return None
+    value, first = _span(match)
+    return _with_more(text, kind, first, value) if _is_worth(value) and is_lone_secret(kind, value) else None
 
 
-def _is_told_secret(kind: str, value: str, rest: str, *, quoted: bool) -> bool:
-    if kind == "code":
-        return _CODE_VALUE.fullmatch(value) is not None and not is_known_harmless(value)
-    if kind == "token":
-        return looks_random(value) or (looks_like_password(value) and len(value) >= 8)  # noqa: PLR2004
-    if looks_like_password(value) or (quoted and not value.islower()) or re.fullmatch(r"\d{4,12}", value):
-        return True
-    if quoted:
-        return " " not in value or len(value.split()) >= 4  # noqa: PLR2004 - 'correct horse battery staple'
-    if not value.isalpha() or _is_predicate(value):
-        return False
-    return len(value) >= 5 and re.match(r"\s*(?:$|[.,;!)\n]|and\b|und\b|et\b|y\b)", rest) is not None  # noqa: PLR2004
+def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
+    """Yield what prose tells: "the password for the printer is …", and tokens a few words away."""
+    stop = text.find("\n", end, end + _GAP)
+    stop = min(len(text), end + _GAP) if stop < 0 else stop + 1
+    for match, loose in _candidates(text, word, kind, end, stop):
+        value, first = _span(match)
+        rest = text[first + len(value) : first + len(value) + _GAP]
+        if _is_worth(value) and is_told_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
+            yield from _with_more(text, kind, first, value)
+            return
+        if kind == "password" and (length := lies_in_words(value, rest)):
+            yield Finding(first, first + length, "password")
+            return
+    for token in itertools.islice(_TOKEN.finditer(text, end, stop + _GAP), _TRIES):
+        if token.start() >= stop:
+            break
+        value = token[0].rstrip(TRAILING)
+        direct = token.start() - end <= 3 and not text[end : token.start()].strip(" :\t-\u2014\"'`(")  # noqa: PLR2004
+        if value and is_near_secret(kind, value, direct=direct):
+            yield from _with_more(text, kind, token.start(), value)
+            return
 
 
-def _near(match: re.Match[str]) -> Iterator[Finding]:
-    """Decide on `keyword value` with nothing, or a few words, between."""
-    value = match["bare"].rstrip(_TRAILING)
-    start = match.start("bare")
-    direct = len(match["gap"].strip()) <= 1
-    kind = _kind(match)
-    if looks_random(value) or (kind == "password" and direct and _is_surely_password(value)):
-        yield Finding(start, start + len(value), kind)
+def _candidates(text: str, word: str, kind: str, end: int, stop: int) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield values that a sentence may give a word, and whether the link between them says little."""
+    patterns = _patterns()
+    for copula in itertools.islice(patterns.copula.finditer(text, end, stop), _TRIES):
+        if match := patterns.value.match(text, copula.end()):
+            yield match, word in _AMBIGUOUS or (copula["copula"] or "").lower() in patterns.loose
+    with_it = kind == "password" and _WITH.search(text, max(0, end - _WINDOW), end)  # "log in with password …"
+    if with_it and (match := patterns.value.match(text, end + 1)):
+        yield match, False
 
 
-def _is_surely_password(value: str) -> bool:
-    """Tell whether `value`, right after the word password, is one: two of digit, symbol, inner capital."""
-    if not looks_like_password(value) or re.fullmatch(r"[A-Za-z]+\d|\d+[A-Za-z]+", value):
-        return False
-    inner = value[1:]
-    signs = (
-        any(c.isdigit() for c in value),
-        any(not c.isalnum() and c not in "/-_." for c in value.rstrip("!?")),
-        any(c.isupper() for c in inner) and any(c.islower() for c in value),
-    )
-    return sum(signs) >= 2  # noqa: PLR2004
+def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding]:
+    """Yield a secret and those that are listed after it."""
+    more = _patterns().more
+    position = first + len(value)
+    yield Finding(first, position, kind)
+    while match := more.match(text, position):
+        before = value
+        value, first = _span(match)
+        position = first + len(value)
+        is_key = text[position : position + 1] in {":", "="}
+        if is_key or not _is_worth(value) or not is_said_secret(kind, value, before, quoted=not match["bare"]):
+            return
+        yield Finding(first, position, kind)
+
+
+def _said_before(text: str, lowered: str, start: int) -> Iterator[Finding]:
+    """Yield the value of "use … as the password", "… is the admin password"."""
+    patterns = _patterns()
+    begin = max(0, start - _WINDOW)
+    begin = max(begin, text.rfind("\n", begin, start) + 1)
+    tokens = list(re.finditer(r"\S+", lowered[begin:start]))
+    for place in range(len(tokens) - 1, max(0, len(tokens) - 6), -1):
+        if tokens[place][0] not in patterns.links:
+            continue
+        token = tokens[place - 1]
+        shown = text[begin + token.start() : begin + token.end()]
+        value = shown.strip(TRAILING + "([{<")
+        verb = place > 1 and tokens[place - 2][0].strip(",.:;") in patterns.verbs
+        plain = verb and value.isalpha() and len(value) >= 5 and value.lower() not in patterns.pronouns | predicates()  # noqa: PLR2004
+        if _is_worth(value) and (looks_like_password(value) or plain):
+            first = begin + token.start() + shown.index(value)
+            yield Finding(first, first + len(value), "password")
+        return
+
+
+def _span(match: re.Match[str]) -> tuple[str, int]:
+    """Return the value of a match and where it begins; a bare one without the sign that ends a sentence."""
+    group = next(name for name in ("quoted", "curly", "bare") if match[name])
+    value = match[group] if group != "bare" else match[group].rstrip(TRAILING)
+    return value, match.start(group)
+
+
+def _is_letter(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
+
+
+def _is_worth(value: str) -> bool:
+    return len(value) >= 3 and not is_placeholder(value)  # noqa: PLR2004 - nothing to protect in one or two letters

@@ -5,8 +5,8 @@ documentation, the rule sets of detect-secrets and gitleaks), each with
 
 - `kind`: what the marker names;
 - `starts`: literals of which one must occur in the text before the pattern is tried (fast);
-- `pattern`: linear; its group `s`, if any, is the secret;
-- `if_random`: the beginning is shared with identifiers, so the match must look generated.
+- `pattern`: linear; its group `s`, `t` or `u`, if any, is the secret;
+- `if_random`: the beginning is shared with identifiers, so the secret must look generated.
 """
 
 from __future__ import annotations
@@ -44,6 +44,12 @@ _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_WORD: Final = re.compile(
     r"(?i)(?:\b(?:visa|amex|mastercard|kreditkarte\w*|carte|tarjeta|cart[aã]o)\b|card|\u30ab\u30fc\u30c9|\u4fe1\u7528\u5361)[^\n\d]{0,40}$"
 )
+_CARD_DIGITS: Final = 16
+# What numbers of that length are counted for besides; one in ten of them passes Luhn's check.
+_COUNTED: Final = re.compile(
+    r"(?i)\b(?:order|orders|tracking|invoice|ticket|serial|id|ids|ref|reference|timestamp|shipment|parcel|case|batch|sku|isbn"
+    r"|imei|bestell\w{0,10}|commande|pedido|snowflake|epoch|at|event|message|job|run|chat|user)\b[^\n\d]{0,24}\Z"
+)
 _CARD_GROUPS: Final = re.compile(r"[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}")
 _IBAN: Final = re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])")
 _LONG_TOKEN: Final = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{32,512}+={0,2}(?![\w+/=-])")
@@ -62,9 +68,10 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
         if form.starts and not any(start in text for start in form.starts):
             continue
         for match in form.pattern.finditer(text):
-            if form.if_random and not looks_random(match[0]):
+            group: int | str = next((name for name in ("s", "t", "u") if match.groupdict().get(name)), 0)
+            if form.if_random and not looks_random(match[group]):
                 continue
-            start, end = match.span("s") if "s" in form.pattern.groupindex else match.span()
+            start, end = match.span(group)
             yield Finding(start, end, form.kind)
     yield from _numbers(text)
     for match in _LONG_TOKEN.finditer(text):
@@ -74,12 +81,15 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
 
 def _numbers(text: str) -> Iterator[Finding]:
     for match in _CARD.finditer(text):
-        if (
-            passes_luhn(match[0].replace(" ", "").replace("-", ""))
-            or _CARD_GROUPS.fullmatch(match[0])
-            or _CARD_WORD.search(text, max(0, match.start() - 60), match.start())
-        ):
+        before = max(0, match.start() - 60)
+        if _CARD_GROUPS.fullmatch(match[0]) or _CARD_WORD.search(text, before, match.start()):
             yield Finding(*match.span(), "credit-card")
+        elif passes_luhn(match[0].replace(" ", "").replace("-", "")):
+            plain = match[0].isdigit() and (
+                len(match[0]) > _CARD_DIGITS or _COUNTED.search(text, before, match.start())
+            )
+            if not plain:
+                yield Finding(*match.span(), "credit-card")
     for match in _IBAN.finditer(text):
         if _is_iban(match[0].replace(" ", "")):
             yield Finding(*match.span(), "iban")
@@ -95,17 +105,20 @@ def _private_keys(text: str) -> Iterator[Finding]:
     """Yield whole key blocks; one cut off at its end or its beginning loses every line that is key material."""
     if "PRIVATE KEY" not in text and "PuTTY-User-Key" not in text:
         return
-    position = 0
-    while begin := _KEY_BEGIN.search(text, position):
-        end = _KEY_END.search(text, begin.end())
-        following = _KEY_BEGIN.search(text, begin.end())
-        if end and not (following and following.start() < end.start()):
-            position = end.end()
-        else:
-            position = _end_of_key_lines(text, begin.end())
-        yield Finding(begin.start(), position, "private-key")
-    if (tail := _KEY_END.search(text)) and not _KEY_BEGIN.search(text, 0, tail.start()):
-        yield Finding(_start_of_key_lines(text, tail.start()), tail.end(), "private-key")
+    marks = sorted(
+        [(*match.span(), True) for match in _KEY_BEGIN.finditer(text)]
+        + [(*match.span(), False) for match in _KEY_END.finditer(text)]
+    )
+    done = 0
+    for place, (start, end, begins) in enumerate(marks):
+        following = marks[place + 1] if place + 1 < len(marks) else None
+        if begins:
+            whole = following is not None and not following[2]
+            done = following[1] if whole and following is not None else _end_of_key_lines(text, end)
+            yield Finding(start, done, "private-key")
+        elif start >= done:
+            yield Finding(max(done, _start_of_key_lines(text, start, done)), end, "private-key")
+            done = end
 
 
 def _end_of_key_lines(text: str, start: int) -> int:
@@ -120,11 +133,11 @@ def _end_of_key_lines(text: str, start: int) -> int:
     return end
 
 
-def _start_of_key_lines(text: str, end: int) -> int:
+def _start_of_key_lines(text: str, end: int, least: int) -> int:
     start = end
-    while start > 0:
-        line_start = text.rfind("\n", 0, start - 1) + 1
-        if not re.fullmatch(r"\s*[A-Za-z0-9+/=]{16,200}\s*", text[line_start:start]):
+    while start > least:
+        line_start = max(least, text.rfind("\n", least, start - 1) + 1)
+        if not re.fullmatch(r"[\s>|*#]*[A-Za-z0-9+/=]{4,200}\s*", text[line_start:start]):
             break
         start = line_start
     return start

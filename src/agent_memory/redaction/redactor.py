@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 _MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _MAX_PASSES: Final = 8
+# Pictures, certificates and public keys: long, generated, and made to be shown.
+_HARMLESS: Final = re.compile(
+    r"data:[\w.+-]{1,40}/[\w.+-]{1,60}(?:;[\w=.-]{1,40}){0,3};base64,[A-Za-z0-9+/=_-]{1,100000}+"
+    r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL"
+    r"|PGP SIGNATURE)(?: BLOCK)?-----"
+    r"(?:\s{1,8}|\\n)(?:[A-Za-z0-9+/=]{1,100}+(?:\s{1,8}|\\n))+-----END"
+)
 # Below this no detector can find anything: the shortest secret we look for has three characters after a keyword.
 _MIN_CHARS: Final = 6
 
@@ -42,19 +49,40 @@ class SecretRedactor:
 
 
 def _find(text: str) -> list[Finding]:
+    """Return what is in `text` as it stands, as it is meant, and as it is encoded."""
     if len(text) < _MIN_CHARS:
         return []
-    return [finding for detect in _detectors() for finding in detect(text)]
+    from agent_memory.redaction.dress import blobs, undressed  # noqa: PLC0415 - with the detectors
+
+    found = _plain(text)
+    for blob in blobs(text):
+        found += [Finding(blob.start, blob.end, finding.kind) for finding in _plain(blob.text)[:1]]
+    view = undressed(text)
+    if view is not None:
+        inner = _plain(view.text)
+        for blob in blobs(view.text):
+            inner += [Finding(blob.start, blob.end, finding.kind) for finding in _plain(blob.text)[:1]]
+        found += [Finding(*view.span(start, end), kind) for start, end, kind in inner]
+    return found
+
+
+def _plain(text: str) -> list[Finding]:
+    found = [finding for detect in _detectors() for finding in detect(text)]
+    if not found or not ("-----BEGIN" in text or ";base64," in text):
+        return found
+    harmless = [match.span() for match in _HARMLESS.finditer(text)]
+    return [each for each in found if not any(start <= each.start and each.end <= end for start, end in harmless)]
 
 
 @functools.cache
 def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
     """Load the patterns at the first text: 30 ms, and detect-secrets on top, that no import should cost."""
-    from agent_memory.redaction.detectors import find_known_tokens  # noqa: PLC0415 - see above
+    from agent_memory.redaction.contexts import find_by_context  # noqa: PLC0415 - see above
+    from agent_memory.redaction.detectors import find_known_tokens  # noqa: PLC0415
     from agent_memory.redaction.keywords import find_keyword_secrets  # noqa: PLC0415
     from agent_memory.redaction.providers import find_provider_secrets  # noqa: PLC0415
 
-    return find_provider_secrets, find_known_tokens, find_keyword_secrets
+    return find_provider_secrets, find_known_tokens, find_keyword_secrets, find_by_context
 
 
 def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:

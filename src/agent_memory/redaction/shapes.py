@@ -31,15 +31,19 @@ _TECH_WORD: Final = re.compile(
     | p\d\d | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s
     | i18n | l10n | e2e | ipv[46]
     | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
-    | aes-?\d+\w* | tls-?\d[\d.]* | \d+-\w+ | \w+-\d+ | fido2 | pbkdf2 | web3 | log4j
+    | aes-?\d+\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
     """
 )
-_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_FILE: Final = re.compile(r"\.[a-z]{2,5}(?::\d+)?$")
+_SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
+_NUMBERED: Final = re.compile(r"\d+-\w+|\w+-\d+")
 _SYMBOLS: Final = frozenset("!#$%&*@^~+?=\u00a7\u20ac\u00a3|;")
+_JOINTS: Final = frozenset(".-_")
 _CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
 _LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812
 
@@ -64,22 +68,52 @@ def passes_luhn(digits: str) -> bool:
 
 
 def is_known_harmless(token: str) -> bool:
-    """Tell whether `token` has the shape of a UUID, date, version, path, address or technical term."""
-    return (
-        _UUID.fullmatch(token) is not None
-        or _DATE.fullmatch(token) is not None
-        or _VERSION.fullmatch(token) is not None
-        or _TECH_WORD.fullmatch(token) is not None
-        or "://" in token
-        or token.startswith(("/", "./", "../", "~", "--", "#", "@"))
-        or token.count("/") > 1
-        or re.search(r"\.[a-z]{2,5}(?::\d+)?$", token) is not None
-    )
+    """Tell whether `token` has the shape of a UUID, date, version, path, address, technical term or `step-2`."""
+    return _NUMBERED.fullmatch(token) is not None or _is_known(token)
+
+
+def _is_known(token: str) -> bool:
+    return UUID.fullmatch(token) is not None or _TECH_WORD.fullmatch(token) is not None or _is_written_out(token)
+
+
+def is_harmless_code(token: str) -> bool:
+    """Tell whether `token`, said to be a code, is a date, a version, a path or an address."""
+    return _is_written_out(token) or UUID.fullmatch(token) is not None
+
+
+def is_harmless_password(token: str) -> bool:
+    """Tell whether `token`, assigned to a password, is the path of a file in which it lies."""
+    return token.startswith(("/", "~/", "./", "../")) and token.count("/") > 1 and _is_worded(token)
+
+
+def _is_written_out(token: str) -> bool:
+    """Tell whether `token` is a date, a version, an address, or a path, option, name or file made of words."""
+    if _DATE.fullmatch(token) is not None or _VERSION.fullmatch(token) is not None or "://" in token:
+        return True
+    if token.startswith(("./", "../", "~/", "--")):
+        return not _is_generated_part(token)
+    formed = token.startswith(("/", "~", "#", "@")) or token.count("/") > 1 or _FILE.search(token) is not None
+    return formed and _is_worded(token)
+
+
+def _is_worded(token: str) -> bool:
+    """Tell whether the parts of `token` are words and numbers: base64 has slashes too."""
+    letters = len(_SEPARATORS.sub("", token))
+    return letters > 0 and not _is_generated_part(token) and sum(map(len, _WORDS.findall(token))) >= 0.4 * letters
+
+
+def _is_generated_part(token: str) -> bool:
+    """Tell whether a part of six or more is of all three classes; a path has v2, x86 and S3."""
+    return any(len(part) >= 6 and _is_mixed(part) for part in _SEPARATORS.split(token))  # noqa: PLR2004
+
+
+def _is_mixed(part: str) -> bool:
+    return any(map(str.isdigit, part)) and any(map(str.isupper, part)) and any(map(str.islower, part))
 
 
 def looks_random(token: str) -> bool:
     """Tell whether `token` (12 characters or more) reads like generated: letters and digits mixed, few words in it."""
-    if len(token) < MIN_RANDOM_CHARS or is_known_harmless(token) or is_placeholder(token):
+    if len(token) < MIN_RANDOM_CHARS or token.isalpha() or is_known_harmless(token) or is_placeholder(token):
         return False
     if _HEX.fullmatch(token):
         return len(token) >= MIN_RANDOM_CHARS and any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
@@ -87,6 +121,14 @@ def looks_random(token: str) -> bool:
     mixed = any(c.islower() for c in token) and any(c.isupper() for c in token)
     worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
     return switches >= 2 and (worded < 0.6 or (mixed and worded < 0.75)) and entropy(token) > 2.5  # noqa: PLR2004
+
+
+def is_jumbled(token: str) -> bool:
+    """Tell whether `token` is letters of both cases in no order, 16 or more: a key that happens to have no digit."""
+    if len(token) < 16 or not token.isalnum() or not token.isascii():  # noqa: PLR2004
+        return False
+    turns = sum(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
+    return turns >= 3 and sum(map(len, _WORDS.findall(token))) < 0.5 * len(token)  # noqa: PLR2004 - half words: a name
 
 
 def looks_random_alone(token: str) -> bool:
@@ -102,17 +144,14 @@ def looks_random_alone(token: str) -> bool:
 
 def looks_like_password(token: str) -> bool:
     """Tell whether `token` reads like a password a person chose: letters with digits or symbols inside, six or more."""
-    if len(token) < 6 or is_placeholder(token) or is_known_harmless(token):  # noqa: PLR2004
+    if len(token) < 6 or token.isalpha() or is_placeholder(token):  # noqa: PLR2004
         return False
-    if any(c in _CODE_SYMBOLS for c in token):
+    letters, digits = any(map(str.isalpha, token)), any(map(str.isdigit, token))
+    marked = token[0] in "#@~" and "/" not in token and letters and digits
+    if not marked and (_is_known(token) or not _CODE_SYMBOLS.isdisjoint(token)):
         return False
-    letters = any(c.isalpha() for c in token)
-    digits = any(c.isdigit() for c in token)
-    symbols = any(c in _SYMBOLS for c in token.rstrip("!?.;:"))
+    symbols = not _SYMBOLS.isdisjoint(token.rstrip("!?.;:"))
+    if digits:
+        return letters or symbols
     inner_capital = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
-    dotted = token.count(".") + token.count("-") + token.count("_") >= 1
-    if letters and digits:
-        return True
-    if digits and symbols:
-        return True
-    return (letters and symbols) or (letters and inner_capital and dotted)
+    return letters and (symbols or (inner_capital and not _JOINTS.isdisjoint(token)))

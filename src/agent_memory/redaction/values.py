@@ -9,11 +9,21 @@ if TYPE_CHECKING:
     from agent_memory.redaction.protocol import Redactor
 
 _SECRET_KEY: Final = re.compile(
-    r"(?i)(?:^|[_\-. ])(?:password|passwd|passwort|kennwort|passphrase|passcode|pwd|pw|contrase\u00f1a|senha"
-    r"|mot_de_passe|mdp|token|secret|credential|(?:api|access|secret|private|signing|encryption|auth|license|account|storage|master)"
-    r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|pin|otp|cvv|cvc|client_?secret|connection_?string|dsn"
-    r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801)s?(?:[_\-. ]?(?:value|\d+))?$"
+    r"(?i)(?:^|[_\-. ])(?:[a-z]{0,12}(?:pass|password|passwd|passwort|passphrase|passcode|pwd)|kennwort|pw|psw"
+    r"|contrase\u00f1a|contrasena|senha|wachtwoord|l\u00f6senord|losenord|has\u0142o|haslo|heslo|\u015fifre"
+    r"|sifre|salasana|adgangskode|passord"
+    r"|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"
+    r"|license|account"
+    r"|storage|master|ssh|session|service|shared|deploy|app|client|admin|webhook|subscription|hmac|aes|pgp|gpg|ssl|tls)"
+    r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)|cvv"
+    r"|cvc|ssn|psk|client_?secret"
+    r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|seed[_\-. ]?phrase|mnemonic"
+    r"|connection_?string|dsn|\u043f\u0430\u0440\u043e\u043b\u044c|\u0442\u043e\u043a\u0435\u043d"
+    r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc"
+    r"|\ube44\ubc00\ubc88\ud638)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
 )
+_NAMES: Final = frozenset({"name", "key", "id", "field", "label", "variable", "env", "title", "property"})
+_VALUES: Final = frozenset({"value", "val", "content", "data", "default", "secret"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MAX_DEPTH: Final = 64
 """Deeper values are cut: metadata is refused beyond 16 levels anyway, and the stack is finite."""
@@ -40,8 +50,12 @@ def _walk(value: Any, redactor: Redactor, kinds: dict[str, None], *, under_secre
         return None
     if isinstance(value, dict):
         cleaned: dict[Any, Any] = {}
+        named = any(
+            isinstance(name, str) and str(field).lower() in _NAMES and names_a_secret(name)
+            for field, name in value.items()
+        )
         for key, item in value.items():
-            secret = isinstance(key, str) and names_a_secret(key)
+            secret = isinstance(key, str) and (names_a_secret(key) or (named and key.lower() in _VALUES))
             if secret and key.lower().endswith("tokens") and isinstance(item, int | float):
                 secret = False
             cleaned[_text(key, redactor, kinds)] = _walk(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import string
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -86,6 +88,45 @@ IN_PROSE = [
     "git remote add x https://bob:{}@git.example.com/r.git",
     '{{"user": "bob", "password": "{}"}}',
     "**Password:** {}",
+    "password for the wifi: {}",
+    "use {} as the db password",
+    "{} is the admin password",
+    "log in as falcon / {}",
+    "password:\n{}",
+    "Password:\n\n  {}\nand then prose",
+    "db:\n  user: bob\n  pass: {}",
+    '{{"name": "DB_PASSWORD", "value": "{}"}}',
+    "- name: DB_PASSWORD\n  value: {}",
+    "<password>{}</password>",
+    "db.internal:5432:shop:bob:{}",
+    "machine api.example login bob password {}",
+    "CREATE USER bob IDENTIFIED BY '{}';",
+    "ALTER ROLE bob WITH PASSWORD '{}'",
+    "redis-cli -h cache -a {} ping",
+    "docker login -u bob -p {} registry.example",
+    "echo 'bob:{}' | chpasswd",
+    "kubectl create secret generic db --from-literal=password={}",
+    'conn.setPassword("{}")',
+    "define('DB_PASSWORD', '{}');",
+    'variable "db_password" {{\n  default = "{}"\n}}',
+    "كلمة المرور هي {}",
+    "पासवर्ड: {}",
+    "lösenordet är {}",
+    "mật khẩu wifi: {}",
+    "şifremiz: {}",
+    "hasło to {}",
+    "la password è {}",
+    "het wachtwoord is {}",
+    "пароль от базы — {}",
+    "비밀번호는 {} 입니다",
+    "kata sandi adalah {}",
+    "p\u0430ssw\u043erd: {}",
+    "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44: {}",
+    "p a s s w o r d : {}",
+    "pass\u200bword: {}",
+    "pass&#119;ord: {}",
+    "user=bob%26password%3D{}%26lang%3Den",
+    "the passw0rd is {}",
 ]
 
 
@@ -113,6 +154,20 @@ def test_a_password_that_is_named_is_removed_in_any_language(sentence: str) -> N
         "x-api-key: 12ab34cd56ef",
         "https://example.com/cb?access_token=ab12cd34ef56",
         joined("aws_secret_access_key = ", "q7Rb/hAbloQSlQsbeBazJ+nXS89LRe5hk5cthAoM"),
+        joined("aws_secret_access_key = ", "q7Rb/hAbl/QSlQsbeBazJ/nXS89LRe5hk5cthAoM"),
+        joined("AK", "IAIOSFODNN7EXAMPLQ / ", "pgasUebRa+RxaiPQZrdrc2uqaelO5cuCJQKsOJi/"),
+        joined("CLIENT_SECRET=", "550e8400-e29b-41d4", "-a716-446655440000"),
+        joined("datadog key: ", HEX),
+        joined("the TOTP seed is ", "JBSWY3DPEHPK3PXP"),
+        joined("otpauth://totp/x:bob?secret=", "JBSWY3DPEHPK3PXP", "&issuer=x"),
+        "my SSN is 521-34-1987",
+        "passport number C12345678",
+        "gmail app password abcd efgh ijkl mnop",
+        "the password is walnut saddle ember tunnel",
+        "passphrase: walnut saddle ember tunnel",
+        "the password is word-12",
+        "the password is #Mango12x",
+        "garage keypad: 7242",
     ],
 )
 def test_other_secrets_that_words_give_away_are_removed(text: str) -> None:
@@ -162,6 +217,21 @@ HARMLESS = [
     "http://localhost:8080/foo@bar",
     "2FA is mandatory since March 2024",
     "the pass rate is 98%",
+    "Authorization: header is required for every request",
+    "https://example.com/docs?key=getting-started-4",
+    "https://maps.example/?key=mango-olive&zoom=12",
+    "order 4539578763621486 arrived",
+    "docker run -p 8080:80 nginx",
+    "password: (stored in 1Password)",
+    "das Passwort ist abgelaufen",
+    "the passphrase should be easy to remember",
+    "use the password manager as the source of truth",
+    "Reset password links expire after 24 hours.",
+    "The token bucket refills at 30 requests per second.",
+    "сосна и мох растут в лесу",
+    "a" + '" + "b is how code is joined',
+    "data:image/png;base64,iVBORw0KGgo" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA" * 4,
+    "-----BEGIN CERTIFICATE-----\n" + ("aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA" * 2 + "\n") * 4 + "-----END CERTIFICATE-----",
 ]
 
 
@@ -207,6 +277,63 @@ def test_every_occurrence_and_every_kind_is_reported_once() -> None:
 
     assert redaction.text.count("[redacted:github-token]") == 2
     assert redaction.kinds == ("github-token", "password")
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        ("recovery codes: {}, {}, {}", ["061kr-v5xrt", "pvokr-iuisw", "3gqce-jbd0d"]),
+        ("Recovery codes:\n1. {}\n2. {}\n3. {}", ["3455-6588", "7198-1202", "8640-0674"]),
+        ("The passwords are {}, {} and {}.", [PASSWORD, joined("Pirate", ".2461"), joined("saddle", "#6006")]),
+        ('password = "{}\\"{}"', [joined("Mango", "12"), joined("fest", "345")]),
+    ],
+)
+def test_every_secret_of_a_list_goes(text: str, secrets: list[str]) -> None:
+    left = REDACTOR.redact(text.format(*secrets)).text
+
+    assert not [secret for secret in secrets if secret in left]
+
+
+@pytest.mark.parametrize("size", [16, 32, 48, 64, 96])
+def test_a_key_in_base64_is_no_path_however_many_slashes_it_has(size: int) -> None:
+    random = Random(size)
+    keys = [base64.b64encode(random.randbytes(size)).decode() for _ in range(100)]
+
+    assert not [key for key in keys if key in REDACTOR.redact(f"SECRET_KEY={key}").text]
+
+
+def dressed(secret: str) -> dict[str, str]:
+    assignment = f"password={secret}"
+    return {
+        "base64": base64.b64encode(assignment.encode()).decode(),
+        "hex": assignment.encode().hex(),
+        "percent": "".join(f"%{byte:02x}" for byte in assignment.encode()),
+        "unicode": "".join(f"\\u{ord(letter):04x}" for letter in assignment),
+        "wide": "".join(chr(ord(letter) + 0xFEE0) for letter in assignment),
+    }
+
+
+@pytest.mark.parametrize("dress", dressed(""))
+def test_what_is_encoded_goes_as_a_whole(dress: str) -> None:
+    worn = dressed(PASSWORD)[dress]
+    left = REDACTOR.redact(f"the line was {worn} yesterday").text
+
+    assert worn[-12:] not in left
+    assert left.startswith("the line was ")
+    assert left.endswith(" yesterday")
+
+
+def test_a_token_with_an_invisible_letter_in_it_goes_whole() -> None:
+    token = BY_FORM["github-token"]
+    left = REDACTOR.redact(f"we use {token[:9]}\u200b{token[9:]} here").text
+
+    assert left == "we use [redacted:github-token] here"
+
+
+def test_a_private_key_in_one_line_of_base64_goes() -> None:
+    line = base64.b64encode(key_block(lines=12).encode()).decode()
+
+    assert REDACTOR.redact(f"key: {line}").text == "key: [redacted:private-key]"
 
 
 def test_markers_are_left_alone() -> None:

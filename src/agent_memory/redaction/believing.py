@@ -1,0 +1,196 @@
+"""Whether a value beside a word such as "password" is one: how readily, by what stands between them. Finds nothing."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Final
+
+from agent_memory.redaction.data import read_patterns
+from agent_memory.redaction.shapes import (
+    UUID,
+    is_harmless_code,
+    is_harmless_password,
+    is_jumbled,
+    is_known_harmless,
+    looks_like_password,
+    looks_random,
+)
+
+TRAILING: Final = ".,;:)]}>\"'`\\\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
+_CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,12}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
+_BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
+_WORD: Final = re.compile(r"[ \t]{1,2}([a-z\u00e0-\u00ff]{3,12})(?![\w'])")
+_ENDS: Final = re.compile(
+    r"""(?x)["'`]?\s*(?:$|[.,;!)\n]|(?:and|und|et|y|e|en|och|now|today|again|please|btw|currently|everywhere|until|since
+    |for|fuer|für|auf|on|pour|para|per|voor|but|aber|mais|pero|jetzt|bitte)\b)"""
+)
+_OBJECTS: Final = frozenset(
+    [
+        "self",
+        "this",
+        "req",
+        "request",
+        "user",
+        "config",
+        "settings",
+        "env",
+        "os",
+        "args",
+        "form",
+        "data",
+        "body",
+        "params",
+        "options",
+        "ctx",
+        "props",
+        "state",
+    ]
+)
+
+
+@functools.cache
+def predicates() -> frozenset[str]:
+    """Return words that are said about passwords."""
+    return frozenset(read_patterns("keywords")["predicates"])
+
+
+@functools.cache
+def _endings() -> re.Pattern[str]:
+    return re.compile(rf"(?i).*(?:{'|'.join(read_patterns('keywords')['predicate_endings'])})")
+
+
+def is_predicate(word: str) -> bool:
+    """Tell whether a word is said about passwords rather than being one."""
+    return word.lower() in predicates() or _endings().fullmatch(word) is not None
+
+
+def _is_code(value: str) -> bool:
+    return _CODE_VALUE.fullmatch(value) is not None and not is_harmless_code(value)
+
+
+def is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> bool:
+    """Decide on `keyword = value`; `rest` is what follows."""
+    if kind == "code":
+        return _is_code(value)
+    if kind == "token":
+        return _is_assigned_token(value, quoted=quoted)
+    if quoted:
+        return not (" " in value and all(is_predicate(word) or word.islower() for word in value.split()[:2]))
+    if is_harmless_password(value) or re.fullmatch(r"[(\[<{][a-z]{2,}", value):
+        return False  # PWD=/home/ci/project, password_file: ./secrets/db
+    # "password: at least eight characters" goes on in prose; "password: hunter" ends there.
+    prose = value.isalpha() and (_goes_on(rest) or is_predicate(value))
+    reference = "." in value and re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(.*)?", value) and value.islower()
+    return not prose and not (reference and re.match(r"\s*$|[),;]", rest) and value.partition(".")[0] in _OBJECTS)
+
+
+def _goes_on(rest: str) -> bool:
+    return re.match(r"[ \t]+[a-z\u00e0-\u00ff]{2,}", rest) is not None
+
+
+def _is_assigned_token(value: str, *, quoted: bool) -> bool:
+    if UUID.fullmatch(value):
+        return True
+    if " " in value or is_known_harmless(value):
+        return False
+    return (
+        looks_random(value)
+        or looks_like_password(value)
+        or _BASE32.fullmatch(value) is not None
+        or (quoted and len(value) >= 8 and value.isalnum())  # noqa: PLR2004
+        or is_jumbled(value)
+    )
+
+
+def is_lone_secret(kind: str, value: str) -> bool:
+    """Decide on a value that stands alone in the line after a word."""
+    if value.startswith(("-", "|", "#", "<", "{", "[", "//")) or value.endswith((":", "{", "(", "=", ",")):
+        return False
+    if kind == "code":
+        return _is_code(value)
+    if kind == "token":
+        return looks_random(value) or UUID.fullmatch(value) is not None
+    if looks_like_password(value):
+        return "=" not in value[1:-1] and ":" not in value[1:-1]
+    return value.isalpha() and len(value) >= 5 and not is_predicate(value)  # noqa: PLR2004
+
+
+def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
+    """Decide on `keyword … is value`; with `loose` on one after a word such as "to"."""
+    if loose and value.isalpha():
+        return False
+    if kind == "code":
+        return _is_code(value)
+    if kind == "token":
+        return looks_random(value) or (looks_like_password(value) and len(value) >= 8)  # noqa: PLR2004
+    if looks_like_password(value) or (quoted and not value.islower()) or re.fullmatch(r"\d{4,12}", value):
+        return True
+    if quoted:
+        return " " not in value or len(value.split()) >= 4  # noqa: PLR2004 - 'correct horse battery staple'
+    return _is_plain_word(value, rest)
+
+
+def _is_plain_word(value: str, rest: str) -> bool:
+    """Tell whether a word told as a password is one: nothing that is said about passwords, and the sentence ends."""
+    if len(value) < 5 or not value.isalpha() or is_predicate(value):  # noqa: PLR2004
+        return False
+    inner = any(letter.isupper() for letter in value[1:]) and not value.isupper()
+    return inner or _ENDS.match(rest) is not None
+
+
+def lies_in_words(value: str, rest: str) -> int:
+    """Return the length of a phrase of four to eight plain words that is a password, 0 if it is none.
+
+    No word of it holds a sentence together, and it ends where the sentence does.
+    """
+    if not value.isalpha() or not value.islower() or len(value) < 3 or value in predicates():  # noqa: PLR2004
+        return 0
+    if value.endswith(("ed", "ing")):
+        return 0
+    position, count = 0, 1
+    while match := _WORD.match(rest, position):
+        if match[1] in predicates():
+            return 0
+        position, count = match.end(), count + 1
+    ends = re.match(r"\s*(?:$|[.,;!)\n\"'`])", rest[position:]) is not None
+    return len(value) + position if 4 <= count <= 8 and ends else 0  # noqa: PLR2004
+
+
+def is_near_secret(kind: str, value: str, *, direct: bool) -> bool:
+    """Decide on a value with nothing (`direct`), or a few words, between it and the word."""
+    if looks_random(value) or (direct and UUID.fullmatch(value) and kind == "token"):
+        return True
+    return kind == "password" and direct and is_chosen(value)
+
+
+def is_said_secret(kind: str, value: str, before: str, *, quoted: bool) -> bool:
+    """Decide on what is listed after a secret, `before`."""
+    if kind == "code":
+        return _is_code(value) or (_form_of(value) == _form_of(before) and len(value) >= 4)  # noqa: PLR2004
+    if kind == "token":
+        return looks_random(value)
+    return is_chosen(value) or (quoted and looks_like_password(value)) or looks_random(value)
+
+
+def is_chosen(value: str) -> bool:
+    """Tell whether `value` reads like a password even where one need not be: with a number, or signs of two sorts."""
+    return is_surely_password(value) or (looks_like_password(value) and sum(map(str.isdigit, value)) >= 2)  # noqa: PLR2004
+
+
+def _form_of(code: str) -> str:
+    """Return what two codes of one list have in common: how long their parts are."""
+    return re.sub(r"[A-Za-z0-9]", "x", code)
+
+
+def is_surely_password(value: str) -> bool:
+    """Tell whether `value`, right after the word password, is one: two of digit, symbol, inner capital."""
+    if not looks_like_password(value) or re.fullmatch(r"[A-Za-z]+\d|\d+[A-Za-z]+", value):
+        return False
+    inner = value[1:]
+    signs = (
+        any(c.isdigit() for c in value),
+        any(not c.isalnum() and c not in "/-_." for c in value.rstrip("!?")),
+        any(c.isupper() for c in inner) and any(c.islower() for c in value),
+    )
+    return sum(signs) >= 2  # noqa: PLR2004

@@ -1,0 +1,225 @@
+"""Secrets known by the form of what they stand in: a line of .pgpass, a named value, a pair of login and password.
+
+Each rule is tried only on a text that holds its stem. No single words (`keywords.py`), no providers (`providers.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.redaction.believing import TRAILING, is_chosen, is_surely_password
+from agent_memory.redaction.data import read_patterns
+from agent_memory.redaction.protocol import Finding
+from agent_memory.redaction.shapes import is_placeholder, looks_like_password, looks_random
+from agent_memory.redaction.values import names_a_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CJK: Final = re.compile(
+    # password, PIN, passphrase, token, secret key, API key, access key in Japanese, Chinese (both scripts), Korean
+    r"(?:\u30d1\u30b9\u30ef\u30fc\u30c9|\u6697\u8a3c\u756a\u53f7|\u30d1\u30b9\u30d5\u30ec\u30fc\u30ba"
+    r"|\u30c8\u30fc\u30af\u30f3|\u5408\u8a00\u8449"
+    r"|\u79d8\u5bc6\u9375|API\u30ad\u30fc|\u30a2\u30af\u30bb\u30b9\u30ad\u30fc"
+    r"|\u30b7\u30fc\u30af\u30ec\u30c3\u30c8|\u5bc6\u7801|\u5bc6\u78bc"
+    r"|\u53e3\u4ee4|\u4ee4\u724c|\u5bc6\u94a5|\u5bc6\u9470|\u79d8\u94a5|\ube44\ubc00\ubc88\ud638|\uc554\ud638"
+    r"|\ud1a0\ud070)"
+    # ... then "is" in one of them, and printable ASCII
+    r"[^\n\u3002\uff01\uff1f]{0,14}?(?:\u306f|\u662f|\u4e3a|\u70ba|\u304c|:|\uff1a|=|\uc740|\ub294"
+    r"|\u6539\u6210|\u8bbe\u4e3a|[ ])"
+    r"\s{0,3}[\u300c\u300e\u201c\"'`]?"
+    r"(?P<bare>[!-~]{4,200}+)"
+)
+_PAIR: Final = re.compile(
+    r"(?i)\b(?:log[- ]?in(?:[ ](?:as|with))?|logged[ ]in[ ]as|sign[ -]?in|connect[ ]as|user(?:name)?|account"
+    r"|konto|benutzer|creds|credentials?|zugangsdaten|zugang"
+    r"|identifiants?|credenciales|acceso|acesso|root|admin)\b"
+    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|][ \t]{1,2})|[/|:])"
+    r"[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
+)
+_PHRASE: Final = re.compile(
+    r"(?i)\b(?:seed|recovery|mnemonic|secret|backup|wallet)(?:[ -]?(?:phrase|words|seed))?\b[^\n:]{0,40}?"
+    r"(?::|\bis\b|=)\s{0,3}[\"'`]?"
+    r"(?P<bare>(?:\d{1,2}[.)]?[ ])?[a-z]{3,10}(?:[ ,\n]{1,2}(?:\d{1,2}[.)]?[ ])?[a-z]{3,10}){11,26})"
+)
+_DIGITS: Final = re.compile(
+    r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access"
+    r"|door|gate|alarm|sms"
+    r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|best\u00e4tigungs|t\u00fcr)[ -]?"
+    r"(?:2fa[ -])?(?:codes?|pin)|pin|cvv2?|cvc2?|t?otp|puk|tan|code d.acc\u00e8s|voicemail[ ]pin)"
+    r"(?:[ ](?:for|to|of|f\u00fcr|pour)(?:[ ]\w{1,16}){1,4}?)?"
+    r"[\s:#,(\"'`\u662f\u306fist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]|[.-]\w)"
+)
+_PGPASS: Final = re.compile(
+    r"(?m)^(?!\S*(?:/|\.(?:py|js|ts|go|rs|c|h"
+    r"|java)):)[^\s:]{1,100}:(?:\d{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:(?P<bare>\S{4,200}+)"
+)
+_NETRC: Final = re.compile(r"\blogin\s{1,8}\S{1,100}\s{1,8}password\s{1,8}(?P<bare>\S{3,200}+)")
+_NAMED: Final = re.compile(
+    r"""(?xi) [\"']?\b(?:name|key|field|variable|var|env|id|label|title|property|setting|param(?:eter)?)[\"']?
+    \s{0,3}[:=]\s{0,3}[\"']?(?P<name>[\w.-]{2,64})[\"']?\s{0,3}[,;]?\s{1,12}(?:-\s)?[\"']?(?:value|val|content|secret|default|data)[\"']?\s{0,3}[:=]\s{0,3}
+    (?:"(?P<dq>[^"\n]{3,300}+)"|'(?P<sq>[^'\n]{3,300}+)'|(?P<bare>[^\s"',;}{<>]{3,300}+))"""
+)
+_ELEMENT: Final = re.compile(
+    r"<(?:[\w-]{1,16}:)?(?P<name>[\w.-]{2,64})(?:\s[^<>\n]{0,80})?>\s{0,8}(?P<bare>[^<>\n]{3,300}?)\s{0,8}</"
+)
+_IDENTIFIED: Final = re.compile(
+    r"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:'(?P<sq>[^'\n]{1,200}+)'|\"(?P<dq>[^\"\n]{1,200}+)\"|(?P<bare>[^\s'\";]{3,200}+))"
+)
+_SAID_PASSWORD: Final = re.compile(
+    r"(?i)\b(?:encrypted\s{1,4})?password\s{1,4}(?:'(?P<sq>[^'\s]{3,200}+)'|\"(?P<dq>[^\"\s]{3,200}+)\")"
+)
+_OTP: Final = re.compile(
+    r"(?i)(?:\b(?:t?otp|2fa|mfa|authenticator|two[- ]factor)\b[^\n]{0,40}?|otpauth://[^\s]{0,200}?[?&]secret=)"
+    r"(?<![\w])(?P<bare>(?-i:[A-Z2-7]{16,128}+)|(?-i:[a-z2-7]{32})|(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4})(?![\w])"
+)
+_APP_PASSWORD: Final = re.compile(
+    r"(?i)\bapp(?:lication)?[ -](?:specific[ -])?passwords?\b[^\n]{0,30}?"
+    r"(?<![\w])(?P<bare>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w])"
+)
+_PERSON: Final = re.compile(
+    r"(?i)\b(?:ssn|social[ ]security|itin|passport|driver.?s?[ ]licen[cs]e|tax[ -]?(?:id|number|payer)"
+    r"|steuer-?(?:id|nummer)|nino"
+    r"|national[ ]insurance|sozialversicherungsnummer|rentenversicherungsnummer|aadhaar|cpf|dni|nie|bsn|pesel"
+    r"|codice[ ]fiscale|nhs[ ]number|personnummer"
+    r"|medicare|(?:bank[ ])?account[ ](?:number|no)|routing[ ]number|sort[ ]code|kontonummer)\b[^\n]{0,30}?(?<![\w-])"
+    r"(?P<bare>(?=[A-Z0-9 .-]{0,20}\d{2})[A-Z0-9]{2,13}(?:[ .-][A-Z0-9]{1,6}){0,4}(?<=\d\w)(?<![a-z ][a-z]{3}))(?![\w])"
+)
+_SET: Final = re.compile(
+    r"(?i)(?:\b(?:set|with)_?|[.])(?:password|passwd|pwd|secret|token|api_?key"
+    r"|passphrase)\s?\(\s{0,3}(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')\s{0,3}\)"
+)
+_ARGUMENTS: Final = re.compile(
+    r"(?i)(?:credentials?|auth|login|connect|authenticate"
+    r"|sign_?in)\w{0,20}\(\s{0,3}[\"'][^\"'\n]{1,64}[\"']\s{0,3},\s{0,3}"
+    r"(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')"
+)
+_TUPLE: Final = re.compile(
+    r"[\"'](?P<name>[\w.-]{2,64})[\"']\s{0,3},\s{0,3}(?:\"(?P<dq>[^\"\n]{4,300}+)\"|'(?P<sq>[^'\n]{4,300}+)')"
+)
+_BLOCK: Final = re.compile(
+    r"(?:variable|secret|param|setting)\s{1,3}\"(?P<name>[\w.-]{2,64})\"\s{0,3}\{[^{}]{0,300}?(?:default"
+    r"|value)\s{0,8}=\s{0,8}\"(?P<dq>[^\"\n]{3,300}+)\""
+)
+_MAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{2,24}){1,4}[:|](?P<bare>[^\s/\"'`]{6,100}+)")
+_WANTS: Final = re.compile(
+    r"(?i)\b(?:type|enter|wants|takes|(?:un)?locks?(?:[ ][\w-]{1,16}){0,3}[ ]with|(?:log|sign|get)[ ](?:in"
+    r"|on)[ ](?:with|using)|key[ ]in|punch[ ]in)"
+    r"[ ][\"'`]?(?P<bare>[^\s\"'`/]{8,64}+)"
+)
+_AWS_PAIR: Final = re.compile(
+    r"(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}\b[^\n]{0,40}?(?<![\w/+])(?P<bare>[A-Za-z0-9/+]{40})(?![\w/+=])"
+)
+_BARE: Final = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{32,64}|[A-Za-z0-9]{20,64})(?![\w/.-])")
+_NEAR: Final = 60
+_LETTERS: Final = 8
+_HASHES: Final = frozenset(
+    ("plaintext", "scryptsy", "argonaut", "password", "required", "optional", "keychain", "keystore")
+)
+_VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|dsn|auth)")
+_SIMPLE: Final = (
+    (("AKIA", "ASIA"), _AWS_PAIR, "aws-key"),
+    (("login",), _NETRC, "password"),
+    (("dentified", "DENTIFIED"), _IDENTIFIED, "password"),
+    (("assword ", "ASSWORD "), _SAID_PASSWORD, "password"),
+    (("otp", "OTP", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
+    (("app", "App", "APP"), _APP_PASSWORD, "password"),
+)
+
+
+def find_by_context(text: str) -> Iterator[Finding]:
+    """Yield every secret in `text` that its surroundings give away."""
+    if not text.isascii():
+        yield from _asian(text)
+    for stems, pattern, kind in _SIMPLE:
+        if any(stem in text for stem in stems):
+            for match in pattern.finditer(text):
+                yield from _plain(match, kind)
+    if text.count(":") >= 4:  # noqa: PLR2004 - host:port:database:user:password
+        for match in _PGPASS.finditer(text):
+            if looks_like_password(match["bare"]):
+                yield from _plain(match, "password")
+    yield from _pairs(text)
+    yield from _named(text)
+    yield from _in_code(text)
+    for match in _PHRASE.finditer(text):
+        yield Finding(*match.span("bare"), "seed-phrase")
+    if any(map(str.isdigit, text)):
+        yield from _numbers(text)
+
+
+@functools.cache
+def _vendor() -> re.Pattern[str]:
+    return re.compile(rf"(?i)\b(?:{'|'.join(read_patterns('vendors')['vendors'])})\b")
+
+
+def _numbers(text: str) -> Iterator[Finding]:
+    for match in _DIGITS.finditer(text):
+        yield Finding(*match.span("bare"), "code")
+    for match in _PERSON.finditer(text):
+        if sum(map(str.isdigit, match["bare"])) >= 6:  # noqa: PLR2004 - the shortest of them
+            yield Finding(*match.span("bare"), "personal-number")
+    for match in _BARE.finditer(text):
+        if not looks_random(match[0]):
+            continue
+        begin = max(0, match.start() - _NEAR)
+        begin = max(begin, text.rfind("\n", begin, match.start()) + 1)
+        if _vendor().search(text, begin, match.start()) and _VENDOR_SAYS.search(text, begin, match.start()):
+            yield Finding(*match.span(), "api-key")
+
+
+def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
+    group = next(name for name in ("dq", "sq", "bare") if match.groupdict().get(name))
+    value = match[group] if group != "bare" else match[group].rstrip(TRAILING)
+    if len(value) >= 3 and not is_placeholder(value):  # noqa: PLR2004 - nothing to protect in one or two letters
+        yield Finding(match.start(group), match.start(group) + len(value), kind)
+
+
+def _pairs(text: str) -> Iterator[Finding]:
+    for match in _PAIR.finditer(text):
+        value = match["bare"].rstrip(TRAILING)
+        if looks_like_password(value) and (match["slash"] or (is_chosen(value) and "." not in value)):
+            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+    for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
+        for match in pattern.finditer(text) if stem in text else ():
+            value = match["bare"].rstrip(TRAILING)
+            if is_surely_password(value) and sum(map(str.isdigit, value)) >= 2:  # noqa: PLR2004 - "type Float64"
+                yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+
+
+def _named(text: str) -> Iterator[Finding]:
+    """Yield values of `{"name": "DB_PASSWORD", "value": …}` and `<password>…</password>`."""
+    if "val" in text or "Val" in text or "content" in text or "data" in text:
+        for match in _NAMED.finditer(text):
+            if names_a_secret(match["name"]):
+                yield from _plain(match, "named-secret")
+    if "</" in text:
+        for match in _ELEMENT.finditer(text):
+            if names_a_secret(match["name"]):
+                yield from _plain(match, "named-secret")
+
+
+def _in_code(text: str) -> Iterator[Finding]:
+    """Yield values of `setPassword("…")`, `Credentials("bob", "…")`, `define('DB_PASSWORD', '…')`."""
+    if "(" in text or "," in text:
+        for pattern in (_SET, _ARGUMENTS):
+            for match in pattern.finditer(text):
+                if is_chosen(match["dq"] or match["sq"]) or looks_random(match["dq"] or match["sq"]):
+                    yield from _plain(match, "password")
+        for match in _TUPLE.finditer(text):
+            if names_a_secret(match["name"]) and is_chosen(match["dq"] or match["sq"]):
+                yield from _plain(match, "named-secret")
+    if "{" in text:
+        for match in _BLOCK.finditer(text):
+            if names_a_secret(match["name"]):
+                yield from _plain(match, "named-secret")
+
+
+def _asian(text: str) -> Iterator[Finding]:
+    for match in _CJK.finditer(text):
+        value = match["bare"].rstrip(TRAILING)
+        letters = value.isalpha() and not (len(value) >= _LETTERS and value.lower() not in _HASHES)
+        if not is_placeholder(value) and not letters:
+            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")

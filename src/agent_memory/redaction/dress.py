@@ -1,0 +1,191 @@
+"""A text as it is meant: without invisible letters, lookalikes, escapes and encodings, and where each part came from.
+
+Detectors read plain text; a token with a zero-width space in it, `p\u0430ssword` with a Cyrillic letter, `%70%61…` or
+base64 would pass them. One level of each is undone here. Finds no secret itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+import sys
+import unicodedata
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Letters that look like Latin ones, most common first; after Unicode's confusables (UTS 39).
+_LOOKALIKES: Final = dict(
+    zip(
+        "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051d\u051b\u04bb\u0432\u043a\u043c\u0442"
+        "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"
+        "\u03b1\u03bf\u03c1\u03bd\u03b9\u03ba\u03c4\u03c5\u03c9\u03b5\u03c3\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+        "\u0131\u0251\u0261\u1d0f\u1d1b\u0585\u057d\u04cf",
+        "aeopcyxijsdwqhbkmtABEKMHOPCTYXIJSaopviktuweoABEZHIKMNOPTYXiagotosl",
+        strict=True,
+    )
+)
+_LOOKALIKE: Final = f"[{''.join(_LOOKALIKES)}]"
+_MIXED_WORD: Final = re.compile(rf"(?:[A-Za-z0-9_]{{0,64}}{_LOOKALIKE}){{1,64}}[A-Za-z0-9_]{{0,64}}")
+_INVISIBLE: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
+)
+_ODD: Final = re.compile(f"[{_INVISIBLE}]")
+_ESCAPE: Final = re.compile(
+    r"(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4})+|\\u\{[0-9A-Fa-f]{1,6}\}|(?:\\x[0-9A-Fa-f]{2})+|\\[0-7]{3}|\\[nrt\"'/\\]"
+    r"|&(?:#\d{1,6}|#x[0-9A-Fa-f]{1,5}|quot|amp|apos|lt|gt|colon|equals|nbsp);|=3D"
+)
+_JOINED: Final = re.compile(
+    r"""(?x) (?<=[\w/+=-]) (?P<quote>["']) [ \t]{0,4}[+.&]{1,2}[ \t\\]{0,4} \n?[ \t]{0,8} (?P=quote) (?=[\w/+=-])"""
+)
+_SPACED: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z](?:([ ._-])[A-Za-z])(?:\1[A-Za-z]){2,10}(?![A-Za-z0-9])")
+_BASE64: Final = re.compile(
+    r"(?<![\w+/-])[A-Za-z0-9+/_-]{16,8192}+(?:[ \t]?\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{16,128}+)*={0,2}(?![\w+/])"
+)
+_HEX: Final = re.compile(r"(?<![\w])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){10,8192})(?![\w])")
+_LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_SHORT: Final = 3
+_MIN_DECODED: Final = 8
+
+
+class View(NamedTuple):
+    """A text as it is meant; `places[i]` is where its letter `i` begins in the original, with one more for its end."""
+
+    text: str
+    places: list[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the part of the original that `text[start:end]` came from."""
+        return self.places[start], self.places[end]
+
+
+class Blob(NamedTuple):
+    """An encoded part of a text, `text[start:end]`, and what it says."""
+
+    start: int
+    end: int
+    text: str
+
+
+def undressed(text: str) -> View | None:
+    """Return `text` without what hides it from a reader of plain letters; None if it wears nothing."""
+    edits = sorted(_edits(text))
+    if not edits:
+        return None
+    parts: list[str] = []
+    places: list[int] = []
+    position = 0
+    for start, end, plain in edits:
+        if start < position:
+            continue
+        parts += [text[position:start], plain]
+        places += range(position, start)
+        places += [start] * len(plain)
+        position = end
+    parts.append(text[position:])
+    places += range(position, len(text) + 1)
+    return View("".join(parts), places)
+
+
+def blobs(text: str) -> Iterator[Blob]:
+    """Yield what base64 and hex in `text` say, where that is text."""
+    for match in _BASE64.finditer(text):
+        plain = _from_base64(match[0])
+        if plain is not None:
+            yield Blob(*match.span(), plain)
+    for match in _HEX.finditer(text):
+        plain = (
+            _printable(bytes.fromhex(re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]))
+            if _even(match[1])
+            else None
+        )
+        if plain is not None:
+            yield Blob(*match.span(), plain)
+
+
+def _edits(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield which parts of `text` stand for what else."""
+    if not text.isascii():
+        yield from ((match.start(), match.end(), "") for match in _ODD.finditer(text))
+        yield from _folded(text)
+        if not unicodedata.is_normalized("NFKC", text):
+            yield from _compatible(text)
+    if "%" in text or "\\" in text or "&" in text or "=3D" in text:
+        for match in _ESCAPE.finditer(text):
+            yield match.start(), match.end(), _unescaped(match[0])
+    yield from ((match.start(), match.end(), "") for match in _JOINED.finditer(text))
+    for match in _SPACED.finditer(text):
+        yield match.start(), match.end(), match[0].replace(match[1], "")
+
+
+def _folded(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield words of Latin letters and lookalikes, and words of lookalikes alone: all of a language has others too."""
+    for match in _MIXED_WORD.finditer(text):
+        before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
+        mixed = re.search("[A-Za-z]", match[0]) is not None or len(match[0]) > _SHORT
+        if mixed and not (before.isalpha() or after.isalpha()):
+            for place in range(match.start(), match.end()):
+                if text[place] in _LOOKALIKES:
+                    yield place, place + 1, _LOOKALIKES[text[place]]
+
+
+def _compatible(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield letters that stand for others by Unicode's compatibility forms, with the marks that belong to them."""
+    for match in re.finditer(r"[^\x00-\x7f][\u0300-\u036f\u3099\u309a]*|[A-Za-z][\u0300-\u036f]+", text):
+        plain = unicodedata.normalize("NFKC", match[0])
+        if plain != match[0]:
+            yield match.start(), match.end(), plain
+
+
+def _unescaped(escape: str) -> str:
+    """Return what one run of escapes of the same sort stands for."""
+    if escape[0] in "&=":
+        return html.unescape(escape) if escape[0] == "&" else "="
+    if escape[0] == "%" or escape[1] == "x":
+        return bytes.fromhex(re.sub(r"%|\\x", "", escape)).decode("utf-8", "replace")
+    if escape[1] == "u":
+        codes = (int(code, 16) for code in re.findall(r"[0-9A-Fa-f]+", escape.replace("\\u", " ")))
+        units = "".join(chr(code) for code in codes if code <= sys.maxunicode)
+        return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return chr(int(escape[1:], 8)) if escape[1].isdigit() else _LETTERS.get(escape[1], escape[1])
+
+
+def _even(digits: str) -> bool:
+    return any(letter.isdigit() for letter in digits)
+
+
+def _from_base64(text: str) -> str | None:
+    if not _begins_printable(text[:16]):
+        return None
+    whole = re.sub(r"\s", "", text).rstrip("=")
+    whole = whole[: len(whole) - (len(whole) % 4 == 1)]
+    try:
+        return _printable(base64.b64decode(_standard(whole) + "=" * (-len(whole) % 4)))
+    except binascii.Error:
+        return None
+
+
+def _begins_printable(head: str) -> bool:
+    """Look at twelve bytes first: most long words are no base64 of text."""
+    try:
+        return _printable(base64.b64decode(_standard(head))) is not None
+    except binascii.Error:
+        return False
+
+
+def _standard(text: str) -> str:
+    return text.replace("-", "+").replace("_", "/")
+
+
+def _printable(data: bytes) -> str | None:
+    """Return bytes as text, None if they are none."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    shown = sum(letter.isprintable() or letter in "\r\n\t" for letter in text)
+    return text if len(text) >= _MIN_DECODED and shown >= 0.97 * len(text) else None

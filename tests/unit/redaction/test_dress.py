@@ -1,0 +1,74 @@
+"""What a text says once lookalikes, escapes and encodings are undone, and where each part of it came from."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.redaction.dress import blobs, undressed
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("p\u0430ss\u200bword", "password"),
+        ("\uff50\uff57 = x", "pw = x"),
+        ("%70%61ss", "pass"),
+        ("\\u0070\\x61ss\\n", "pass\n"),
+        ("a&colon;&#98;", "a:b"),
+        ("p.a.s.s.w.o.r.d", "password"),
+        ('"ghp_" + "abc"', '"ghp_abc"'),
+        ("\U0001d429\U0001d41a\U0001d42c\U0001d42c", "pass"),
+        ("lo\u0308sen", "l\u00f6sen"),
+    ],
+)
+def test_a_dressed_text_says_what_it_means(text: str, plain: str) -> None:
+    view = undressed(text)
+
+    assert view is not None
+    assert view.text == plain
+    assert view.span(0, len(plain)) == (0, len(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain words",
+        "\u0441\u043e\u0441\u043d\u0430 \u0438 \u043c\u043e\u0445",
+        "gr\u00f6\u00dfe",
+        "\u5bc6\u7801",
+        "100 % sure",
+        "e.g. a b",
+    ],
+)
+def test_a_text_that_wears_nothing_is_not_looked_at_twice(text: str) -> None:
+    assert undressed(text) is None
+
+
+@given(st.text(alphabet="ab%41\\u0061x&#;=3D \u0430\u200b\uff50\ud800\u0308.'\"+\n", max_size=60))
+def test_every_letter_has_its_place_in_the_original(text: str) -> None:
+    view = undressed(text)
+    if view is not None:
+        assert len(view.places) == len(view.text) + 1
+        assert view.places == sorted(view.places)
+        assert view.places[-1] == len(text)
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [base64.b64encode(b"user=bob&lang=en").decode(), b"user=bob&lang=en".hex(), "0x" + b"user=bob&lang=en".hex()],
+)
+def test_an_encoded_part_is_read_where_it_stands(encoded: str) -> None:
+    (blob,) = blobs(f"see {encoded} there")
+
+    assert (blob.start, blob.end, blob.text) == (4, 4 + len(encoded), "user=bob&lang=en")
+
+
+@pytest.mark.parametrize(
+    "text", ["getUserAccountSettingsById", "9f86d081884c7d659a2feaa0c55ad015", "a/very/long/path/of/words"]
+)
+def test_what_decodes_to_no_text_is_left(text: str) -> None:
+    assert not list(blobs(text))
