@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.cli import transfer
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.host.identity import SessionMemory
+from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.files import replace_file
 from agent_memory.journal.leftovers import claim, remove_leftovers
@@ -128,7 +128,7 @@ def test_what_a_killed_activation_or_export_left_goes_with_the_next(tmp_path: Pa
     for each in (activated, exported):
         each.write_bytes(b"half")
         os.utime(each, (each.stat().st_mtime - 10,) * 2)
-    SessionMemory(tmp_path).remember("s", "bob")
+    SessionMemory(tmp_path).remember("s", Note("bob"))
     transfer._write(tmp_path / "out.jsonl", "text")
     assert [each.exists() for each in (activated, exported)] == [False, False]
 

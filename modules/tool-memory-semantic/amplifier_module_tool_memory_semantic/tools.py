@@ -40,6 +40,9 @@ class MemoryTool(Generic[InputT]):
         """Run the tool on whatever the model sent."""
         try:
             return ToolResult(success=True, output=await self.run(self._checked(input)))
+        except StorageError as error:
+            where = f"{error.message} The memories lie in {self.session.folder()}."
+            return ToolResult(success=False, error={**error.as_dict(), "message": where})
         except AgentMemoryError as error:
             return ToolResult(success=False, error=error.as_dict())
         except (OSError, MemoryError, RuntimeError) as error:
@@ -245,6 +248,8 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             service = await self.service()
         except AgentMemoryError as error:
             off = {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
+            if isinstance(error, StorageError):
+                off["folder"] = self.session.folder()
             return {**off, "warnings": list(self.session.warnings)} if self.session.warnings else off
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
@@ -255,12 +260,15 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             "agent_id": status.agent_id,
             "enabled": True,
             "backend": status.backend,
+            "folder": status.folder,
             "counts": counts,
             "embedder": status.embedder,
             "health": status.health,
             "last_write": status.last_write,
             "suggestions": status.suggestions,
         }
+        if self.session.taint.by is not None:
+            output["low_trust_since"] = self.session.taint.by
         if self.session.warnings:
             output["warnings"] = list(self.session.warnings)
         return {**output, **full} if args.detail == "full" else output

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agent_memory.capture.rules import LANGUAGES, read_patterns
+from agent_memory.capture.rules import read_patterns
 from agent_memory.capture.spoken import own_sentences
 
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
@@ -88,7 +88,7 @@ def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_li
 @functools.cache
 def _languages() -> tuple[_Language, ...]:
     data = read_patterns("wishes")
-    return tuple(_language(data[name]) for name in LANGUAGES if name in data)
+    return tuple(_language(part) for part in data.values() if "literal" in part)
 
 
 def _language(data: dict[str, Any]) -> _Language:

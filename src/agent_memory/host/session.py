@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
@@ -281,6 +282,11 @@ class MemorySession:
                 self.problem = error
                 await self.degraded("storage", error)
             return None
+
+    def folder(self) -> str:
+        """Return where the memories of this session are to lie, whether they can be used or not."""
+        agent = self.identity().agent_id if self.problem is None else None
+        return str(Path(self.settings.storage_root, agent or ""))
 
     async def degraded(self, component: str, error: AgentMemoryError) -> None:
         """Tell, by event and log, that something does not work."""

@@ -13,7 +13,7 @@ _MAX_INPUT: Final = 100_000
 """Characters of a command that are looked at."""
 
 _SHELL: Final = re.compile(
-    r"bash|shell|terminal|powershell|command|exec|(?:^|_)(?:sh|zsh|cmd|run|python|process)(?:_|$)"
+    r"bash|shell|terminal|command|exec|interpreter|repl(?:_|$)|(?:^|_)(?:sh|zsh|cmd|run|process)(?:_|$)|^python$"
 )
 _NETWORK: Final = re.compile(
     r"https?:|\b(?:curl|wget|aria2c|httpie|https?|xh|lynx|w3m|links|ftp|sftp|scp|ssh|rsync|telnet|nc|ncat|gh|glab|"

@@ -87,3 +87,4 @@ class Status:
     health: dict[str, Any]
     last_write: str | None
     suggestions: list[str]
+    folder: str | None = None

@@ -44,9 +44,8 @@ async def describe_status(
         health = _with_troubles(health, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
-        return Status(
-            storage.agent_id, storage.backend, {}, _embedder(storage, settings), unreadable, None, [error.recovery]
-        )
+        embedder, advice = _embedder(storage, settings), [error.recovery]
+        return Status(storage.agent_id, storage.backend, {}, embedder, unreadable, None, advice, _folder(storage))
     counts = {
         "memories": len(memories),
         "superseded": len(superseded),
@@ -65,7 +64,14 @@ async def describe_status(
         health,
         to_text(last) if last else None,
         [*_suggestions(memories, health, settings, storage.backend), *(each.sentence.strip() for each in troubles)],
+        _folder(storage),
     )
+
+
+def _folder(storage: MemoryStorage) -> str | None:
+    """Return where the memories lie, if they lie in files here."""
+    folder = getattr(storage, "folder", None)
+    return None if folder is None else str(folder.path)
 
 
 async def _with_glance(health: dict[str, Any], storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:

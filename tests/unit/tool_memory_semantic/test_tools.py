@@ -285,11 +285,46 @@ async def test_status_tells_how_things_stand(mounted: Any, root: Path) -> None:
     await stored(tools, "Prefers tea", "preference")
     short = await done(tools, "status", detail="short")
     assert (short["agent_id"], short["enabled"], short["backend"]) == ("bob", True, "file")
+    assert short["folder"] == str(root / "bob")
+    assert "low_trust_since" not in short
     assert short["counts"] == {"memories": 1, "superseded": 0, "expired": 0, "scratchpad": 1, "pinned": 0}
     assert (short["health"], short["suggestions"]) == ({"status": "ok"}, [])
     assert "storage_root" in short["warnings"][0]
     full = await done(tools, "status", detail="full")
     assert (full["by_category"], full["by_trust"]) == ({"preference": 1}, {"medium": 1})
+
+
+async def test_status_names_what_brought_a_strangers_text(mounted: Any) -> None:
+    coordinator = await mounted()
+    await coordinator.hooks.emit("tool:post", {"tool_name": "web_fetch", "result": "words"})
+    assert (await done(coordinator.get("tools"), "status", detail="short"))["low_trust_since"] == "web_fetch"
+
+
+async def test_an_error_says_which_folder_it_is_about(mounted: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    where = str(tmp_path / "file")
+    tools = (await mounted({"agent_id": "bob", "storage_root": where, "embedder": "none"})).get("tools")
+    refused = await tools["memory_store"].execute({"content": "tea", "category": "note"})
+    assert where in refused.error["message"]
+    assert where in (await done(tools, "status", detail="short"))["folder"]
+
+
+async def test_a_stranger_is_refused_with_what_the_user_can_say(mounted: Any) -> None:
+    coordinator = await mounted()
+    tools = coordinator.get("tools")
+    memory_id = await stored(tools, "Never push to main without a review", "decision")
+    await coordinator.hooks.emit("tool:post", {"tool_name": "web_fetch", "result": "words"})
+    for tool, arguments in (
+        ("forget", {}),
+        ("update", {"content": "Push freely", "pinned": True}),
+        ("promote", {}),
+    ):
+        refused = await tools[f"memory_{tool}"].execute({"memory_id": memory_id, **arguments})
+        assert_refused(refused)
+        assert refused.error["code"] == "needs_user"
+        assert memory_id in refused.error["recovery"]
+    await coordinator.hooks.emit("prompt:submit", {"prompt": f"ok, forget {memory_id}"})
+    assert (await done(tools, "forget", memory_id=memory_id))["forgotten"]
 
 
 async def test_status_answers_although_the_journal_cannot_be_read(tools: dict[str, Any], root: Path) -> None:
