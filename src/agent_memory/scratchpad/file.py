@@ -1,28 +1,39 @@
 """`scratchpad.yaml`: the scratchpad as a person reads and edits it. Text to edits and back; touches no disk.
 
-The last line is a comment with a checksum of the text and, for each entry, a checksum of what was rendered: enough to
-tell, from the file alone, whether a person changed it and what.
+Its last lines are comments: for each entry its id and a checksum of what was rendered, and a checksum of all the text.
+Enough to tell, from the file alone, whether a person changed it and what. They are known by how they begin, wherever an
+editor puts them.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import contextlib
 import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import is_memory_id, to_text
+from agent_memory.models import is_memory_id, to_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.models import Memory
 
-# Dumped entries never begin a line with '#', so the last such line is ours, wherever a person wrote on.
+# Dumped entries never begin a line with '#', so the last such line is ours, wherever a person wrote on. Files of
+# earlier versions have the entries in the same line.
 _FOOTER: Final = re.compile(r"^# rendered ([0-9a-f]{16})((?: mem-[0-9a-f]{12}:[0-9a-f]{8})*)[ \t\r]*$", re.MULTILINE)
+_INDEX: Final = re.compile(r"^#:((?: [A-Za-z0-9_-]{12})+)[ \t\r]*$", re.MULTILINE)
+_A_LINE: Final = 7
+_ID_BYTES: Final = 6
+_HASH_DIGITS: Final = 6
+"""Of an entry's checksum: one edit in 16 million would pass for none."""
 # Line breaks to YAML that its dumper in pure Python does not quote well enough to read them back.
 _ODD_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
+_PRIVATE_USE: Final = range(0xE000, 0xF900)
 _EDITABLE: Final = ("content", "category", "tags", "pinned")
 _HEADER: Final = """\
 # What {agent_id} sees at the start of a session, rendered from memories.yaml.
@@ -47,8 +58,8 @@ def render_file(entries: Sequence[Memory], agent_id: str) -> str:
     """Return the whole file for `entries`."""
     items = [_item(entry) for entry in entries]
     body = _HEADER.format(agent_id=agent_id) + (_dump(items) if items else "[]\n")
-    index = "".join(f" {item['id']}:{_short_hash(item)}" for item in items)
-    return f"{body}# rendered {_text_hash(body)}{index}\n"
+    body += "".join(f"#:{line}\n" for line in _index(items))
+    return f"{body}# rendered {_text_hash(body)}\n"
 
 
 def read_edits(text: str) -> PadEdits:
@@ -62,7 +73,7 @@ def read_edits(text: str) -> PadEdits:
     footer = next(reversed(list(_FOOTER.finditer(text))), None)
     if footer and _text_hash(text[: footer.start()]) == footer[1] and not text[footer.end() :].strip():
         return PadEdits()
-    rendered = dict(pair.split(":") for pair in footer[2].split()) if footer else {}
+    rendered = _rendered(text, footer) if footer else {}
     edits, seen = PadEdits(), set()
     items = _parse(text)
     if footer is None and items and items[-1].get("id") is not None and "stored" not in items[-1]:
@@ -74,7 +85,7 @@ def read_edits(text: str) -> PadEdits:
             edits.added.append(_editable(item))
             continue
         seen.add(memory_id)
-        if rendered.get(memory_id) != _short_hash(item):
+        if not _hash(item).startswith(rendered.get(memory_id, "none")):
             # What a person took out of an entry is to go, too.
             edits.changed[memory_id] = {"tags": [], "pinned": False, **_editable(item)}
     edits.removed.extend(memory_id for memory_id in rendered if memory_id not in seen)
@@ -121,8 +132,22 @@ def _dump(items: list[dict[str, Any]]) -> str:
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         pass
 
-    Dumper.add_representer(str, _represent_text)
-    return str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100))
+    stands_for = _stand_ins(items)
+    there, back = str.maketrans(stands_for), str.maketrans({ord(own): each for each, own in stands_for.items()})
+
+    def represent_text(dumper: Any, text: str) -> Any:
+        return _represent_text(dumper, text.translate(there))
+
+    Dumper.add_representer(str, represent_text)
+    return str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100)).translate(back)
+
+
+def _stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
+    """Return a character of private use that occurs nowhere for each one that libyaml would write as a code: emoji."""
+    texts = [text for item in items for text in (item["content"], *item.get("tags", ()))]
+    used = set().union(*texts)
+    emoji = sorted(each for each in used if each > "\uffff" and visible(each))
+    return dict(zip(emoji, (own for own in map(chr, _PRIVATE_USE) if own not in used), strict=False))
 
 
 def _represent_text(dumper: Any, text: str) -> Any:
@@ -130,9 +155,27 @@ def _represent_text(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-def _short_hash(item: dict[str, Any]) -> str:
+def _index(items: list[dict[str, Any]]) -> list[str]:
+    """Return the lines that say what was rendered, without the mark they begin with."""
+    told = [bytes.fromhex(item["id"].removeprefix("mem-") + _hash(item)[:_HASH_DIGITS]) for item in items]
+    words = [f" {base64.urlsafe_b64encode(each).decode()}" for each in told]
+    return ["".join(words[at : at + _A_LINE]) for at in range(0, len(words), _A_LINE)]
+
+
+def _rendered(text: str, footer: re.Match[str]) -> dict[str, str]:
+    """Return what was rendered: id to the beginning of the entry's checksum."""
+    known = dict(pair.split(":") for pair in footer[2].split())
+    for line in _INDEX.findall(text):
+        for word in line.split():
+            with contextlib.suppress(binascii.Error):
+                told = base64.urlsafe_b64decode(word).hex()
+                known[f"mem-{told[: 2 * _ID_BYTES]}"] = told[2 * _ID_BYTES :]
+    return known
+
+
+def _hash(item: dict[str, Any]) -> str:
     shown = repr([item.get("content"), item.get("category"), item.get("tags") or [], item.get("pinned") or False])
-    return hashlib.sha256(shown.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return hashlib.sha256(shown.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _text_hash(text: str) -> str:

@@ -72,6 +72,14 @@ class ScratchpadManager:
         """Where the scratchpad is rendered to, for people."""
         return self._file.path
 
+    def looks_like(self) -> tuple[int, int, int] | None:
+        """Return what tells whether the file is as it was, without reading it; None if there is none."""
+        try:
+            status = self.file.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
     async def load(self) -> Scratchpad:
         """Return the scratchpad as the journal has it now.
 

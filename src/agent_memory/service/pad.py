@@ -53,6 +53,7 @@ class PadKeeper:
         self._write_path = write_path
         self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
         self._is_stale = False
+        self._noticed: tuple[int, int, int] | None = None
 
     def schedule(self, caller: Caller = NOBODY) -> None:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
@@ -88,6 +89,13 @@ class PadKeeper:
         async with self._manager.turn.taken(_READERS_PATIENCE) as is_mine:
             if is_mine:  # else somebody is taking them over at this moment
                 await self._bring_into_step(caller)
+
+    async def notice(self, caller: Caller = NOBODY) -> None:
+        """Take over edits if the file is not as it was when it was last looked at; a few microseconds if it is."""
+        looks_like = self._manager.looks_like()
+        if looks_like != self._noticed:
+            self._noticed = looks_like
+            await self.absorb(caller)
 
     async def settle(self) -> None:
         """Wait for a rendering under way in this loop, and do that of a loop that ended before it."""

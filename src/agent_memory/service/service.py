@@ -259,6 +259,7 @@ class MemoryService:
         """
         if len(query) > _MAX_QUERY_CHARS:
             raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
+        await self._pad.notice(caller)
         started, degraded = time.perf_counter(), None
         limit = self.settings.default_search_limit if limit is None else limit
         try:
@@ -295,6 +296,7 @@ class MemoryService:
 
     async def list_recent(self, limit: int = 10) -> list[Memory]:
         """Return the newest valid memories, newest first."""
+        await self._pad.notice()
         return await self.storage.list_recent(limit)
 
     async def scratchpad(self, caller: Caller = NOBODY) -> Scratchpad:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -45,9 +46,12 @@ def parsed(text: str) -> list[dict[str, Any]]:
 
 
 def edited(text: str, items: list[dict[str, Any]]) -> str:
-    """Return the file as an editor saves it: other entries, the last line as it was."""
-    footer = text.rstrip("\n").rpartition("\n")[2]
-    return yaml.dump(items, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False) + footer + "\n"
+    """Return the file as an editor saves it: other entries, the last lines as they were."""
+    return yaml.dump(items, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False) + footer_of(text)
+
+
+def footer_of(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if line.startswith(("#:", "# rendered ")))
 
 
 @given(pads)
@@ -87,6 +91,36 @@ def test_any_mix_of_edits_comes_back_as_it_was_made(pad: list[Memory], data: st.
     assert sorted(edits.removed) == sorted(removed)
 
 
+def test_a_file_of_an_earlier_version_with_its_entries_in_the_last_line_is_read() -> None:
+    memory, gone = memory_of("tea"), memory_of("milk")
+    parts = repr([memory.content, "note", [], False]).encode(), repr([gone.content, "note", [], False]).encode()
+    index = f" {memory.id}:{sha256(parts[0]).hexdigest()[:8]} {gone.id}:{sha256(parts[1]).hexdigest()[:8]}"
+    items = [item for item in parsed(render_file([memory, gone], "bob")) if item["id"] == memory.id]
+    edits = read_edits(f"{yaml.safe_dump(items, sort_keys=False)}# rendered {'0' * 16}{index}\n")
+    assert (edits.changed, edits.added, edits.removed) == ({}, [], [gone.id])
+
+
+def test_a_full_scratchpad_ends_in_a_few_short_lines() -> None:
+    text = render_file([memory_of(f"fact {number}") for number in range(50)], "bob")
+    lines = footer_of(text).splitlines()
+    assert len(lines) <= 10
+    assert max(map(len, lines)) <= 100
+    assert text.endswith(f"{lines[-1]}\n")
+
+
+def test_emoji_are_written_as_themselves_and_what_nobody_sees_is_not() -> None:
+    memory = memory_of(
+        'party \U0001f389 "quoted \U0001f469\u200d\U0001f467" \\U0001F389 \ue000 \U000e0041', tags=["\U0001f3f3"]
+    )
+    text = render_file([memory], "bob")
+    assert "party \U0001f389" in text
+    assert "\U0001f469\u200d\U0001f467" in text
+    assert "- \U0001f3f3" in text
+    assert "\U000e0041" not in text
+    assert parsed(text)[0]["content"] == memory.content
+    assert not read_edits("# a remark\n" + text)
+
+
 def test_taking_out_tags_or_a_pin_is_an_edit_too() -> None:
     memory = memory_of("tea", tags=["hot"], pinned=True)
     text = render_file([memory], "bob")
@@ -99,8 +133,8 @@ def test_taking_out_tags_or_a_pin_is_an_edit_too() -> None:
 def test_an_entry_written_below_the_last_line_is_seen_and_so_is_one_taken_out() -> None:
     stays, goes = memory_of("tea"), memory_of("coffee")
     text = render_file([stays, goes], "bob")
-    body, _, footer = text.rstrip("\n").rpartition("\n")
-    without = "".join(line for line in body.splitlines(keepends=True) if line.startswith("#"))
+    footer = footer_of(text).rstrip()
+    without = "".join(line for line in text.splitlines(keepends=True)[:3])
     without += yaml.safe_dump([item for item in parsed(text) if item["id"] == stays.id], sort_keys=False)
     edits = read_edits(f"{without}{footer}\n- content: milk\n")
     assert edits.added == [{"content": "milk"}]

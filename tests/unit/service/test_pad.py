@@ -103,6 +103,30 @@ async def test_a_secret_written_into_the_file_is_redacted(
     assert "[redacted:" in pad.read_text()
 
 
+@pytest.mark.parametrize("how", ["search", "list"])
+async def test_whoever_searches_or_lists_finds_what_a_person_has_just_written(
+    service: MemoryService, listener: Listener, pad: Path, how: str
+) -> None:
+    await stored(service, "Prefers tea")
+    await service.search("tea")
+    edit(pad, lambda items: items[0].update(content="Prefers green tea"))
+    if how == "search":
+        found = [result.memory for result in (await service.search("green", caller=listener.caller)).results]
+        assert "memory:scratchpad_edited" in listener.names()
+    else:
+        found = await service.list_recent()
+    assert [memory.content for memory in found] == ["Prefers green tea"]
+
+
+async def test_a_file_that_is_as_it_was_is_not_read_again(
+    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(service, "Prefers tea")
+    await service.list_recent()
+    monkeypatch.setattr(service._manager, "look", lambda: pytest.fail("it was read"))
+    assert len(await service.list_recent()) == 1
+
+
 async def test_a_broken_file_is_kept_aside_rendered_anew_and_that_is_said(
     service: MemoryService, listener: Listener, pad: Path
 ) -> None:
