@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import HookResult
 
+from agent_memory.logs import get_logger
 from amplifier_module_hooks_memory_capture.messages import last_assistant_text, text_of_content, text_of_result
 from amplifier_module_hooks_memory_capture.recorder import Heard
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from agent_memory.host import MemorySession
     from agent_memory.settings import CaptureSettings
     from amplifier_module_hooks_memory_capture.recorder import Recorder
+
+log = get_logger(__name__)
 
 OWN_TOOLS: Final = "memory_"
 """How the names of our tools begin; what they return is never captured."""
@@ -85,8 +88,15 @@ class CaptureHooks:
 
     async def _hear_assistant(self) -> None:
         context = self._coordinator.get("context")
-        if context is not None:
-            await self._hear(last_assistant_text(await context.get_messages()), "assistant")
+        if context is None:
+            return
+        try:
+            messages = await context.get_messages()
+        except Exception as error:  # noqa: BLE001 - another module's; the turn has to end all the same
+            log.warning("capture_context_unreadable", error=type(error).__name__)
+            self._recorder.miss("context_unreadable")
+            return
+        await self._hear(last_assistant_text(messages), "assistant")
 
     async def _hear(self, text: str, source: str) -> None:
         if text.strip():

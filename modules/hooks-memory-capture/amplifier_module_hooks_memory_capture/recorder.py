@@ -84,8 +84,12 @@ class Recorder:
         try:
             self._queue.put_nowait(item)
         except asyncio.QueueFull:
-            self._ledger.skipped["queue_full"] += 1
+            self.miss("queue_full")
             log.warning("capture_queue_full", waiting=self._queue.qsize())
+
+    def miss(self, reason: str) -> None:
+        """Count something that could not be listened to; the end of the turn tells it by event."""
+        self._skipped_in_turn[reason] += 1
 
     async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
         """Wait until all that was taken is dealt with, at most `seconds`; what is left then is dropped and told."""
@@ -122,7 +126,11 @@ class Recorder:
     def statistics(self) -> dict[str, Any]:
         """Return what this session captured, and what it skipped for which reason."""
         waiting = self._queue.qsize() + len(self._buffer)
-        return {"captured": self._ledger.captured, "waiting": waiting, "skipped": dict(self._ledger.skipped)}
+        return {
+            "captured": self._ledger.captured,
+            "waiting": waiting,
+            "skipped": dict(self._ledger.skipped + self._skipped_in_turn),
+        }
 
     async def _work(self) -> None:
         while True:
@@ -179,7 +187,11 @@ class Recorder:
         if skipped:
             await self._tell(skipped, service)
         if admitted:
-            outcome = await service.capture(admitted, self._session.caller)
+            try:
+                outcome = await service.capture(admitted, self._session.caller)
+            except AgentMemoryError:
+                self._ledger.withdraw(admitted)  # said again they are to be stored; what was stored is known by then
+                raise
             self._ledger.count(len(outcome.stored), outcome.skipped)
 
     async def _tell(self, reasons: dict[str, int], service: MemoryService | None = None) -> None:

@@ -74,6 +74,11 @@ class CaptureLedger:
         self.skipped.update(dropped)
         return admitted, dropped
 
+    def withdraw(self, observations: Iterable[Observation]) -> None:
+        """Take back what was admitted and could not be stored."""
+        gone = [id(observation) for observation in observations]
+        self._seen = [observation for observation in self._seen if id(observation) not in gone]
+
     def count(self, captured: int, skipped: dict[str, int]) -> None:
         """Add what became of a batch."""
         self.captured += captured

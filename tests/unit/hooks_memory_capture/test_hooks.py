@@ -368,6 +368,9 @@ async def test_a_failing_store_is_told_and_the_next_turn_still_works(
 
     assert await talk.memories() == [OTHER]
     assert talk.reasons() == {"storage": 1}
+    await talk.say(FACT)  # it could not be stored, so it is no repetition
+    await talk.end()
+    assert await talk.memories() == [OTHER, FACT]
     assert [data["component"] for event, data in talk.events if event == "memory:degraded"] == ["capture"]
 
 
@@ -407,6 +410,33 @@ async def test_a_full_queue_drops_and_counts(talk: Talk, monkeypatch: pytest.Mon
     await talk.say(FACT)
 
     assert talk.statistics()["skipped"] == {"queue_full": 1}
+
+
+async def test_what_a_full_queue_dropped_is_told_at_the_end_of_the_turn(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.Queue, "put_nowait", _full)
+        await talk.say(FACT)
+    await talk.answer("ok")
+    await talk.end()
+
+    assert talk.reasons() == {"queue_full": 1}
+
+
+async def test_a_context_that_cannot_be_read_is_told_and_the_users_words_are_kept(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreadable() -> list[Any]:
+        raise ConnectionError("the context lives elsewhere")
+
+    await talk.say(FACT)
+    monkeypatch.setattr(talk.context, "get_messages", unreadable)
+    await talk.emit("orchestrator:complete", orchestrator="x", turn_count=1, status="success")
+    await talk.end()
+
+    assert await talk.memories() == [FACT]
+    assert talk.reasons() == {"context_unreadable": 1}
 
 
 def _full(*_: Any) -> None:
