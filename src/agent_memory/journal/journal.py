@@ -110,6 +110,11 @@ class Journal:
         return list(self._reader.problems)
 
     @property
+    def reversed(self) -> list[int]:
+        """Numbers of the lines that stand behind a later one: another program has moved them."""
+        return list(self._reader.reversed)
+
+    @property
     def rewritten(self) -> int:
         """How often another program was found to have rewritten the file (a copy was kept each time)."""
         return self._reader.rewritten

@@ -56,6 +56,7 @@ class JournalReader:
         header: The header last seen; None before the file exists or when its first line is damaged.
         last_seq: The highest sequence number seen, of this generation or an earlier one.
         problems: Damaged lines and rewrites found since the last reset.
+        reversed: Numbers of the lines whose `seq` is lower than that of the line before: another program moved them.
         rewritten: How often the file was found changed under us by something that is not this package.
 
     Args:
@@ -69,6 +70,8 @@ class JournalReader:
         self.header: Header | None = None
         self.last_seq = 0
         self.problems: list[Problem] = []
+        self.reversed: list[int] = []
+        self._before = 0
         self.rewritten = 0
         self.offset = 0
         self._lines = 0
@@ -126,6 +129,7 @@ class JournalReader:
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
         """Note a line that the holder of the lock has just appended at `offset`."""
         self._consume(line)
+        self._before = seq
         self.last_seq = max(self.last_seq, seq)
         stat = os.fstat(descriptor)
         self._signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
@@ -152,7 +156,7 @@ class JournalReader:
         self.header = None
         self.offset = self._lines = 0
         self._read = Fingerprint()
-        self.problems = []
+        self.problems, self.reversed, self._before = [], [], 0
 
     def _still_ours(self, descriptor: int, inode: int, size: int) -> bool:
         """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
@@ -213,6 +217,9 @@ class JournalReader:
             except MalformedLineError as error:
                 self.problems.append(Problem(number, str(error), raw))
                 continue
+            if entry.seq < self._before:
+                self.reversed.append(number)
+            self._before = entry.seq
             self.last_seq = max(self.last_seq, entry.seq)
             entries.append(entry)
 

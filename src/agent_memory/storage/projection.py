@@ -29,6 +29,8 @@ class Projection:
     Attributes:
         memories: By id, in the order of storing.
         invalid: Ids whose record breaks the data model, with the reason; such a record is kept in the journal.
+        circles: Memories that replace each other all around, or itself, by the newest of them, which counts as replaced
+            by none of them: without that all would be hidden. No program of ours writes such a thing.
     """
 
     def __init__(self, agent_id: str) -> None:
@@ -42,6 +44,7 @@ class Projection:
         self.invalid: dict[str, str] = {}
         self._records: Records = {}
         self._replacements: dict[str, list[str]] = {}
+        self.circles: dict[str, frozenset[str]] = {}
         self._expiring: set[str] = set()
         self._by_text: dict[str, dict[str, None]] | None = None
         self._forgotten: list[str] = []
@@ -77,10 +80,12 @@ class Projection:
 
     def replaced_by(self, memory_id: str, now: datetime) -> str | None:
         """Return the newest valid memory that supersedes this one, or None."""
+        circle = self.circles.get(memory_id, ())
         for replacement in reversed(self._replacements.get(memory_id, [])):
             memory = self.memories.get(replacement)
             if (
                 memory is not None
+                and replacement not in circle
                 and memory.supersedes == memory_id
                 and not memory.is_expired(now)
                 and _may_replace(memory, self.memories.get(memory_id))
@@ -105,6 +110,11 @@ class Projection:
                 chain.append(older.id)
             memory = older
         return chain
+
+    def complaints(self) -> list[str]:
+        """Return what is wrong with records and between them, a sentence each."""
+        broken = [f"{memory_id}: {reason}" for memory_id, reason in self.invalid.items()]
+        return broken + [_about_circle(newest, circle) for newest, circle in self.circles.items()]
 
     @property
     def hides_nothing(self) -> bool:
@@ -172,6 +182,7 @@ class Projection:
         if record is None:
             self.memories.pop(memory_id, None)
             self.invalid.pop(memory_id, None)
+            self._look_around(memory_id)
             return None
         old_records, old_memories = self._before
         memory = old_memories.get(memory_id)
@@ -214,9 +225,35 @@ class Projection:
             self._replacements[memory.supersedes].append(memory_id)
         if self._by_text is not None:
             self._by_text.setdefault(content_hash(memory.content), {})[memory_id] = None
+        self._look_around(memory_id)
         return memory
+
+    def _look_around(self, memory_id: str) -> None:
+        """Note whether a memory that has come, changed or gone closes a circle, or opens one."""
+        opened = [newest for newest, circle in self.circles.items() if memory_id in circle] if self.circles else []
+        near = {memory_id}.union(*(self.circles.pop(newest) for newest in opened))
+        for each in near:
+            if each in self._replacements and (circle := self._circle_of(each)):  # nobody replaces what is new
+                newest = max(circle, key=lambda member: (self.memories[member].timestamp, member))
+                self.circles[newest] = circle
+
+    def _circle_of(self, memory_id: str) -> frozenset[str]:
+        """Return the memories that are met on the way from one to what it replaced, if that leads back to it."""
+        met: dict[str, None] = {}
+        step: str | None = memory_id
+        while step is not None and step not in met and (memory := self.memories.get(step)) is not None:
+            met[step] = None
+            older = memory.supersedes
+            step = older if older is not None and _may_replace(memory, self.memories.get(older)) else None
+        return frozenset(met) if step == memory_id else frozenset()
 
 
 def _may_replace(memory: Memory, older: Memory | None) -> bool:
     """Tell whether a memory hides one it supersedes: words of a stranger hide nobody else's."""
     return memory.trust != "low" or older is None or older.trust == "low"
+
+
+def _about_circle(newest: str, circle: frozenset[str]) -> str:
+    if len(circle) == 1:
+        return f"{newest}: it replaces itself; it is shown all the same"
+    return f"{', '.join(sorted(circle))}: they replace each other all around; {newest}, the newest, is shown"

@@ -100,10 +100,9 @@ class ServerStore(JournalStore):
 
     @override
     def health(self) -> dict[str, Any]:
-        invalid = self.refresh().invalid
-        if not invalid:
+        problems = self.refresh().complaints()
+        if not problems:
             return {"status": "ok"}
-        problems = [f"{memory_id}: {reason}" for memory_id, reason in invalid.items()]
         return {"status": "damaged", "problems": len(problems), "first_problems": problems[:5]}
 
     @override

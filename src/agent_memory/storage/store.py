@@ -176,9 +176,10 @@ class JournalStore:
     def health(self) -> dict[str, Any]:
         """See `MemoryStorage.health`."""
         self._absorb(self._journal.poll(thorough=True))
-        projection = self._projection
         problems = [f"line {problem.line}: {problem.reason}" for problem in self._journal.problems]
-        problems += [f"{memory_id}: {reason}" for memory_id, reason in projection.invalid.items()]
+        problems += self._projection.complaints()
+        if moved := self._journal.reversed:
+            problems.append(f"line {moved[0]}: its number is lower than that of the line before; lines were moved")
         if self._journal.rewritten:
             problems.append(f"{self.folder.journal.name} was rewritten by another program; a copy was kept beside it")
         report: dict[str, Any] = {"status": "damaged" if problems else "ok"}
