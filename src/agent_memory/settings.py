@@ -98,7 +98,10 @@ class ServiceSettings(_Settings):
     qdrant_replicas: Positive | None = Field(
         default=None, description="Copies of a collection that is created; empty: the server's default."
     )
-    migration_threshold: Positive = Field(default=5000, description="From so many memories on, another backend pays.")
+    migration_threshold: Positive = Field(
+        default=5000,
+        description="From so many memories on, the vector engine is suggested; it is used once it is faster.",
+    )
     auto_migrate: bool = Field(default=False, description="Move to it without asking.")
     migration_batch_size: Positive = Field(default=100, description="Memories moved at a time.")
     enable_caching: bool = Field(

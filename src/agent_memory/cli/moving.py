@@ -20,7 +20,7 @@ _STAGES: Final = {
 
 
 async def migrate(run: Run) -> None:
-    """Find memories by the vector engine: faster from some ten thousand on; the files stay the truth."""
+    """Find memories by the vector engine: faster with many; the files stay the truth."""
     if run.service.storage.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
         run.screen.show("This memory uses the vector engine already; `agent-memory reindex` builds its index anew.")

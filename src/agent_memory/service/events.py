@@ -110,10 +110,10 @@ _SPECS: Final = (
     ),
     EventSpec(
         "memory:migration_suggested",
-        "There are so many memories that the vector engine pays; once a session.",
+        "There are as many memories as `migration_threshold`; once a session.",
         {
             "memory_count": "memories now",
-            "threshold": "from how many on it pays",
+            "threshold": "the setting",
             "auto_migrate": "whether it begins without asking",
             "estimated_duration_seconds": "how long it would take",
             "estimated_cost_usd": "what the embedder would charge",
@@ -123,6 +123,22 @@ _SPECS: Final = (
         "memory:migration_started",
         "An index is being built; memories are stored and found meanwhile.",
         {"memory_count": "memories to move", "plan": "backend, batch_size and estimated_duration_seconds"},
+        audited=True,
+    ),
+    EventSpec(
+        "memory:migration_resumed",
+        "As memory:migration_started, for one that an earlier session began: vectors made until then are there.",
+        {"memory_count": "memories to move", "plan": "backend, batch_size and estimated_duration_seconds"},
+        audited=True,
+    ),
+    EventSpec(
+        "memory:migration_paused",
+        "The session ended before it was done; with auto_migrate the next one goes on. What was embedded is kept.",
+        {
+            "texts_left": "texts that have no vector yet",
+            "memory_count": "memories to move",
+            "duration_seconds": "how long it took so far",
+        },
         audited=True,
     ),
     EventSpec(

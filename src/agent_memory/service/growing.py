@@ -61,16 +61,17 @@ class Growth:
         if count < self._settings.migration_threshold or self._looked:
             return
         self._looked = True
-        estimate = await self._storage.estimate()
-        await self._report(
-            "memory:migration_suggested",
-            caller,
-            memory_count=count,
-            threshold=self._settings.migration_threshold,
-            auto_migrate=self._settings.auto_migrate,
-            estimated_duration_seconds=estimate.seconds,
-            estimated_cost_usd=estimate.dollars,
-        )
+        if not (self._settings.auto_migrate and await self._storage.migration_begun()):
+            estimate = await self._storage.estimate()
+            await self._report(
+                "memory:migration_suggested",
+                caller,
+                memory_count=count,
+                threshold=self._settings.migration_threshold,
+                auto_migrate=self._settings.auto_migrate,
+                estimated_duration_seconds=estimate.seconds,
+                estimated_cost_usd=estimate.dollars,
+            )
         if self._settings.auto_migrate:
             self._unasked = asyncio.get_running_loop().create_task(self._migrate_unasked(caller))
 
@@ -95,13 +96,19 @@ class Growth:
                 "batch_size": self._settings.migration_batch_size,
                 "estimated_duration_seconds": estimate.seconds,
             }
-            await self._report("memory:migration_started", caller, memory_count=estimate.count, plan=plan)
+            what = "resumed" if await self._storage.migration_begun() else "started"
+            await self._storage.note_migration(begun=True)
+            await self._report(f"memory:migration_{what}", caller, memory_count=estimate.count, plan=plan)
             before = self._storage.backend
             try:
                 built = await self._storage.migrate(watch)
             except AgentMemoryError as error:
                 await self._failed(error, before, watch, caller)
                 raise
+            except asyncio.CancelledError:
+                await self._paused(watch, caller)
+                raise
+            await self._storage.note_migration(begun=False)
             await self._report(
                 "memory:migration_completed",
                 caller,
@@ -111,6 +118,11 @@ class Growth:
                 backend=self._storage.backend,
             )
             return built
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether an index is being built for this session."""
+        return self._moving.locked()
 
     async def rollback(self, caller: Caller) -> bool:
         """Answer from the files alone again; tell whether that was not so already. Nothing stored since is lost.
@@ -127,10 +139,16 @@ class Growth:
             return changed
 
     async def close(self) -> None:
-        """Give up a migration that nobody asked for; the next session begins it anew."""
+        """Stop a migration that nobody asked for, and say what is left; the next session goes on with it."""
         if self._unasked is not None:
             self._unasked.cancel()
             await asyncio.gather(self._unasked, return_exceptions=True)
+
+    async def _paused(self, watch: _Watch, caller: Caller) -> None:
+        left = int(self._storage.embedding().get("pending", 0))
+        await self._report(
+            "memory:migration_paused", caller, texts_left=left, memory_count=watch.count, duration_seconds=watch.seconds
+        )
 
     async def _migrate_unasked(self, caller: Caller) -> None:
         with contextlib.suppress(AgentMemoryError):  # told by its own event
@@ -138,6 +156,8 @@ class Growth:
 
     async def _failed(self, error: AgentMemoryError, before: str, watch: _Watch, caller: Caller) -> None:
         log.warning("migration_failed", code=error.code, error=error.message)
+        if not isinstance(error, BusyError):
+            await self._storage.note_migration(begun=False)
         await self._report(
             "memory:migration_failed",
             caller,
@@ -158,7 +178,7 @@ class _Watch:
     """Turns a build's reports into events, not more than one a second for a stage, and passes each on."""
 
     def __init__(self, report: Report, caller: Caller, further: Progress | None, total: int) -> None:
-        self.done, self.total = 0, total
+        self.done, self.total, self.count = 0, total, total
         self._report, self._caller, self._further = report, caller, further
         self._begun = time.monotonic()
         self._told = ("", 0.0)

@@ -311,7 +311,9 @@ class MemoryService:
     async def status(self) -> Status:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
         troubles = self._degradation.troubles()
-        return await describe_status(self.storage, self._manager, self.settings, self._clock(), troubles)
+        return await describe_status(
+            self.storage, self._manager, self.settings, self._clock(), troubles, is_moving=self.growth.is_moving
+        )
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
         """Emit one of our events to the caller's session, and to the audit log if it is a change."""

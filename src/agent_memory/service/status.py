@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import StorageError
 from agent_memory.models import to_text, utc_now
 from agent_memory.service.results import Status
+from agent_memory.storage import PAYS_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,8 @@ async def describe_status(
     settings: ServiceSettings,
     now: datetime,
     troubles: Sequence[Trouble] = (),
+    *,
+    is_moving: bool = False,
 ) -> Status:
     """Return the state of one agent's memory; what cannot be read is reported in `health`.
 
@@ -35,6 +38,7 @@ async def describe_status(
         settings: Thresholds.
         now: The present.
         troubles: What else does not work as it could.
+        is_moving: Whether an index is being built, so that nobody has to be told to.
     """
     try:
         memories = [memory async for memory in storage.iter_all()]
@@ -55,6 +59,7 @@ async def describe_status(
         "by_category": dict(Counter(memory.category for memory in memories).most_common()),
         "by_trust": dict(Counter(memory.trust for memory in memories).most_common()),
     }
+    backend = "vector" if is_moving else storage.backend  # nobody has to be told to do what is being done
     last = max((memory.timestamp for memory in memories), default=None)
     return Status(
         storage.agent_id,
@@ -63,7 +68,7 @@ async def describe_status(
         _embedder(storage, settings),
         health,
         to_text(last) if last else None,
-        [*_suggestions(memories, health, settings, storage.backend), *(each.sentence.strip() for each in troubles)],
+        [*_suggestions(memories, health, settings, backend), *(each.sentence.strip() for each in troubles)],
         _folder(storage),
     )
 
@@ -113,7 +118,7 @@ def _suggestions(
         )
     if backend == "file" and len(memories) >= settings.migration_threshold and settings.backend == "auto":
         found.append(
-            f"More than {settings.migration_threshold} memories: `agent-memory migrate` builds an index, "
-            "which makes searches faster from some 20,000 on."
+            f"More than {settings.migration_threshold:,} memories: `agent-memory migrate` builds an index, "
+            f"which makes searches faster from {PAYS_FROM:,} on."
         )
     return found

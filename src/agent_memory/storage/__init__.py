@@ -2,6 +2,7 @@
 
 from agent_memory.storage.agents import AgentSummary, copy_agent, delete_agent, rename_agent, summary_of
 from agent_memory.storage.base import MemoryStorage
+from agent_memory.storage.candidates import PAYS_FROM
 from agent_memory.storage.conditions import filters_of
 from agent_memory.storage.detect import detect_storage
 from agent_memory.storage.file import FileStorage
@@ -10,6 +11,7 @@ from agent_memory.storage.trouble import Trouble
 from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
 __all__ = [
+    "PAYS_FROM",
     "AgentFolder",
     "AgentSummary",
     "FileStorage",

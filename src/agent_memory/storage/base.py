@@ -244,6 +244,13 @@ class MemoryStorage(ABC):
         """
         raise _cannot_move()
 
+    async def migration_begun(self) -> bool:
+        """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
+        return False
+
+    async def note_migration(self, *, begun: bool) -> None:  # noqa: B027 - most have nothing to note
+        """Note that a migration has begun, or has come to an end; what cannot be noted costs nothing else."""
+
     async def rollback(self) -> bool:
         """Answer from the files alone again; tell whether that was not so already.
 

@@ -102,12 +102,28 @@ class Generations:
         Raises:
             StorageError: It is as it was.
         """
+        self._change_note({"backend": backend, "generation": generation, "embedder": embedder}, durable=True)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a migration was begun that has neither ended nor failed, in whatever session."""
+        return self._note().get("migration") == "begun"
+
+    def note_begun(self, begun: bool) -> None:  # noqa: FBT001 - the state
+        """Note that a migration has begun, or has come to an end.
+
+        Raises:
+            StorageError: It could not be noted.
+        """
+        if begun != self.is_begun:
+            self._change_note({"migration": "begun" if begun else None}, durable=False)
+
+    def _change_note(self, changes: dict[str, str | None], *, durable: bool) -> None:
         make_private_folder(self._folder.path)
         with folder_lock(self._folder.path), translated(self._folder.metadata, "write"):
-            note = {"schema": SCHEMA, "journal": self._folder.journal.name, **self._read_note()}
-            note |= {"backend": backend, "generation": generation, "embedder": embedder}
+            note = {"schema": SCHEMA, "journal": self._folder.journal.name, **self._read_note(), **changes}
             note = {key: value for key, value in note.items() if value is not None}
-            replace_file(self._folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=True)
+            replace_file(self._folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=durable)
         self._seen = None
 
     # -- generations --------------------------------------------------------------------------------------------------

@@ -158,6 +158,15 @@ class GrowingStorage(FileStorage):
         return built
 
     @override
+    async def migration_begun(self) -> bool:
+        return await asyncio.to_thread(lambda: self._generations.is_begun)
+
+    @override
+    async def note_migration(self, *, begun: bool) -> None:
+        with contextlib.suppress(AgentMemoryError):
+            await asyncio.to_thread(self._generations.note_begun, begun)
+
+    @override
     async def rollback(self) -> bool:
         """Answer from the files alone again; tell whether that was not so already. The index is removed.
 

@@ -11,7 +11,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError, MigrationError
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import GrowingStorage
+from agent_memory.storage import GrowingStorage, vector
 from agent_memory.storage.generations import Generations
 from agent_memory.storage.migration import Built
 
@@ -127,10 +127,11 @@ async def test_with_auto_migrate_it_begins_by_itself_and_tells_each_step(
     ]  # fmt: skip
 
 
-async def test_a_migration_nobody_asked_for_is_given_up_with_the_session(
-    growing: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
+    growing: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch, builds: list[str]
 ) -> None:
     begun = asyncio.Event()
+    instant = vector.build_index
 
     async def endless(*_args: object, **_options: object) -> None:
         begun.set()
@@ -140,8 +141,22 @@ async def test_a_migration_nobody_asked_for_is_given_up_with_the_session(
     service = growing(auto_migrate=True)
     await stored(service, listener, THRESHOLD)
     await begun.wait()
+    assert not any("agent-memory migrate" in each for each in (await service.status()).suggestions), "it is under way"
     await service.close()
+    (paused,) = listener.of("memory:migration_paused")
+    assert (paused["texts_left"], paused["memory_count"]) == (0, THRESHOLD)
     assert "memory:migration_completed" not in listener.names()
+
+    listener.events.clear()
+    monkeypatch.setattr("agent_memory.storage.vector.build_index", instant)
+    later = growing(auto_migrate=True)
+    await later.search("fact", caller=listener.caller)
+    await later.settle()
+    assert later.growth._unasked is not None
+    await later.growth._unasked
+    names = [name for name in listener.names() if name.startswith("memory:migration") and "progress" not in name]
+    assert names == ["memory:migration_resumed", "memory:migration_completed"]
+    assert not await later.storage.migration_begun(), "the next one begins anew"
 
 
 async def test_a_failure_is_told_with_what_is_true_now(
