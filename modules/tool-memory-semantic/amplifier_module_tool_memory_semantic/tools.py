@@ -232,6 +232,8 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
         outcome = await service.forget(args.memory_id, self.session.caller)
         self.session.note_returned([outcome.memory])
         output: dict[str, Any] = {"memory_id": outcome.memory.id, "forgotten": True}
+        if outcome.kept_until is not None:  # for the user, who may want it gone sooner, or back
+            output["text_kept_until"] = outcome.kept_until.date().isoformat()
         return {**output, "older_versions": list(outcome.older_versions)} if outcome.older_versions else output
 
 

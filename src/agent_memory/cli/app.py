@@ -53,6 +53,7 @@ _COMMANDS: Final = {
     "search": _Entry(_ASK, "reading:search", _tabular),
     "list": _Entry(_ASK, "listing:list_memories", _tabular),
     "show": _Entry(_ASK, "reading:show", _tabular),
+    "history": _Entry(_ASK, "history:history", _tabular),
     "store": _Entry(_CHANGE, "writing:store", _beginning),
     "update": _Entry(_CHANGE, "writing:update"),
     "edit": _Entry(_CHANGE, "editing:edit"),
@@ -60,6 +61,7 @@ _COMMANDS: Final = {
     "pin": _Entry(_CHANGE, "writing:pin"),
     "unpin": _Entry(_CHANGE, "writing:unpin"),
     "forget": _Entry(_CHANGE, "forgetting:forget"),
+    "restore": _Entry(_CHANGE, "history:restore", _tabular),
     "export": _Entry(_TAKE, "transfer:export"),
     "import": _Entry(_TAKE, "transfer:import_", _beginning),
     "push": _Entry(_TAKE, "server:push"),
@@ -72,14 +74,13 @@ _COMMANDS: Final = {
     "doctor": _Entry(_CARE, "doctor:doctor", lambda body: body),
     "help": _Entry(_CARE, "app:help_", lambda body: body),
 }
-_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget"}
+_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "undo": "restore"}
 _MEANT: Final = {
     "delete": "forget",
     "remove": "forget",
     "find": "search",
     "recall": "search",
     "get": "show",
-    "undo": "restore",
     "rename": "agents rename",
 }
 """What people type who know other programs, and what it is called here."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.cli.text import one_line, plain, to_json
+from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ Row = dict[str, Any]
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What begins a formula in a spreadsheet (https://owasp.org/www-community/attacks/CSV_Injection)."""
+_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _GAP: Final = "  "
 _LAST_COLUMN: Final = 20
 """Characters that the last column has at least, however wide the others are."""
@@ -81,11 +84,18 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
+def _shown(value: Any) -> str:
+    """Return a value as a table has it: on one line, a moment to the minute and by the local clock."""
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        return minute(datetime.fromisoformat(value))
+    return one_line(_as_text(value))
+
+
 def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> Iterator[str]:
     """Yield a line for the names and one for each row; only the last column gives way where a terminal is narrow."""
     from rich.cells import cell_len, set_cell_size
 
-    cells = [[one_line(_as_text(row.get(name))) for name in columns] for row in rows]
+    cells = [[_shown(row.get(name)) for name in columns] for row in rows]
     lines = [[name.replace("_", " ") for name in columns], *cells]
     widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
     if width is not None and widths:

@@ -95,6 +95,29 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
         _row(screen, "suggestion", suggestion)
 
 
+def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print what became of a memory, a paragraph for each version."""
+    screen.show(Text(memory_id, style="bold"))
+    for row in rows:
+        when = minute(datetime.fromisoformat(row["at"]))
+        fields = f": {', '.join(row['fields'])}" if row["fields"] else ""
+        screen.show()
+        screen.show(Text.assemble((f"{row['seq']:>6}  ", "cyan"), (when, "dim"), f"  {row['what']}{fields}"))
+        if row["content"] is not None:
+            screen.show(row["content"], indent=8, max_lines=_PREVIEW_LINES)
+
+
+def show_forgotten(screen: Screen, gone: Iterable[tuple[Memory, datetime]]) -> None:
+    """Print what was forgotten and when, as lists look."""
+    for position, (memory, at) in enumerate(gone):
+        if position:
+            screen.show()
+        screen.show(memory.content, max_lines=_PREVIEW_LINES)
+        screen.show(
+            _join([(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(at)}", "red")]), indent=2
+        )
+
+
 def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
     """Print a line for each agent, and its folder below it."""
     from agent_memory.doctor import human

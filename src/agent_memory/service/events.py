@@ -68,6 +68,12 @@ _SPECS: Final = (
     ),
     EventSpec("memory:forgotten", "A memory was forgotten.", {"memory_id": "its id"}, audited=True),
     EventSpec(
+        "memory:restored",
+        "A memory was brought back.",
+        {"memory_id": "its id", "was": "what had become of it: forgotten, replaced or changed"},
+        audited=True,
+    ),
+    EventSpec(
         "memory:promoted",
         "A memory came into the scratchpad.",
         {

@@ -62,10 +62,14 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Outcome of a forget: the memory, and the ids of the older versions that went with it."""
+    """Outcome of a forget: the memory, and the ids of the older versions that went with it.
+
+    `kept_until` is how long at least the text stays in the files, where it can be brought back; None: it does not.
+    """
 
     memory: Memory
     older_versions: tuple[str, ...] = ()
+    kept_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

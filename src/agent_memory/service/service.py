@@ -22,6 +22,7 @@ from agent_memory.service.drafts import clean, draft
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.growing import Growth
 from agent_memory.service.pad import PadKeeper
+from agent_memory.service.past import Past
 from agent_memory.service.promoting import check_promotable
 from agent_memory.service.restoring import Restored, Terms, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
@@ -56,6 +57,7 @@ class MemoryService:
         clock: Source of the present.
 
     Attributes:
+        past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
     """
 
@@ -87,6 +89,7 @@ class MemoryService:
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self._degradation = Degradation(storage, self.report)
+        self.past = Past(storage, self, self._pad)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -151,7 +154,7 @@ class MemoryService:
         return Updated(after, self._clock(), fields, cleaned.kinds)
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
-        """Forget a memory and the older versions it replaced; capture will not bring them back.
+        """Forget a memory and the older versions it replaced; capture will not bring them back, `past` can for a time.
 
         Raises:
             UnknownIdError: There is no such memory.
@@ -167,7 +170,8 @@ class MemoryService:
         for each in (memory_id, *older):
             await self.report("memory:forgotten", caller, memory_id=each)
         self._pad.schedule()
-        return Forgotten(memory, tuple(older))
+        grace = self.storage.grace
+        return Forgotten(memory, tuple(older), None if grace is None else self._clock() + grace)
 
     async def promote(self, memory_id: str, caller: Caller = NOBODY) -> Promoted:
         """Bring a memory into the scratchpad.
@@ -218,8 +222,7 @@ class MemoryService:
             memories: What an export said.
             each: Told what became of each, in their order.
             caller: The session that asks.
-            trusted: Believe all they claim. Otherwise trust is medium at most, nothing is pinned or counted as found,
-                nothing comes from the future, and nothing that was there before is replaced.
+            trusted: Believe all they claim; otherwise nothing that would put one above others.
             dry_run: Tell what would become of each, and store none.
         """
         terms = Terms(self._clock(), trusted=trusted, dry_run=dry_run)
@@ -325,10 +328,7 @@ class MemoryService:
 
     def warm_up(self) -> None:
         """Begin, behind the scenes, what makes the first search fast: read the journal, load the model."""
-        self._run(self._warm_up())
-
-    async def _warm_up(self) -> None:
-        await self.storage.prepare(0)
+        self._run(self.storage.prepare(0))
 
     async def settle(self) -> None:
         """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
@@ -385,14 +385,14 @@ class MemoryService:
             "memory:promoted", caller, memory_id=memory_id, reason=reason, scratchpad_size=len(pad), evicted=evicted
         )
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something after the answer; a failure is logged, since nobody waits for it."""
         task = asyncio.get_running_loop().create_task(self._guarded(work))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
     @staticmethod
-    async def _guarded(work: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(work: Coroutine[Any, Any, object]) -> None:
         try:
             await work
         except AgentMemoryError as error:

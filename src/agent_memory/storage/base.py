@@ -13,7 +13,7 @@ from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from agent_memory.models import Memory, SearchFilters, SearchResults, Version
     from agent_memory.storage.migration import Built, Estimate, Progress
@@ -286,6 +286,20 @@ class MemoryStorage(ABC):
             StorageError: They cannot be read.
         """
         raise _keeps_no_past()
+
+    async def forgotten(self) -> list[tuple[Memory, datetime]]:
+        """Return all that was forgotten and can be brought back, as it was, and when; the last first.
+
+        Raises:
+            UnsupportedError: This storage keeps nothing of what was forgotten.
+            StorageError: It cannot be read.
+        """
+        raise _keeps_no_past()
+
+    @property
+    def grace(self) -> timedelta | None:
+        """How long at least the text of what is forgotten stays and can be brought back; None: not at all."""
+        return None
 
     @abstractmethod
     async def compact(self, grace: timedelta | None = None) -> None:

@@ -16,13 +16,14 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.folder import folder_of
 from agent_memory.storage.meaning import Meaning
+from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.store import JournalStore
 from agent_memory.storage.trouble import weakness
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-    from datetime import timedelta
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
@@ -232,11 +233,20 @@ class FileStorage(MemoryStorage):
 
     @override
     async def history(self, memory_id: str) -> list[Version]:
-        return await self._worker.run(self._store.history, memory_id)
+        return await self._worker.run(lambda: versions_of(self.agent_id, memory_id, self._store.naming([memory_id])))
 
     @override
     async def forgotten_with(self, memory_id: str) -> list[Memory]:
         return await self._worker.run(self._store.forgotten_with, memory_id)
+
+    @override
+    async def forgotten(self) -> list[tuple[Memory, datetime]]:
+        return await self._worker.run(lambda: forgotten(self.agent_id, self._store.naming(())))
+
+    @property
+    @override
+    def grace(self) -> timedelta:
+        return self._grace
 
     @override
     async def compact(self, grace: timedelta | None = None) -> None:

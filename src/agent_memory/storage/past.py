@@ -54,6 +54,22 @@ def forgotten_with(agent_id: str, memory_id: str, naming: Callable[[Collection[s
     return [memory for memory in last if memory is not None]
 
 
+def forgotten(agent_id: str, entries: Iterable[Entry]) -> list[tuple[Memory, datetime]]:
+    """Return what was forgotten and when, as it was before, the last first."""
+    records: Records = {}
+    gone: dict[str, tuple[Memory, datetime]] = {}
+    for entry in entries:
+        for change in entry.changes:
+            if change.kind != KIND:
+                continue
+            before = _memory(agent_id, change.id, records) if change.op == "delete" else None
+            if apply_change(records, change, entry.at):
+                gone.pop(change.id, None)
+                if before is not None:
+                    gone[change.id] = (before, datetime.fromisoformat(entry.at))
+    return list(reversed(gone.values()))
+
+
 def _last_of(agent_id: str, memory_id: str, entries: Sequence[Entry]) -> Memory | None:
     """Return a memory as it last was, with its accesses; None if it never was whole."""
     records: Records = {}

@@ -24,7 +24,7 @@ from agent_memory.models import (
 from agent_memory.storage.changes import difference, expired_before, lacking, lost_since, overlaid
 from agent_memory.storage.conditions import filters_of, where_of
 from agent_memory.storage.generations import describe_folder
-from agent_memory.storage.past import forgotten_with, versions_of
+from agent_memory.storage.past import forgotten_with
 from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.recency import Recency
 from agent_memory.storage.weight import Weight
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.journal import JournalWriter
-    from agent_memory.models import Version
+    from agent_memory.journal import Entry, JournalWriter
     from agent_memory.retrieval import SearchIndex
     from agent_memory.storage.folder import AgentFolder
 
@@ -263,9 +262,9 @@ class JournalStore:
         """Return the ids that a memory replaced, directly or through others, newest first."""
         return self.refresh().older_versions(memory_id)
 
-    def history(self, memory_id: str) -> list[Version]:
-        """See `MemoryStorage.history`."""
-        return versions_of(self.folder.agent_id, memory_id, self._journal.naming([memory_id]))
+    def naming(self, memory_ids: Collection[str]) -> list[Entry]:
+        """See `Journal.naming`; without ids, everything."""
+        return self._journal.naming(memory_ids)
 
     def forgotten_with(self, memory_id: str) -> list[Memory]:
         """See `MemoryStorage.forgotten_with`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import pytest
 import typer
@@ -326,6 +327,7 @@ def test_forget_with_yes_forgets_the_older_versions_too(bob: Callable[..., Resul
     assert document(bob("forget", C, "--yes", "--json")) == {
         "memory_id": C,
         "forgotten": True,
+        "kept_until": ANY,
         "older_versions": [A],
     }
     assert ids(bob("list", "--json"), "memories") == [B]

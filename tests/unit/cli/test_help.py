@@ -32,9 +32,7 @@ def test_help_of_a_command_is_the_same_either_way(cli: Callable[..., Result], co
     assert "<str>" not in shown
 
 
-@pytest.mark.parametrize(
-    ("tried", "meant"), [("delete", "forget"), ("undo", "restore"), ("serach", "search"), ("find", "search")]
-)
+@pytest.mark.parametrize(("tried", "meant"), [("delete", "forget"), ("serach", "search"), ("find", "search")])
 def test_another_programs_word_gets_a_hint(cli: Callable[..., Result], tried: str, meant: str) -> None:
     assert f"`agent-memory {meant}`" in cli(tried, code=2).stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -261,7 +262,10 @@ async def test_promoting_listing_updating_and_forgetting(tools: dict[str, Any]) 
     updated = await done(tools, "update", memory_id=first, content="Prefers coffee", pinned=True)
     assert (updated["memory_id"], updated["fields"]) == (first, ["content", "pinned"])
     assert (await done(tools, "list_recent"))["memories"][1]["pinned"] is True
-    assert await done(tools, "forget", memory_id=first) == {"memory_id": first, "forgotten": True}
+    forgotten = await done(tools, "forget", memory_id=first)
+    kept_until = date.fromisoformat(forgotten.pop("text_kept_until"))
+    assert 29 <= (kept_until - datetime.now(UTC).date()).days <= 31
+    assert forgotten == {"memory_id": first, "forgotten": True}
     assert_refused(await tools["memory_forget"].execute({"memory_id": first}))
 
 

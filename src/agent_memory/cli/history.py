@@ -1,0 +1,128 @@
+"""Commands about the past of memories: history, restore."""
+
+import contextlib
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.parameters import MemoryId, complete_id
+from agent_memory.cli.running import Run
+
+if TYPE_CHECKING:
+    from agent_memory.models import Memory, Version
+
+_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
+_GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content")
+_WHAT: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"}
+_SHOWN: Final = 20
+
+
+async def history(run: Run, memory_id: MemoryId) -> None:
+    """Show what a memory was before its changes, oldest first.
+
+    As far as the files still know: 30 days at least. Also of one that was forgotten.
+    """
+    from agent_memory.cli.render import show_versions
+    from agent_memory.errors import UnknownIdError
+
+    (memory_id,) = await _known(run, [memory_id])
+    versions = await run.service.past.history(memory_id)
+    if not versions:
+        raise UnknownIdError(f"Nothing is known of {memory_id}.")
+    rows = _rows(versions)
+    run.screen.rows({"memory_id": memory_id, "versions": rows}, "versions", _COLUMNS)
+    show_versions(run.screen, memory_id, rows)
+
+
+async def restore(
+    run: Run,
+    memory_id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID", help="Which; without it, what was forgotten is listed.", autocompletion=complete_id
+        ),
+    ] = None,
+    *,
+    version: Annotated[
+        int | None, typer.Option("--version", metavar="SEQ", help="Make it what it was then, by `history`.")
+    ] = None,
+) -> None:
+    """Bring back what forgetting, replacing or changing took.
+
+    A forgotten memory comes back with the older versions that went with it; one that was replaced counts again; one
+    that was changed is what it was before. Possible for 30 days at least, unless `compact --now` ended that.
+    """
+    from agent_memory.cli.text import counted
+
+    if memory_id is None:
+        await _list_forgotten(run)
+        return
+    (memory_id,) = await _known(run, [memory_id])
+    done = await run.service.past.bring_back(memory_id, run.caller, seq=version)
+    ids = [memory.id for memory in done.memories]
+    document: dict[str, Any] = {"memory_id": memory_id, "was": done.what, "restored": ids, "fields": list(done.fields)}
+    run.screen.document({**document, "replaced_by": done.replaced_by})
+    if done.what == "forgotten":
+        older = f", and {counted(len(ids) - 1, 'older version')} with it" if len(ids) > 1 else ""
+        run.screen.show(f"{memory_id} is back{older}.")
+    elif done.what == "replaced":
+        run.screen.show(f"{memory_id} counts again. {done.replaced_by}, which had replaced it, stays as well.")
+    else:
+        run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}.")
+
+
+async def _known(run: Run, words: list[str]) -> list[str]:
+    """Return the ids that `words` mean, those of forgotten memories included."""
+    from agent_memory.cli.ids import one_of
+    from agent_memory.errors import UnsupportedError
+
+    texts = {memory.id: memory.content async for memory in run.service.storage.iter_all()}
+    with contextlib.suppress(UnsupportedError):  # what is asked next says so
+        texts |= {memory.id: memory.content for memory, _ in await run.service.past.forgotten()}
+    return [one_of(word, texts) for word in words]
+
+
+async def _list_forgotten(run: Run) -> None:
+    from agent_memory.cli.render import memory_document, show_forgotten
+    from agent_memory.models import to_text
+
+    gone = await run.service.past.forgotten()
+    rows = [{**memory_document(memory), "forgotten_at": to_text(at)} for memory, at in gone]
+    run.screen.rows({"agent_id": run.service.agent_id, "forgotten": rows}, "forgotten", _GONE_COLUMNS)
+    show_forgotten(run.screen, gone[:_SHOWN])
+    if not gone:
+        run.screen.note("Nothing that was forgotten can be brought back.")
+    elif len(gone) > _SHOWN and run.screen.form == "text":
+        run.screen.note(f"… and {len(gone) - _SHOWN} more; --format table lists them all.")
+
+
+def _rows(versions: "list[Version]") -> list[dict[str, Any]]:
+    from agent_memory.models import to_text
+
+    rows: list[dict[str, Any]] = []
+    before: Memory | None = None
+    for version in versions:
+        memory = version.memory
+        changed = [] if memory is None or before is None else _changed(before, memory)
+        what = "brought back" if version.op == "put" and before is None and rows else _WHAT.get(version.op, version.op)
+        rows.append(
+            {
+                "seq": version.seq,
+                "at": to_text(version.at),
+                "what": "changed" if changed and version.op == "put" else what,
+                "fields": changed,
+                "content": None if memory is None else memory.content,
+                "memory": None if memory is None else memory.model_dump(mode="json"),
+            }
+        )
+        before = memory
+    return rows
+
+
+def _changed(before: "Memory", after: "Memory") -> list[str]:
+    ignored = {"access_count", "last_accessed"}
+    return [
+        name
+        for name in type(after).model_fields
+        if name not in ignored and getattr(before, name) != getattr(after, name)
+    ]

@@ -1,0 +1,135 @@
+"""`Past`: what a memory was before, and bringing back what forgetting, replacing or changing took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from agent_memory.errors import ValidationError
+from agent_memory.service.caller import NOBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from agent_memory.models import Memory, Version
+    from agent_memory.service.caller import Caller
+    from agent_memory.service.pad import PadKeeper
+    from agent_memory.service.results import Updated
+    from agent_memory.storage import MemoryStorage
+
+_STAYS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session", "access_count", "last_accessed"})
+"""Fields that a change of a memory leaves alone; so does taking one back."""
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtBack:
+    """What was brought back.
+
+    Attributes:
+        what: `forgotten`: memories that were not there; `replaced`: one that counts again beside what had replaced it;
+            `changed`: one that is as it was before a change.
+        memories: As they are now, the one that was asked for first.
+        fields: With `changed`, which fields.
+        replaced_by: With `replaced`, what had replaced it.
+    """
+
+    what: Literal["forgotten", "replaced", "changed"]
+    memories: tuple[Memory, ...]
+    fields: tuple[str, ...] = ()
+    replaced_by: str | None = None
+
+
+class WritePath(Protocol):
+    """What bringing something back needs of the service."""
+
+    async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller) -> Updated:
+        """Change fields of a memory."""
+
+    async def report(self, event: str, caller: Caller, **fields: Any) -> None:
+        """Emit an event."""
+
+
+class Past:
+    """One agent's past, as far as its storage keeps one: 30 days in files."""
+
+    def __init__(self, storage: MemoryStorage, write_path: WritePath, pad: PadKeeper) -> None:
+        self._storage = storage
+        self._write_path = write_path
+        self._pad = pad
+
+    async def history(self, memory_id: str) -> list[Version]:
+        """Return the versions of a memory that are still known, oldest first; see `MemoryStorage.history`."""
+        return await self._storage.history(memory_id)
+
+    async def forgotten(self) -> list[tuple[Memory, datetime]]:
+        """Return what can be brought back after it was forgotten, and when it was, the last first."""
+        return await self._storage.forgotten()
+
+    async def bring_back(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> BroughtBack:
+        """Bring a memory back.
+
+        One that was forgotten, with what went with it; else one that was replaced, which counts again; else one that
+        was changed, as it was before its last change. Nothing is taken out of the journal for it: this is a change
+        like any other, and can be taken back itself.
+
+        Args:
+            memory_id: Which.
+            caller: The session that asks.
+            seq: The version of `history` that is wanted, if it is there.
+
+        Raises:
+            UnknownIdError: There is no such memory, and nothing known of one that was forgotten.
+            ValidationError: Nothing happened to it that could be taken back, or it has no such version.
+            UnsupportedError: The storage keeps no past.
+            StorageError: Nothing was changed.
+        """
+        memory = await self._storage.get(memory_id)
+        if memory is None:
+            return await self._remembered(memory_id, caller)
+        newer = (await self._storage.superseded()).get(memory_id)
+        if newer is not None and seq is None:
+            await self._write_path.update(newer, {"supersedes": None}, caller)
+            await self._report(memory_id, "replaced", caller)
+            return BroughtBack("replaced", (memory,), replaced_by=newer)
+        return await self._as_before(memory, seq, caller)
+
+    async def _remembered(self, memory_id: str, caller: Caller) -> BroughtBack:
+        memories = await self._storage.forgotten_with(memory_id)
+        await self._storage.store_many(memories)
+        for each in memories:
+            await self._report(each.id, "forgotten", caller)
+        self._pad.schedule()
+        return BroughtBack("forgotten", tuple(memories))
+
+    async def _as_before(self, memory: Memory, seq: int | None, caller: Caller) -> BroughtBack:
+        versions = [each for each in await self._storage.history(memory.id) if each.memory is not None]
+        if seq is None:
+            wanted = next((each for each in reversed(versions) if _differing(each, memory)), None)
+            why = f"{memory.id} was neither forgotten nor replaced nor changed lately; there is nothing to take back."
+        else:
+            wanted = next((each for each in versions if each.seq == seq), None)
+            why = f"{memory.id} has no version {seq}."
+        if wanted is None or wanted.memory is None:
+            raise ValidationError(
+                why,
+                code="nothing_to_restore",
+                recovery=f"`agent-memory history {memory.id}` shows what is known of it.",
+            )
+        changes = _differing(wanted, memory)
+        if (target := changes.get("supersedes")) and await self._storage.get(target) is None:
+            del changes["supersedes"]  # that was forgotten since
+        updated = await self._write_path.update(memory.id, changes, caller)
+        await self._report(memory.id, "changed", caller)
+        return BroughtBack("changed", (updated.memory,), updated.fields)
+
+    async def _report(self, memory_id: str, what: str, caller: Caller) -> None:
+        await self._write_path.report("memory:restored", caller, memory_id=memory_id, was=what)
+
+
+def _differing(version: Version, memory: Memory) -> dict[str, Any]:
+    """Return the changes that make a memory what it was in a version."""
+    if version.memory is None:
+        return {}
+    then, now = version.memory.model_dump(), memory.model_dump()
+    return {name: value for name, value in then.items() if name not in _STAYS and now[name] != value}

@@ -1,0 +1,89 @@
+"""`history`, `restore` and ending what they live on: `forget --now`, `compact --now`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.unit.cli.conftest import A, B, C
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+def test_history_tells_what_became_of_a_memory(bob: Callable[..., Result]) -> None:
+    bob("update", B, "--content", "Maria likes coffee.", "--untag", "drinks")
+    bob("forget", B, "--yes")
+    versions = json.loads(bob("history", B, "--json").stdout)["versions"]
+    assert [(each["what"], each["fields"]) for each in versions] == [
+        ("stored", []),
+        ("changed", ["content", "tags"]),
+        ("forgotten", []),
+    ]
+    assert versions[0]["memory"]["tags"] == ["drinks", "maria"]
+    shown = bob("history", B).stdout
+    assert shown.index("likes tea") < shown.index("changed: content, tags") < shown.index("likes coffee")
+    bob("history", "mem-ffffffffffff", code=3)
+
+
+def test_what_was_forgotten_is_listed_and_comes_back(bob: Callable[..., Result]) -> None:
+    before = sorted(bob("export").stdout.splitlines())
+    forgotten = bob("forget", C, "--yes")
+    assert f"agent-memory restore {C}" in forgotten.stderr
+    assert "compact --now" in forgotten.stderr
+    rows = json.loads(bob("restore", "--json").stdout)["forgotten"]
+    assert [row["id"] for row in rows] == [A, C]
+    assert "in PostgreSQL" in bob("restore").stdout
+    assert bob("undo", C[:-1] + "c").stdout == f"{C} is back, and 1 older version with it.\n"
+    assert sorted(bob("export").stdout.splitlines()) == before
+    assert "Nothing that was forgotten" in bob("restore").stderr
+
+
+def test_forget_says_for_programs_how_long_the_text_stays(bob: Callable[..., Result]) -> None:
+    assert json.loads(bob("forget", B, "--yes", "--json").stdout)["kept_until"] > "2026"
+
+
+def test_what_was_replaced_counts_again(bob: Callable[..., Result]) -> None:
+    assert f"{C}, which had replaced it, stays" in bob("restore", A).stdout
+    assert len(json.loads(bob("list", "--json").stdout)["memories"]) == 3
+
+
+def test_a_change_is_taken_back(bob: Callable[..., Result]) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    assert "content" in bob("restore", B).stdout
+    assert "likes tea" in bob("show", B).stdout
+    seq = json.loads(bob("history", B, "--json").stdout)["versions"][1]["seq"]
+    bob("restore", B, "--version", str(seq))
+    assert "likes coffee" in bob("show", B).stdout
+    assert "[nothing_to_restore]" in bob("restore", C, code=1).stderr
+
+
+def files_with(root: Path, text: str) -> list[str]:
+    return [file.name for file in root.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
+
+
+def test_forgetting_now_leaves_the_text_in_no_file(bob: Callable[..., Result], root: Path) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    result = bob("forget", B, "--now", "--yes")
+    assert "gone from memories.yaml" in result.stdout
+    assert files_with(root, "Maria likes") == []
+    assert json.loads(bob("restore", "--json").stdout)["forgotten"] == []
+    bob("show", C)
+
+
+def test_compacting_now_ends_what_could_be_brought_back(bob: Callable[..., Result], root: Path) -> None:
+    bob("forget", B, "--yes")
+    assert files_with(root, "Maria likes") == ["memories.yaml"]
+    bob("compact")
+    assert files_with(root, "Maria likes") == ["memories.yaml"]
+    bob("compact", "--now", code=2)
+    bob("compact", "--now", "--yes")
+    assert files_with(root, "Maria likes") == []
+
+
+def test_copies_that_were_not_looked_into_are_named(bob: Callable[..., Result], root: Path) -> None:
+    (root / "bob" / "memories.rejected.yaml").write_text("Maria likes")
+    assert "memories.rejected.yaml" in bob("forget", B, "--now", "--yes").stderr
