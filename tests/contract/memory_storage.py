@@ -416,7 +416,8 @@ class MemoryStorageContract:
             await storage.store(other)
         filters = {
             "category": "decision",
-            "tags": ["B", "a"],
+            "tags": ["B", "z"],
+            "all_tags": ["B", "a"],
             "min_access_count": 5,
             "date_range": {"start": "2026-02-25", "end": "2026-02-27"},
         }
