@@ -148,6 +148,11 @@ class VectorCache:
         if self._connection is None:
             if self._path.exists() and not self._path.is_file():
                 raise OSError(f"{self._path.name} is no file")  # opening a pipe would wait for its other end
+            if self._path.is_symlink():
+                raise OSError(f"{self._path.name} is a symbolic link, which is not followed")
+            if not self._path.exists():  # or it and what is made beside it would be as open as the umask says
+                with suppress(OSError):
+                    self._path.touch(mode=0o600)
             database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
             self._connection, self._owner = database, os.getpid()
             try:

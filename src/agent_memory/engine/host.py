@@ -113,6 +113,7 @@ class Host:
 
 def main() -> None:
     """Hold the shard named on the command line until standard input ends."""
+    os.umask(0o077)  # the engine gives its files the rights it likes
     folder, namespace = Path(sys.argv[1]), uuid.UUID(sys.argv[2])
     requests = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)

@@ -51,6 +51,7 @@ _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 def main() -> None:
     """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
     folder, identity = AgentFolder(Path(sys.argv[1])), EmbedderIdentity(**json.loads(sys.argv[2]))
+    os.umask(0o077)  # the engine gives its files the rights it likes
     os.nice(_NICENESS)
     _end_with_parent()
     say = _speaker()

@@ -209,3 +209,19 @@ def test_several_processes_write_and_nothing_is_lost(cache: VectorCache, path: P
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     keys = [text_hash(f"{writer}-{number}") for writer in range(3) for number in range(60)]
     assert cache.get_many(ONE, keys).keys() == set(keys)
+
+
+@pytest.mark.parametrize("target", ["empty", "nowhere"])
+def test_a_link_in_its_place_is_not_followed(cache: VectorCache, path: Path, tmp_path: Path, target: str) -> None:
+    elsewhere = tmp_path / target
+    if target == "empty":
+        elsewhere.touch(mode=0o644)
+    path.symlink_to(elsewhere)
+    assert not cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert cache.get_many(ONE, [KEY]) == {}
+    assert not elsewhere.exists() or (elsewhere.stat().st_size, elsewhere.stat().st_mode & 0o777) == (0, 0o644)
+
+
+def test_its_files_are_private_whatever_the_umask(cache: VectorCache, path: Path, open_umask: None) -> None:
+    assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
+    assert {each.stat().st_mode & 0o777 for each in path.parent.glob(f"{path.name}*")} == {0o600}

@@ -241,3 +241,16 @@ async def test_a_plain_file_storage_says_why_it_cannot_be_moved(root: Path) -> N
             await attempt
         assert refused.value.code == "cannot_migrate"
     await storage.close()
+
+
+async def test_every_file_of_the_index_is_private_whatever_the_umask(
+    storage: GrowingStorage, root: Path, open_umask: None
+) -> None:
+    await storage.store(memory_of("tea"))
+    await storage.migrate()
+    await storage.store(memory_of("coffee"))
+    assert await storage.caught_up(60)
+    await storage.close()
+    modes = {path: path.stat().st_mode & 0o777 for path in root.rglob("*")}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
