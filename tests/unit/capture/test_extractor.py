@@ -31,6 +31,10 @@ WANTED = [
     ("preference", "I don't know docker that well"),
     ("preference", "do not touch the fixtures at all"),
     ("preference", "NEVER edit the generated files"),
+    ("preference", "I told you to never start the server yourself"),
+    ("preference", "stop creating summary files"),
+    ("preference", "in the future please don't touch the lock file"),
+    ("note", "we use pnpm, not npm"),
     ("decision", "we don't need the legacy importer anymore"),
     ("note", "the sandbox has one seat, keep that in mind"),
     ("decision", "We decided to use Postgres for the ledger."),
@@ -128,6 +132,15 @@ def test_a_statement_in_a_long_message_is_not_captured_and_a_lasting_wish_is() -
 
 
 UNWANTED = [
+    "Always validate the form before it is submitted",
+    "never show more than five items in the list",
+    "remember to update the readme",
+    "remember the user's choice in local storage",
+    "whenever I click on save the page reloads",
+    "In the future we will add payments",
+    "let's go with option B",
+    "we don't need pagination for now",
+    "I'd prefer if the button was on the left",
     "I don't like the shadow",
     "I would like to see fewer columns in this table",
     "find out how this got lost and what we can do to prevent it in the future",
