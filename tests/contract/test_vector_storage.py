@@ -25,7 +25,7 @@ class _Opener(MemoryStorageContract):
     @pytest.fixture(autouse=True)
     def engine_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("agent_memory.storage.keeper.EngineClient", EngineHere)
-        monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 0)
+        monkeypatch.setattr("agent_memory.storage.candidates.PAYS_FROM", 0)
 
 
 class TestVectorStorage(_Opener):

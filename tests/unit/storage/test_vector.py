@@ -44,7 +44,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[EngineHere]:
         return started[-1]
 
     monkeypatch.setattr("agent_memory.storage.keeper.EngineClient", start)
-    monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 0)
+    monkeypatch.setattr("agent_memory.storage.candidates.PAYS_FROM", 0)
     return started
 
 
@@ -157,7 +157,7 @@ async def test_many_unheard_changes_are_looked_at_without_the_engine(
 async def test_few_memories_are_compared_here_which_is_faster_but_the_engine_learns_of_them(
     storage: VectorStorage, engines: list[EngineHere], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 6)
+    monkeypatch.setattr("agent_memory.storage.candidates.PAYS_FROM", 6)
     await stored(storage, facts(5))
     assert await storage.caught_up(30)
     assert (await storage.search("Kafka number3")).mode == "hybrid"
@@ -272,7 +272,7 @@ async def test_a_renamed_agent_keeps_its_index(
 async def test_an_engine_that_dies_costs_nothing_but_speed(
     root: Path, clock: FrozenClock, embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.storage.candidates._PAYS_FROM", 0)
+    monkeypatch.setattr("agent_memory.storage.candidates.PAYS_FROM", 0)
     made_index(root, embedder.identity)
     storage = VectorStorage("bob", root, clock=clock, embedder=embedder)
     await stored(storage, facts(10))
