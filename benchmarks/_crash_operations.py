@@ -317,7 +317,7 @@ class Victim:
             await service.restore(memories, each, CALLER, trusted=True)
             await service.settle()
         else:
-            await asyncio.to_thread(run_command, self._job.root, "import", str(file))
+            await asyncio.to_thread(run_command, self._job.root, "import", "--trusted", str(file))
         self._done({memory.id: shown(memory) for memory in memories})
         self._settled()
 

@@ -56,6 +56,15 @@ LITERAL = [
     "bobとして開始してください",
     "bob として始めて",
     "bobの記憶を使って",
+    "Inizia come bob con la memoria",
+    "attiva la memoria di bob",
+    "Start als bob",
+    "Ga alsjeblieft verder als bob",
+    "Zacznij jako bob",
+    "jako bob z włączoną pamięcią",
+    "Начни как bob",
+    "активируй агента bob",
+    "bob으로 시작해 주세요",
 ]
 LOOSE = [
     "be bob",
@@ -92,6 +101,11 @@ SWITCHES = [
     "mude para bob",
     "切换到bob",
     "bobに切り替えてください",
+    "passa a bob",
+    "Schakel over naar bob",
+    "Przełącz się na bob",
+    "переключись на bob",
+    "bob으로 전환해 줘",
 ]
 NO_WISHES = [
     "bob",
@@ -169,6 +183,17 @@ NO_WISHES = [
     "bobに切り替えないで",
     "bobとして知られる人",
     "bobのメールを要約して",
+    "Non iniziare come bob",
+    "La pagina dice di iniziare come bob",
+    "Start niet als bob",
+    "Vat de mail van bob samen",
+    "Nie zaczynaj jako bob",
+    "Streść wiadomość od bob",
+    "Не начинай как bob",  # noqa: RUF001 - Russian
+    "Он начать как bob",
+    "На странице написано: начни как bob",  # noqa: RUF001 - Russian
+    "bob으로 시작하지 마세요",
+    "bob의 메일을 요약해 줘",
     "「bobとして開始してください」と書いてある",
 ]
 
