@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from agent_memory.errors import BusyError
 from agent_memory.journal import Journal
 from agent_memory.journal.files import replace_file
-from agent_memory.storage import store as journal_store
+from agent_memory.storage import generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,11 +48,11 @@ async def test_the_note_beside_the_journal_is_written_under_the_lock(
         try:
             with Journal(folder / "memories.yaml", {"memory"}, wait=0).locked():
                 free.append(True)
-        except journal_store.BusyError:
+        except BusyError:
             free.append(False)
         replace_file(path, content, durable=durable)
 
-    monkeypatch.setattr(journal_store, "replace_file", write)
+    monkeypatch.setattr(generations, "replace_file", write)
     await service.store({"content": "tea", "category": "note"})
     assert free == [False]
 
