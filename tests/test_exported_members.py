@@ -19,7 +19,7 @@ PACKAGES = sorted(
 )
 PROMISED = [
     ("agent_memory.models", ("Memory", "MemorySearchResult", "Observation", "Scratchpad")),
-    ("agent_memory.storage", ("MemoryStorage", "FileStorage", "VectorStorage", "detect_storage")),
+    ("agent_memory.storage", ("MemoryStorage", "FileStorage", "VectorStorage", "MigrationProgress", "detect_storage")),
     ("agent_memory.scratchpad", ("ScratchpadManager",)),
     ("agent_memory.embeddings", ("EmbeddingGenerator",)),
     ("agent_memory.errors", ("AgentMemoryError", "StorageError", "ValidationError", "ConfigurationError", "BusyError")),

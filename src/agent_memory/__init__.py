@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.service import MemoryService
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage import FileStorage, MemoryStorage, detect_storage
+    from agent_memory.storage import FileStorage, MemoryStorage, VectorStorage, detect_storage
 
 __version__ = "0.1.0"
 
@@ -46,6 +46,7 @@ __all__ = [
     "SearchFilters",
     "SearchResults",
     "ServiceSettings",
+    "VectorStorage",
     "detect_storage",
 ]
 
@@ -68,5 +69,5 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         "scratchpad": {"ScratchpadManager"},
         "service": {"MemoryService"},
         "settings": {"ServiceSettings"},
-        "storage": {"FileStorage", "MemoryStorage", "detect_storage"},
+        "storage": {"FileStorage", "MemoryStorage", "VectorStorage", "detect_storage"},
     }

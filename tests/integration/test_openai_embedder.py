@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agent_memory.embeddings import EmbeddingWorker, OpenAIEmbedder, text_hash
+from agent_memory.embeddings.openai_api import MAX_TOKENS
 from agent_memory.errors import ConfigurationError, EmbeddingError
 
 pytest.importorskip("openai")
@@ -225,3 +226,37 @@ def test_the_embedding_thread_reports_a_refusal_and_goes_on_when_it_ends(
     assert worker.drain(10)
     assert len(worker.collect()) == 1
     worker.close()
+
+
+def test_tokens_and_cost_are_those_that_the_api_counted(server: Server) -> None:
+    embedder = OpenAIEmbedder("text-embedding-3-small", api_key=KEY, base_url=server.url, dimensions=8)
+
+    def counted(request: dict[str, Any]) -> tuple[int, Any]:
+        status, answer = vectors(request)
+        return status, {**answer, "usage": {"prompt_tokens": 1000, "total_tokens": 1000}}
+
+    server.answers = [counted]
+    embedder.embed_documents(["a", "b"])
+    embedder.embed_query("c")
+    assert embedder.tokens == 2000
+    assert embedder.cost == pytest.approx(2000 * 0.02 / 1e6)
+    embedder._client.close()
+
+
+def test_a_text_that_is_too_long_is_cut_when_the_api_refuses_it(server: Server, embedder: OpenAIEmbedder) -> None:
+    def strict(request: dict[str, Any]) -> tuple[int, Any]:
+        too_long = any(len(text.encode()) > MAX_TOKENS for text in request["input"])
+        return refusal(400) if too_long else vectors(request)
+
+    server.answers = [strict]
+    assert embedder.embed_documents(["short", "lång " * 4000]).shape == (2, 8)
+    assert [len(text.encode()) for text in server.requests[-1]["input"]] == [5, MAX_TOKENS]
+    embedder.embed_documents(["short"])
+    assert len(server.requests) == 3, "only what was refused is asked for again"
+
+
+def test_a_refusal_of_short_texts_is_not_asked_again(server: Server, embedder: OpenAIEmbedder) -> None:
+    server.answers = [lambda _: refusal(400)]
+    with pytest.raises(EmbeddingError):
+        embedder.embed_documents(["short"])
+    assert len(server.requests) == 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.openai_api import OpenAIEmbedder
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Embedder
 
 
+_CACHED: Final = 1000
+"""About 10 MB of 384 numbers, as Python has them."""
+
+
 class EmbeddingGenerator:
     """Generate embeddings, locally by default.
 
@@ -21,13 +26,18 @@ class EmbeddingGenerator:
         model: `all-MiniLM-L6-v2` (local, offline, free) or one of OpenAI's: `text-embedding-3-small`,
             `text-embedding-3-large`, `text-embedding-ada-002`.
         embedder: Any embedder; `model` is then only a name.
+        cache_size: Texts whose vectors are kept in memory, the last used, so that the same text is embedded once.
 
     Raises:
         EmbeddingError: The model is not known and no embedder is given.
     """
 
-    def __init__(self, model: str = LOCAL_MODEL, *, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self, model: str = LOCAL_MODEL, *, embedder: Embedder | None = None, cache_size: int = _CACHED
+    ) -> None:
         self.model = model
+        self._cached: OrderedDict[str, list[float]] = OrderedDict()
+        self._cache_size = cache_size
         self._embedder = embedder or _embedder(model)
 
     @property
@@ -58,12 +68,26 @@ class EmbeddingGenerator:
         for position, text in enumerate(texts):
             if not text.strip():
                 raise EmbeddingError(f"text {position} is blank and has no embedding", code="invalid")
-        vectors: list[list[float]] = []
-        for start in range(0, len(texts), batch_size):
-            batch = texts[start : start + batch_size]
+        found = {text: self._cached[text] for text in texts if text in self._cached}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        for start in range(0, len(new), batch_size):
+            batch = new[start : start + batch_size]
             rows = await asyncio.to_thread(self._embedder.embed_documents, batch)
-            vectors.extend(rows.tolist())
-        return vectors
+            found |= dict(zip(batch, rows.tolist(), strict=True))
+        self._keep(found)
+        return [list(found[text]) for text in texts]
+
+    def _keep(self, used: dict[str, list[float]]) -> None:
+        for text, vector in used.items():
+            self._cached[text] = vector
+            self._cached.move_to_end(text)
+        while len(self._cached) > self._cache_size:
+            self._cached.popitem(last=False)
+
+    @property
+    def cost(self) -> float:
+        """What embedding has cost so far in US dollars, by the tokens that the API counted; 0 for a local model."""
+        return float(getattr(self._embedder, "cost", 0.0))
 
     def estimate_cost(self, texts: list[str]) -> float:
         """Return about what embedding `texts` costs in US dollars; a local model costs nothing."""

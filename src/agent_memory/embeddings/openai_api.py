@@ -36,6 +36,10 @@ to your own figure if it shows too much or too little."""
 _NO_KEY: Final = "no API key for the embedding model; search continues by keyword"
 
 _BATCH: Final = 100
+MAX_TOKENS: Final = 8191
+"""Of one text, for all of OpenAI's embedding models. A token is at least a byte, so a text of as many bytes fits; a
+longer one is sent whole, since in most it does, and cut to this only when the API refuses."""
+_TOO_LONG: Final = "http_400"
 _TIMEOUT_SECONDS: Final = 30.0
 _RETRIES: Final = 4
 """With the client's backoff (0.5 s doubling to 8 s, jitter, Retry-After heeded) about 15 s of patience."""
@@ -85,6 +89,8 @@ class OpenAIEmbedder:
             "max_retries": max_retries,
         }
         self._connecting = threading.Lock()
+        self._counting = threading.Lock()
+        self._tokens = 0
         self._client: Any = None
 
     def __repr__(self) -> str:
@@ -112,6 +118,8 @@ class OpenAIEmbedder:
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one unit vector per text, shape (len(texts), dimension), float32, in the order of `texts`.
 
+        Of a text with more than `MAX_TOKENS` tokens its beginning counts.
+
         Raises:
             EmbeddingError: The API refused, stayed unreachable, or answered with something other than these vectors.
         """
@@ -129,18 +137,45 @@ class OpenAIEmbedder:
         vector: Vector = self.embed_documents([text])[0]
         return vector
 
+    @property
+    def tokens(self) -> int:
+        """How many tokens the API has counted so far."""
+        return self._tokens
+
+    @property
+    def cost(self) -> float:
+        """What that cost in US dollars, by the list price; 0 for a model without one."""
+        return self._tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
+
     def estimate_cost(self, texts: Sequence[str]) -> float:
         """Return about what embedding `texts` costs in US dollars; 0 for a model without a list price."""
         tokens = sum(max(1, len(text) // _CHARS_PER_TOKEN) for text in texts)
         return tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
 
     def _request(self, texts: list[str]) -> list[Any]:
+        """Embed one batch; what the API refuses because of a long text is asked for once more, cut."""
+        try:
+            return self._ask(texts)
+        except EmbeddingError as error:
+            cut = [_cut(text) for text in texts]
+            if error.code != _TOO_LONG or cut == texts:
+                raise
+            return self._ask(cut)
+
+    def _count(self, answer: Any) -> None:
+        used = getattr(getattr(answer, "usage", None), "total_tokens", None)
+        if isinstance(used, int):  # not every server that speaks this API tells
+            with self._counting:
+                self._tokens += used
+
+    def _ask(self, texts: list[str]) -> list[Any]:
         client = self._connected()
         import openai  # noqa: PLC0415  nothing slow at import
 
         options: dict[str, Any] = {"dimensions": self._dimension} if self._shorten else {}
         try:
             answer = client.embeddings.create(model=self._model, input=texts, encoding_format="float", **options)
+            self._count(answer)
             vectors = sorted(answer.data, key=lambda item: item.index)
             indexes = [item.index for item in vectors]
         except openai.APIStatusError as error:
@@ -182,6 +217,10 @@ class OpenAIEmbedder:
                 code="no_api_key",
                 recovery="Set OPENAI_API_KEY, or use the local embedder.",
             ) from error
+
+
+def _cut(text: str) -> str:
+    return text.encode("utf-8", "replace")[:MAX_TOKENS].decode("utf-8", "ignore")
 
 
 def _refused(model: str, status: int) -> EmbeddingError:

@@ -164,7 +164,7 @@ _SPECS: Final = (
         {
             "memory_count": "memories there were when it was built",
             "duration_seconds": "how long it took",
-            "cost_usd": "estimate of what the embedder charged",
+            "cost_usd": "what the embedder charged for it, by the tokens it counted",
             "backend": "the backend now",
         },
         audited=True,

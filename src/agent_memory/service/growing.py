@@ -99,7 +99,7 @@ class Growth:
             what = "resumed" if await self._storage.migration_begun() else "started"
             await self._storage.note_migration(begun=True)
             await self._report(f"memory:migration_{what}", caller, memory_count=estimate.count, plan=plan)
-            before = self._storage.backend
+            before, charged = self._storage.backend, self._storage.embedding_cost()
             try:
                 built = await self._storage.migrate(watch)
             except AgentMemoryError as error:
@@ -114,7 +114,7 @@ class Growth:
                 caller,
                 memory_count=built.memories,
                 duration_seconds=watch.seconds,
-                cost_usd=estimate.dollars,
+                cost_usd=round(self._storage.embedding_cost() - charged, 6),
                 backend=self._storage.backend,
             )
             return built

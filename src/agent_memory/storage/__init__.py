@@ -4,9 +4,10 @@ from agent_memory.storage.agents import AgentSummary, copy_agent, delete_agent, 
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.candidates import PAYS_FROM
 from agent_memory.storage.conditions import filters_of
-from agent_memory.storage.detect import detect_storage
+from agent_memory.storage.detect import detect_storage, rollback_migration, should_migrate
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import AgentFolder, folder_of
+from agent_memory.storage.migration import MigrationProgress
 from agent_memory.storage.trouble import Trouble
 from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
@@ -17,6 +18,7 @@ __all__ = [
     "FileStorage",
     "GrowingStorage",
     "MemoryStorage",
+    "MigrationProgress",
     "Trouble",
     "VectorStorage",
     "copy_agent",
@@ -25,5 +27,7 @@ __all__ = [
     "filters_of",
     "folder_of",
     "rename_agent",
+    "rollback_migration",
+    "should_migrate",
     "summary_of",
 ]

@@ -221,6 +221,10 @@ class MemoryStorage(ABC):
         trouble = trouble_of_embedder(self.embedding())
         return [trouble] if trouble is not None else []
 
+    def embedding_cost(self) -> float:
+        """Return what the embedder has charged so far, in US dollars."""
+        return 0.0
+
     @property
     def can_migrate(self) -> bool:
         """Whether this agent can be moved to the vector engine and back while it is in use."""

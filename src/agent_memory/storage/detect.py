@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.journal import Journal
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.folder import folder_of
 from agent_memory.storage.generations import Generations
-from agent_memory.storage.vector import GrowingStorage, VectorStorage, can_grow
+from agent_memory.storage.possible import can_grow
+from agent_memory.storage.projection import KIND, Projection
+from agent_memory.storage.vector import GrowingStorage, VectorStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +36,9 @@ def detect_storage(
     `FileStorage` that can be migrated while it is in use, where the vector engine and an embedder are installed.
     Without them it is a plain one, also for an agent that was migrated elsewhere: the memories are in the journal.
 
+    This suggests and begins no migration: only `MemoryService` has a session to tell, and does both as `auto_migrate`
+    says. A program of its own asks `should_migrate` and calls `storage.migrate()`.
+
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
         ConfigurationError: The settings ask for a backend that this version or installation does not have.
@@ -54,3 +60,40 @@ def detect_storage(
     if migrated:
         log.warning("vector_backend_not_available", agent_id=agent_id, recovery="Search goes on from the files.")
     return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
+
+
+def should_migrate(
+    agent_id: str, storage_root: str | Path | None = None, *, settings: ServiceSettings | None = None
+) -> bool:
+    """Tell whether an agent's memories are searched from files, can be moved, and are as many as `migration_threshold`.
+
+    Reads the journal as far as that takes; blocking.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder (also a ValueError).
+        StorageError: The memories cannot be read.
+    """
+    settings = settings or ServiceSettings()
+    folder = folder_of(agent_id, storage_root or settings.storage_root)
+    if settings.backend != "auto" or not can_grow(settings) or Generations(folder).active()[0] == "vector":
+        return False
+    projection = Projection(folder.agent_id)
+    projection.apply(Journal(folder.journal, {KIND}).poll().entries)
+    return len(projection.memories) >= settings.migration_threshold
+
+
+async def rollback_migration(
+    agent_id: str, storage_root: str | Path | None = None, *, settings: ServiceSettings | None = None
+) -> bool:
+    """Answer from the files alone again; tell whether that was not so already. See `GrowingStorage.rollback`.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder (also a ValueError).
+        ConfigurationError: The engine or an embedder is missing.
+        StorageError: Nothing has changed.
+    """
+    storage = GrowingStorage(agent_id, storage_root, settings=settings)
+    try:
+        return await storage.rollback()
+    finally:
+        await storage.close()

@@ -223,6 +223,10 @@ class FileStorage(MemoryStorage):
         return await self._meaning.ready(patience)
 
     @override
+    def embedding_cost(self) -> float:
+        return self._meaning.cost
+
+    @override
     def embedding(self) -> dict[str, Any]:
         self._renew()
         return self._meaning.describe()

@@ -70,6 +70,11 @@ class Meaning:
         return self.index is not None and self.index.is_empty
 
     @property
+    def cost(self) -> float:
+        """What the embedder has charged so far, in US dollars."""
+        return float(getattr(self._embedder, "cost", 0.0))
+
+    @property
     def is_ready(self) -> bool:
         """Whether the model is loaded."""
         return self._worker is not None and self._worker.ready

@@ -52,6 +52,29 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
+class MigrationProgress:
+    """How far a migration is: memories that were moved, and how many there are.
+
+    Attributes:
+        memories_processed: Moved until now.
+        total: Of how many.
+    """
+
+    memories_processed: int
+    total: int
+
+    @property
+    def percent_complete(self) -> float:
+        """The same in percent; 100 where there is nothing to move."""
+        return round(100 * self.memories_processed / self.total, 1) if self.total else 100.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all are moved."""
+        return self.memories_processed >= self.total
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """What a migration would take.
 

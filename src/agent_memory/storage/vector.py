@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from agent_memory.engine import is_installed
-from agent_memory.errors import AgentMemoryError, ConfigurationError, MigrationError
-from agent_memory.installing import advice
+from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.journal import GRACE
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
@@ -26,7 +25,8 @@ from agent_memory.storage.file import PATIENCE, FileStorage, ranking_of
 from agent_memory.storage.generations import Generations
 from agent_memory.storage.keeper import Keeper
 from agent_memory.storage.meaning import Meaning
-from agent_memory.storage.migration import Built, Estimate, Progress, build_index, estimate
+from agent_memory.storage.migration import Built, Estimate, MigrationProgress, Progress, build_index, estimate
+from agent_memory.storage.possible import impossible, with_model
 from agent_memory.storage.store import JournalStore
 from agent_memory.storage.trouble import Trouble, trouble_of_engine
 
@@ -62,6 +62,7 @@ class GrowingStorage(FileStorage):
         embedder: One of the caller's own, instead of that of `settings`.
         grace: How long what was forgotten or replaced can be brought back.
         patience: As in `FileStorage`.
+        embedding_model: Another model than that of `settings`; one of OpenAI's by its name.
         wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
 
     Attributes:
@@ -86,7 +87,9 @@ class GrowingStorage(FileStorage):
         grace: timedelta = GRACE,
         patience: float = PATIENCE,
         wanted: bool | None = None,
+        embedding_model: str | None = None,
     ) -> None:
+        settings = with_model(settings, embedding_model)
         self._wanted = self._wanted if wanted is None else wanted
         super().__init__(
             agent_id, storage_root, settings=settings, clock=clock, embedder=embedder, grace=grace, patience=patience
@@ -99,7 +102,7 @@ class GrowingStorage(FileStorage):
         self._meaning = Meaning(self._settings, self.folder.vectors, CandidateIndex, self._embedder)
         index = self._meaning.index
         if not is_installed() or not isinstance(index, CandidateIndex):
-            raise _impossible(self._meaning)
+            raise impossible(self._meaning)
         store = _NarrowingStore(self.folder, ranking_of(self._settings), index, self._clock, self._grace)
         self._store: JournalStore = store
         self._generations = Generations(self.folder)
@@ -342,6 +345,21 @@ class VectorStorage(GrowingStorage):
 
     _wanted = True
 
+    async def migrate_from_file(self, source: FileStorage) -> MigrationProgress:
+        """Take over what another storage of this agent holds, build an index of all, and use it; nothing is removed.
+
+        Args:
+            source: Of the same folder, as a rule: then there is nothing to copy.
+
+        Raises:
+            MigrationError: It failed; the memories are where they were, and found. See `GrowingStorage.migrate`.
+            ValidationError: The source is another agent's.
+        """
+        if source.folder.path != self.folder.path:
+            await self.store_many([memory async for memory in source.iter_all()])
+        built = await self.migrate()
+        return MigrationProgress(built.memories, built.memories)
+
 
 class _NarrowingStore(JournalStore):
     """A `JournalStore` that tells its index what a search is limited to."""
@@ -360,22 +378,3 @@ class _NarrowingStore(JournalStore):
     def _narrowed(self, conditions: SearchFilters, allowed: Callable[[Memory], bool]) -> AbstractContextManager[None]:
         memories = self._projection.memories
         return self._candidates.narrowed(where_of(conditions), lambda memory_id: allowed(memories[memory_id]))
-
-
-def can_grow(settings: ServiceSettings) -> bool:
-    """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
-    return settings.enable_caching and is_installed() and Meaning.is_possible(settings)
-
-
-def _impossible(meaning: Meaning) -> ConfigurationError:
-    if not is_installed():
-        return ConfigurationError(
-            "The vector backend needs a package that is not installed.",
-            code="engine_missing",
-            recovery=f"Set backend to 'file', or install it. {advice('vector')}",
-        )
-    return ConfigurationError(
-        "The vector backend needs vectors, but there is no embedder.",
-        code="no_embedder",
-        recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {meaning.describe()['reason']}",
-    )

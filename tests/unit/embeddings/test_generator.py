@@ -53,3 +53,25 @@ def test_an_unknown_model_is_refused_with_the_known_names() -> None:
     with pytest.raises(EmbeddingError) as caught:
         EmbeddingGenerator("word2vec")
     assert "all-MiniLM-L6-v2" in caught.value.recovery
+
+
+async def test_the_same_text_is_embedded_once() -> None:
+    embedder = HashEmbedder(dimension=16)
+    generator = EmbeddingGenerator("hash", embedder=embedder, cache_size=2)
+    first = await generator.generate("tea")
+    assert await generator.generate_batch(["tea", "coffee", "tea"]) == [
+        first,
+        await generator.generate("coffee"),
+        first,
+    ]
+    assert embedder.embedded == ["tea", "coffee"]
+    first.clear()
+    assert len(await generator.generate("tea")) == 16, "what is handed out is the caller's own"
+    await generator.generate("water")
+    await generator.generate("coffee")
+    assert embedder.embedded == ["tea", "coffee", "water", "coffee"], "the one used longest ago has made room"
+
+
+async def test_a_local_model_costs_nothing(generator: EmbeddingGenerator) -> None:
+    await generator.generate("tea")
+    assert generator.cost == 0

@@ -1,0 +1,48 @@
+"""Whether the vector engine can be used with some settings, and what to do where it cannot."""
+
+from __future__ import annotations
+
+import pydantic
+
+from agent_memory.engine import is_installed
+from agent_memory.errors import ConfigurationError
+from agent_memory.installing import advice
+from agent_memory.models import describe
+from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
+from agent_memory.storage.meaning import Meaning
+
+
+def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:
+    """Return settings with another embedding model: one of OpenAI's by its name, else a local one's name or folder.
+
+    Raises:
+        ConfigurationError: There is no such model.
+    """
+    if model is None:
+        return settings
+    given = (settings or ServiceSettings()).model_dump(exclude_unset=True)
+    embedder = "openai" if model in OPENAI_DIMENSIONS else "local"
+    try:
+        return ServiceSettings(**{**given, "embedder": embedder, "embedding_model": model})
+    except pydantic.ValidationError as error:
+        raise ConfigurationError(describe(error)) from None
+
+
+def can_grow(settings: ServiceSettings) -> bool:
+    """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
+    return settings.enable_caching and is_installed() and Meaning.is_possible(settings)
+
+
+def impossible(meaning: Meaning) -> ConfigurationError:
+    """Return the error that says why there is no vector backend here."""
+    if not is_installed():
+        return ConfigurationError(
+            "The vector backend needs a package that is not installed.",
+            code="engine_missing",
+            recovery=f"Set backend to 'file', or install it. {advice('vector')}",
+        )
+    return ConfigurationError(
+        "The vector backend needs vectors, but there is no embedder.",
+        code="no_embedder",
+        recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {meaning.describe()['reason']}",
+    )
