@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.custom import custom_rules
 from agent_memory.capture.foreign import strip_injected, teammate_statements
-from agent_memory.capture.judging import CUSTOM, Verdict, judge
+from agent_memory.capture.judging import CUSTOM, WEAK_CEILING, Verdict, judge
 from agent_memory.capture.own import separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from agent_memory.capture.rules import RuleSet
     from agent_memory.models import SourceKind, Trust
     from agent_memory.settings import CaptureSettings
 
 MAX_MESSAGE_CHARS: Final = 40_000
 """What is longer was pasted; its first part is read, so that the work per message is bounded."""
+
+MAX_OWN_CHARS: Final = 4_000
+"""Of a user's message, without what shows that it was pasted. Nobody types more at once: then all of it was."""
 
 _MAX_CAPTURE_CHARS: Final = 700
 _MAX_COMPANIONS: Final = 2
@@ -138,7 +142,10 @@ class Extractor:
             own = teammate_statements(own)
         if not own.strip():
             return Extraction([], skipped)
-        verdicts = self._judge_all(own, "teammate" if kind == "tool" else kind)
+        own, blocks = separate(own, typed=kind == "user")
+        if kind == "user" and len(own) > MAX_OWN_CHARS:
+            return Extraction([], Counter(pasted=1))
+        verdicts = self._judge_all(own, blocks, "teammate" if kind == "tool" else kind)
         _apply_scopes(verdicts)
         if kind == "user":
             _weaken(verdicts, sum(len(verdict.sentence.text) for verdict in verdicts))
@@ -153,19 +160,25 @@ class Extractor:
             observations.append(_observe(draft, content, kind, tool).model_copy(update=seen))
         return Extraction(observations, skipped)
 
-    def _judge_all(self, text: str, speaker: str) -> list[Verdict]:
-        own, blocks = separate(text, typed=speaker == "user")
+    def _judge_all(self, own: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
         sentences = [sentence for sentence in split_sentences(own, blocks) if not was_cut(sentence.text)]
         paragraphs: dict[int, str] = {}
         for sentence in sentences:
             paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"
-        rule_sets = [load_rules(language) for language in guess_languages(own)]
-        if not self._settings.builtin_rules:
-            rule_sets = [replace(rule_set, rules=()) for rule_set in rule_sets]
+        rule_sets = [self._rules(language, speaker) for language in guess_languages(own)]
         return [
             judge(sentence, rule_sets, self._custom, speaker, paragraphs[sentence.paragraph][:4000])
             for sentence in sentences
         ]
+
+    def _rules(self, language: str, speaker: str) -> RuleSet:
+        """Return what is known of a language, with those of its rules that may speak by the settings."""
+        known = load_rules(language)
+        if not self._settings.builtin_rules:
+            return replace(known, rules=())
+        if self._settings.min_confidence <= WEAK_CEILING:
+            return known
+        return replace(known, rules=tuple(rule for rule in known.rules if speaker not in rule.weak_for))
 
     def _group(self, verdicts: list[Verdict], skipped: Counter[str]) -> list[_Draft]:
         """Join each hit with what belongs to it."""

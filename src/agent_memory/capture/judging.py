@@ -16,7 +16,7 @@ _MAX_BONUS: Final = 0.08
 CUSTOM: Final = "custom"
 """Group of the user's own rules. What they find in the user's words is not doubted; what others say is."""
 
-_WEAK_CEILING: Final = 0.45
+WEAK_CEILING: Final = 0.45
 """Below the default threshold; see `weak_for` in capture/rules.py."""
 
 _ASSISTANT_PENALTY: Final = 0.2
@@ -131,5 +131,5 @@ def _score(
             applied.add(shift.name)  # two languages may share the word
             confidence += shift.weight
             verdict.doubtful = True
-    ceiling = _WEAK_CEILING if verdict.weak else 0.99
+    ceiling = WEAK_CEILING if verdict.weak else 0.99
     verdict.confidence = round(min(ceiling, max(0.0, confidence)), 2)

@@ -131,6 +131,14 @@ def test_a_statement_in_a_long_message_is_not_captured_and_a_lasting_wish_is() -
     assert len(captured(f"{story}From now on, answer in bullet points.")) == 1
 
 
+def test_a_message_with_more_words_than_a_person_types_is_taken_for_a_paste() -> None:
+    story = "I went to the office and we talked about the logo of the shop.\n\n"
+    wish = "From now on, answer in bullet points."
+
+    assert len(captured(story * 20 + wish)) == 1
+    assert EXTRACTOR.examine(story * 100 + wish, "user").skipped == {"pasted": 1}
+
+
 UNWANTED = [
     "Always validate the form before it is submitted",
     "never show more than five items in the list",
