@@ -15,12 +15,12 @@ from agent_memory.journal import GRACE, Change, Journal, Update
 from agent_memory.models import (
     Clock,
     Memory,
-    MemorySearchResult,
     SearchFilters,
     SearchResults,
     describe,
     utc_now,
 )
+from agent_memory.storage.answer import LOOKED_AT, answer_of, current_first
 from agent_memory.storage.changes import difference, expired_before, lacking, lost_since, overlaid
 from agent_memory.storage.conditions import filters_of, where_of
 from agent_memory.storage.generations import describe_folder
@@ -113,24 +113,16 @@ class JournalStore:
         with self._narrowed(conditions, allowed):
             ranking = self._index.search(
                 query,
-                limit=limit,
+                limit=max(limit, LOOKED_AT) if include_superseded else limit,
                 now=now,
                 allowed=None if everything else allowed,
                 where=where_of(conditions),
                 explain=explain,
                 vector=vector,
             )
-        results = [
-            MemorySearchResult(
-                memory=projection.memories[hit.memory_id],
-                relevance_score=hit.score,
-                match_type=hit.match_type,
-                parts=hit.parts,
-            )
-            for hit in ranking.hits
-        ]
-        rejected = [{"id": r.memory_id, "reason": r.reason, "parts": r.parts} for r in ranking.rejected]
-        return SearchResults(results, total_found=ranking.total_found, mode=ranking.mode, rejected=rejected)
+        if include_superseded:
+            ranking = current_first(ranking, lambda memory_id: projection.replaced_by(memory_id, now))
+        return answer_of(ranking, projection.memories, limit, explain=explain)
 
     def list_recent(self, limit: int) -> list[Memory]:
         """See `MemoryStorage.list_recent`."""
