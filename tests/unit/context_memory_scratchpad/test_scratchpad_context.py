@@ -415,3 +415,16 @@ async def test_its_own_base_reckons_with_the_providers_window(mounted: Mount) ->
     view = await here.context.get_messages_for_request(provider=Provider())
     assert 1 <= len(view) < 6
     assert len(await here.context.get_messages_for_request()) == 6
+
+
+async def test_clearing_the_conversation_ends_a_strangers_part_in_it_and_nothing_else_does(mounted: Mount) -> None:
+    here = await mounted()
+    here.session.taint.note("web_fetch")
+    here.context.note_compaction()
+    await here.context.set_messages([])
+    assert here.session.caller.trust == "low"
+    child = await mounted(session_id="child-1", parent_id="root-1")
+    await child.context.clear()
+    assert here.session.caller.trust == child.session.caller.trust == "low"
+    await here.context.clear()
+    assert here.session.caller.trust == "medium"
