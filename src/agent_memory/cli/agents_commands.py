@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent_memory.storage import AgentFolder, AgentSummary
 
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")
-_SESSIONS = "End the sessions that run as {name} first: they would go on under the old name, with an empty memory."
+_SESSIONS = "Sessions that run as {name} could write nothing any more: end them first."
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Which agent.", autocompletion=complete_agent)]
 NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agent has.")]

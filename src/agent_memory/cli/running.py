@@ -260,7 +260,9 @@ async def _run(
     name = choose_agent(agent, root, may_be_new=may_be_new)
     with warnings_on(screen):
         async with opened(name, root) as service:
-            await body(Run(service, Caller(SESSION_ID), screen, root), **own)
+            caller = Caller(SESSION_ID)
+            await service.notice_edits(caller)
+            await body(Run(service, caller, screen, root), **own)
 
 
 async def _run_in_place(body: Callable[..., Awaitable[None]], place: Place, own: dict[str, Any]) -> None:

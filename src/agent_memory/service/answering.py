@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import ValidationError
 from agent_memory.models import MemorySearchResult, SearchResults
 from agent_memory.service.events import fingerprint
 
 if TYPE_CHECKING:
     from agent_memory.models import Scratchpad, SearchFilters
+
+
+_MAX_QUERY_CHARS: Final = 10_000
+
+
+def check_query(query: str) -> None:
+    """Refuse a query that is longer than any memory can be.
+
+    Raises:
+        ValidationError: It is.
+    """
+    if len(query) > _MAX_QUERY_CHARS:
+        raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
 
 
 def search_pad(pad: Scratchpad, query: str, limit: int, conditions: SearchFilters) -> SearchResults:

@@ -9,12 +9,12 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
+from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, Memory, Scratchpad, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.service.answering import search_pad, searched
+from agent_memory.service.answering import check_query, search_pad, searched
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.degrading import Degradation
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_MAX_QUERY_CHARS: Final = 10_000
 _PATIENCE: Final = 2.0  # seconds: loading the local model takes half of one, once in a process
 
 
@@ -57,6 +56,7 @@ class MemoryService:
         clock: Source of the present.
 
     Attributes:
+        notice_edits: Takes over a person's edits of scratchpad.yaml, if there are any; costs a look at the file.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
     """
@@ -89,6 +89,7 @@ class MemoryService:
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self._degradation = Degradation(storage, self.report)
+        self.notice_edits = self._pad.notice
         self.past = Past(storage, self, self._pad)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
@@ -260,8 +261,7 @@ class MemoryService:
             ValidationError: The query, the limit or a filter is wrong.
             StorageError: The memories cannot be read and there is nothing to fall back on.
         """
-        if len(query) > _MAX_QUERY_CHARS:
-            raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
+        check_query(query)
         await self._pad.notice(caller)
         started, degraded = time.perf_counter(), None
         limit = self.settings.default_search_limit if limit is None else limit

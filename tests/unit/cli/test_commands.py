@@ -225,6 +225,15 @@ def test_looking_changes_nothing(bob: Callable[..., Result], root: Path) -> None
     assert (root / "bob" / "memories.yaml").read_bytes() == journal
 
 
+@pytest.mark.parametrize("command", [["list"], ["search", "coffee"], ["export"], ["show", B]], ids=lambda c: c[0])
+def test_a_persons_edit_of_the_scratchpad_is_known_to_every_command(
+    bob: Callable[..., Result], root: Path, command: list[str]
+) -> None:
+    pad = root / "bob" / "scratchpad.yaml"
+    pad.write_text(pad.read_text().replace("Maria likes tea.", "Maria likes coffee."))
+    assert "Maria likes coffee." in bob(*command).stdout
+
+
 def test_changes_are_noted_as_the_command_lines(bob: Callable[..., Result], root: Path) -> None:
     bob("pin", B)
     last = json.loads((root / "bob" / "events.jsonl").read_text().splitlines()[-1])
