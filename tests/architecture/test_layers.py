@@ -40,6 +40,7 @@ MAY_TOUCH_FILES = {
     "service/audit.py": "events.jsonl",
     "scratchpad/saves.py": "scratchpad.yaml",
     "storage/store.py": "metadata.json",
+    "storage/shortlist.py": "shortlist.json",
     "storage/generations.py": "memories.db",
     "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "engine": "the embedded shard",

@@ -28,6 +28,7 @@ from agent_memory.service.restoring import Restored, Terms, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.status import describe_status
 from agent_memory.service.trust import TrustGate
+from agent_memory.service.warming import WarmUp
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import filters_of
 
@@ -59,6 +60,7 @@ class MemoryService:
         notice_edits: Takes over a person's edits of scratchpad.yaml, if there are any; costs a look at the file.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
+        warm_up: Begins, behind the first answer, what makes the first search fast: reading the journal, loading the model.
     """
 
     def __init__(
@@ -93,6 +95,8 @@ class MemoryService:
         self.past = Past(storage, self, self._pad)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
+        self._warming = WarmUp(lambda: self._run(self.storage.prepare(0)))
+        self.warm_up = self._warming.schedule
         self._background: set[asyncio.Task[None]] = set()
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -166,8 +170,7 @@ class MemoryService:
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         memory = await self.storage.delete(memory_id)
-        if self._last_pad is not None:
-            self._last_pad = self._last_pad.without({memory_id, *older})
+        self._last_pad = self._last_pad and self._last_pad.without({memory_id, *older})
         for each in (memory_id, *older):
             await self.report("memory:forgotten", caller, memory_id=each)
         self._pad.schedule()
@@ -326,10 +329,6 @@ class MemoryService:
             self._run(self._degradation.note(self._audit, event, data, caller))
         await caller.emit(event, data)
 
-    def warm_up(self) -> None:
-        """Begin, behind the scenes, what makes the first search fast: read the journal, load the model."""
-        self._run(self.storage.prepare(0))
-
     async def settle(self) -> None:
         """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
         loop = asyncio.get_running_loop()
@@ -340,6 +339,7 @@ class MemoryService:
 
     async def close(self) -> None:
         """Finish what is under way and close the storage. May be called more than once."""
+        self._warming.give_up()
         await self.growth.close()
         await self.settle()
         await self.storage.close()

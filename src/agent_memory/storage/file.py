@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
+from agent_memory.errors import StorageError
 from agent_memory.journal import GRACE
 from agent_memory.journal.lock import LOCK_NAME
 from agent_memory.models import Clock, utc_now
@@ -17,6 +19,7 @@ from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.folder import folder_of
 from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.past import forgotten, versions_of
+from agent_memory.storage.shortlist import Shortlist
 from agent_memory.storage.store import JournalStore
 from agent_memory.storage.trouble import weakness
 from agent_memory.storage.worker import Worker
@@ -75,7 +78,9 @@ class FileStorage(MemoryStorage):
         self._patience = patience
         self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.path / LOCK_NAME)
         self._parents: list[object] = []
-        self._stood: tuple[tuple[int, int, int] | None, list[str]] | None = None
+        self._stood: tuple[tuple[int, int, int] | None, frozenset[str]] = (None, frozenset())  # what is known as true
+        self._asked: tuple[int, int, Callable[[Memory], bool]] | None = None
+        self._shortlist = Shortlist(self.folder)
         self._begin()
 
     def _begin(self) -> None:
@@ -153,12 +158,13 @@ class FileStorage(MemoryStorage):
     @override
     async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
         memory = await self._worker.write_prepared(cleaned, lambda changes: self._store.update(memory_id, changes))
+        self._worker.submit(self._shortlist.drop)
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory
 
     @override
     async def delete(self, memory_id: str) -> Memory:
-        memory = await self._worker.write(self._store.delete, memory_id)
+        memory = await self._worker.write(self._delete, memory_id)
         self._worker.submit(self._drop_vectors)
         self._worker.submit(self._store.compact_if_worthwhile)
         return memory
@@ -187,17 +193,41 @@ class FileStorage(MemoryStorage):
 
     @override
     async def recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
-        return await self._worker.run(self._store.recent, count, promotion_threshold, admits)
+        looked = self._looked_like()
+        found = await self._worker.run(self._recent, count, promotion_threshold, admits)
+        self._stood = (looked, frozenset(memory.id for memory in found))
+        return found
+
+    def _recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
+        self._asked = (count, promotion_threshold, admits)
+        if not self._has_read:
+            known = self._shortlist.read(count, promotion_threshold, self._clock())
+            if known is not None and all(map(admits, known)):
+                return known
+        return self._store.recent(count, promotion_threshold, admits)
+
+    @property
+    def _has_read(self) -> bool:
+        return self._store.watermark()[1] > 0
+
+    def _keep_shortlist(self) -> None:
+        """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
+        if self._asked is None or not self._has_read:
+            return
+        count, promotion_threshold, _ = self._asked
+        with contextlib.suppress(StorageError):
+            chosen, every = self._store.recent(*self._asked), self._store.refresh().memories.values()
+            seq = self._store.watermark()[1]
+            self._shortlist.write((count, promotion_threshold), chosen, seq, every, self._clock())
 
     @override
     async def still_true(self, shown: Sequence[Memory]) -> bool:
-        looked, now = self._looked_like(), self._clock()
-        asked = (looked, [memory.id for memory in shown])
-        if looked is None or asked != self._stood or any(memory.is_expired(now) for memory in shown):
-            self._stood = None
+        looked, now, ids = self._looked_like(), self._clock(), frozenset(memory.id for memory in shown)
+        known, true = self._stood
+        if looked is None or looked != known or not ids <= true or any(memory.is_expired(now) for memory in shown):
             if not await self._worker.run(lambda: self._store.refresh().still_true(shown, self._clock())):
                 return False
-            self._stood = asked
+            self._stood = (looked, ids)
         return True
 
     def _looked_like(self) -> tuple[int, int, int] | None:
@@ -268,8 +298,16 @@ class FileStorage(MemoryStorage):
         else:
             self._meaning.forget(gone)
 
+    def _delete(self, memory_id: str) -> Memory:
+        memory = self._store.delete(memory_id)
+        self._shortlist.drop()
+        return memory
+
     @override
     async def close(self) -> None:
+        if self._asked is not None and self._pid == os.getpid():
+            await self._worker.run(self._keep_shortlist)
+            self._asked = None
         await asyncio.to_thread(self._worker.close)
         await asyncio.to_thread(self._meaning.close)
 

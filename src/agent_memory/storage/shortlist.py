@@ -1,0 +1,133 @@
+"""`shortlist.json`: what the scratchpad was chosen from when the memory was closed, so that a start reads no journal.
+
+Derived and droppable. It counts only while the journal is, to the nanosecond, the file it was made from, and as long as
+no memory has expired since: then it is exactly what reading the journal would give. Anything else: it does not count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import pydantic
+
+from agent_memory.errors import AgentMemoryError
+from agent_memory.journal.files import open_private, replace_file
+from agent_memory.journal.format import MalformedLineError, decode_entry
+from agent_memory.models import Memory, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from agent_memory.storage.folder import AgentFolder
+
+_VERSION: Final = 1
+_MOST_BYTES: Final = 8 * 1024 * 1024
+_LAST_LINE_BYTES: Final = 128 * 1024
+"""A line of the journal is shorter, but for a batch; behind one of these nothing is written."""
+
+
+class Shortlist:
+    """What a scratchpad is chosen from, beside one agent's journal. Blocking; for one thread.
+
+    Args:
+        folder: The agent's.
+    """
+
+    def __init__(self, folder: AgentFolder) -> None:
+        self._folder = folder
+        self._path = folder.path / "shortlist.json"
+
+    def read(self, count: int, promotion_threshold: int, now: datetime) -> list[Memory] | None:
+        """Return what `MemoryStorage.recent` would, or None if only the journal can tell."""
+        try:
+            content = _content(self._path)
+            known = json.loads(content) if content else None
+            if not isinstance(known, dict) or known.get("asked") != [_VERSION, count, promotion_threshold]:
+                return None
+            if known["journal"] != _identity(self._folder.journal.stat()):
+                return None
+            if not _is_time(now, known["since"], known["until"]):
+                return None
+            return [Memory.from_record(self._folder.agent_id, each, record) for each, record in known["memories"]]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError):
+            return None
+
+    def write(
+        self,
+        asked: tuple[int, int],
+        chosen: Sequence[Memory],
+        seq: int,
+        all_memories: Iterable[Memory],
+        now: datetime,
+    ) -> None:
+        """Keep `chosen`, which a reading of the journal up to `seq` gave; costs nothing but time if it cannot.
+
+        Args:
+            asked: How many were wanted, and the promotion threshold.
+            chosen: What `MemoryStorage.recent` returned.
+            seq: Of the last entry that was read.
+            all_memories: Of which the next to expire ends its time.
+            now: The present.
+        """
+        with contextlib.suppress(OSError, AgentMemoryError, MalformedLineError):
+            journal = self._identity_up_to(seq)
+            if journal is None:
+                return
+            ends = [memory.expires_at for memory in all_memories if memory.expires_at]
+            known: dict[str, Any] = {
+                "asked": [_VERSION, *asked],
+                "journal": journal,
+                "since": to_text(now) if ends else None,
+                "until": min((to_text(end) for end in ends if end > now), default=None),
+                "memories": [[memory.id, memory.to_record()] for memory in chosen],
+            }
+            replace_file(self._path, json.dumps(known, ensure_ascii=False).encode(), durable=False)
+            if _identity(self._folder.journal.stat()) != journal:
+                self.drop()  # somebody wrote meanwhile, and may have forgotten what stands in it
+
+    def drop(self) -> None:
+        """Remove it: something in it was forgotten or reworded."""
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+    def _identity_up_to(self, seq: int) -> list[int] | None:
+        """Return what tells the journal from any other state of it; None if it holds more than that entry.
+
+        Raises:
+            OSError: It cannot be read.
+            MalformedLineError: Its last line is no entry.
+        """
+        descriptor = open_private(self._folder.journal, os.O_RDONLY)
+        try:
+            status = os.fstat(descriptor)
+            at = max(0, status.st_size - _LAST_LINE_BYTES)
+            tail = os.pread(descriptor, _LAST_LINE_BYTES, at)
+        finally:
+            os.close(descriptor)
+        begin = tail.rfind(b"\n", 0, len(tail) - 1) + 1
+        if not tail.endswith(b"\n") or not begin or decode_entry(tail[begin:]).seq != seq:
+            return None
+        return _identity(status)
+
+
+def _identity(status: os.stat_result) -> list[int]:
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _is_time(now: datetime, since: str | None, until: str | None) -> bool:
+    """Tell whether nothing has expired, or has not yet where a clock was set back."""
+    return (since is None or datetime.fromisoformat(since) <= now) and (
+        until is None or now < datetime.fromisoformat(until)
+    )
+
+
+def _content(path: Path) -> bytes:
+    descriptor = open_private(path, os.O_RDONLY)
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    return content if len(content) <= _MOST_BYTES else b""
