@@ -60,7 +60,7 @@ class MemoryService:
         notice_edits: Takes over a person's edits of scratchpad.yaml, if there are any; costs a look at the file.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
-        warm_up: Begins, behind the first answer, what makes the first search fast: reading the journal, loading the model.
+        warm_up: Begins, behind the first answer, what makes the first search fast: reading all, loading the model.
     """
 
     def __init__(
