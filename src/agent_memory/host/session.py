@@ -177,8 +177,8 @@ class MemorySession:
         self._recalled = True
         note = SessionMemory(root_of(self.settings.storage_root)).recall(self.session_id)
         self._activated = note.agent_id
-        if note.is_tainted:
-            self.taint.note("what was read before the resume")
+        if note.is_tainted:  # as noted: there is nothing to note anew
+            self.taint.by = self.taint.by or "what was read before the resume"
 
     # -- identity -----------------------------------------------------------------------------------------------------
 
@@ -357,9 +357,10 @@ class MemorySession:
         ]
 
     async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
-        if not self.turn.is_heard and not self.is_child:
-            await self._look_back()
+        is_first = not self.turn.is_heard
         self.turn.begin("" if self.is_child else text_of(data, "prompt"))
+        if is_first and not self.is_child:
+            await self._look_back()
 
     async def _look_back(self) -> None:
         """Look through a conversation that was there before this session for what strangers said in it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.host.strangers import Strangers, calls_in
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, memory_of
@@ -328,6 +329,26 @@ async def test_a_conversation_that_was_there_before_is_looked_through(
 )
 def test_a_conversation_without_strangers_is_none_whatever_its_form(strangers: Strangers, messages: list[Any]) -> None:
     assert not any(strangers.speak_by(name, given) for name, given in calls_in(messages))
+
+
+async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: Callable[..., MemorySession]) -> None:
+    class Broken(Context):
+        async def get_messages(self) -> list[Any]:
+            raise OSError("gone")
+
+    session = make_session("one", settings={"agent_id": "bob"})
+    await session._coordinator.mount("context", Broken([]))
+    await say(session, "start as alice")
+    assert (session.turn.prompt, session.caller.prompt) == ("start as alice", "start as alice")
+
+
+def test_a_note_is_taken_over_also_where_nothing_runs_yet(
+    make_session: Callable[..., MemorySession], root: Path
+) -> None:
+    SessionMemory(root).remember("one", Note("bob", is_tainted=True))
+    session = make_session("one", is_resumed=True)
+    assert session.identity().agent_id == "bob"
+    assert session.caller.trust == "low"
 
 
 async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(
