@@ -6,7 +6,7 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal import Change, Entry, JournalWriter, Update, journal
+from agent_memory.journal import Change, Entry, JournalWriter, Update, writer
 from agent_memory.journal.reader import JournalReader
 from agent_memory.storage import projection, store
 
@@ -63,7 +63,7 @@ def _compact_in_place() -> None:
             os.write(descriptor, line)
         os.close(descriptor)
 
-    journal.replace_file = replace_file  # type: ignore[assignment, attr-defined]
+    writer.replace_file = replace_file  # type: ignore[assignment, attr-defined]
 
 
 def _litter() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.errors import DiskFullError
 from tests.concurrency.processes import running
-from tests.hostile.trouble import fail_at, inside, reopened
+from tests.hostile.trouble import fail_at, inside, open_storage, refusal, reopened
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -138,3 +139,48 @@ async def test_a_derived_file_that_cannot_be_written_costs_no_memory(
     await service.store({"content": "room again"})
     await service.settle()
     assert (folder / name).is_file()
+
+
+@pytest.mark.parametrize("action", ["forget", "compact"])
+async def test_what_frees_room_works_on_a_full_disk(
+    storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    await storage.store(memory_of("stays"))
+    memory_id = await storage.store(memory_of("purple elephant " * 20))
+    if action == "compact":
+        await storage.delete(memory_id)
+    lock, real, refused = storage.folder.path / ".lock", os.write, []
+    inode = lock.stat().st_ino
+
+    def full(descriptor: int, content: bytes) -> int:
+        if lock.stat().st_size:
+            refused.append(descriptor)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, content)
+
+    assert lock.stat().st_size > 10_000
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(DiskFullError):
+        await storage.store(memory_of("does not fit"))
+    assert len(refused) == 1
+    await (storage.delete(memory_id) if action == "forget" else storage.compact(timedelta(0)))
+    assert len(refused) == 2
+    monkeypatch.undo()
+    assert lock.stat().st_ino == inode
+    assert await reopened(root, clock) == ["stays"]
+    assert (b"purple" in storage.folder.journal.read_bytes()) is (action == "forget")
+    again = open_storage(root, clock)
+    await again.store(memory_of("room again"))
+    await again.close()
+    assert lock.stat().st_size > 10_000
+
+
+async def test_a_compaction_that_frees_too_little_says_how_much_room_it_takes(
+    storage: FileStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await storage.store(memory_of("tea " * 2000))
+    fail_at(monkeypatch, "write", errno.ENOSPC)
+    told = await refusal(storage.compact())
+    assert told["code"] == "disk_full"
+    assert "Make room for 8 kB" in told["recovery"]
+    assert "Forgetting works without" in told["recovery"]

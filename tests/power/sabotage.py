@@ -79,6 +79,7 @@ def renamed_first(put: Put) -> None:
             files.sync_folder(path.parent)
 
     put("agent_memory.journal.journal.replace_file", replaced)
+    put("agent_memory.journal.writer.replace_file", replaced)
 
 
 def trusts_the_dead(put: Put) -> None:

@@ -32,6 +32,11 @@ class _NotAFileError(OSError):
     """There is a pipe, a device or a folder where a file belongs."""
 
 
+def is_full(error: OSError) -> bool:
+    """Tell whether an error says that there is no room: on the disk, in a quota, below a limit on files."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
 @contextlib.contextmanager
 def translated(path: Path, doing: str) -> Iterator[None]:
     """Turn an `OSError` raised while `doing` something to `path` into the fitting error of ours.
@@ -51,7 +56,7 @@ def translated(path: Path, doing: str) -> Iterator[None]:
 
 def _translate(error: OSError, path: Path, doing: str) -> StorageError:
     what = f"Could not {doing} {path.name}: {error.strerror or error}."
-    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+    if is_full(error):
         return DiskFullError(f"{what} What was stored before is safe.")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return ReadOnlyError(f"{what} What can be read still is.", recovery=_give_back(path))

@@ -205,7 +205,7 @@ class Journal:
                         recovery="Upgrade amplifier-bundle-agent-memory.",
                     )
                 self._mend_tail(descriptor)
-                self._sweep()
+                self._sweep(lock)
                 writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._proof, lock)
                 yield writer
                 writer.confirm()
@@ -259,8 +259,7 @@ class Journal:
             young = first_young(entries, self._clock(), self.grace if grace is None else grace)
             folded = fold(entries, young, self.kinds, keep, ended)
             self._drop_forgotten(folded.forgotten)
-            replace_file(self.path, header.encode() + b"".join(folded.lines), durable=True, check=check)
-            writer.is_settled = True
+            writer.replace(header.encode() + b"".join(folded.lines), check)
         return self.poll()
 
     def _drop_forgotten(self, forgotten: Collection[str]) -> None:
@@ -320,10 +319,11 @@ class Journal:
         update, self._undelivered = self._undelivered, Update()
         return update
 
-    def _sweep(self) -> None:
+    def _sweep(self, lock: FolderLock) -> None:
         """Remove what killed processes left, at the first write of this one; the lock is held."""
         if not self._swept:
             self._swept = True
+            lock.keep_room()
             remove_leftovers(self.path.parent, self.path.name)
 
     def _recover_tail(self) -> None:

@@ -6,8 +6,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from agent_memory.errors import BusyError, unknown_outcome
-from agent_memory.journal.files import is_in_place, sync_file, write_all
+from agent_memory.errors import BusyError, DiskFullError, unknown_outcome
+from agent_memory.journal.files import is_full, is_in_place, replace_file, sync_file, write_all
 from agent_memory.journal.format import Change, Entry, Header, encode_entry
 from agent_memory.models import Clock, to_text
 
@@ -79,7 +79,15 @@ class JournalWriter:
         header = Header.fresh(self._reader.last_seq) if self._reader.offset == 0 else None
         # The name first: where that fails nothing was written, and nobody finds bytes in a file that may yet vanish.
         self._proof.secure_name(self._reader.path, self.descriptor)
-        self._write(self._reader.offset, (header.encode() if header else b"") + line)
+        content = (header.encode() if header else b"") + line
+        try:
+            self._write(self._reader.offset, content)
+        except OSError as error:
+            # What frees room must work where there is none.
+            deletes = any(change.op == "delete" for change in changes)
+            if not (deletes and is_full(error) and self._lock.give_room()):
+                raise
+            self._write(self._reader.offset, content)
         if header:
             self._reader.adopt_header(header, header.encode())
         self._reader.advance(line, seq, self.descriptor)
@@ -98,6 +106,35 @@ class JournalWriter:
     def replacing(self) -> Callable[[], None]:
         """Return what is to be called right before the file is replaced; see `unchanged`."""
         return unchanged(self._reader.path, self.descriptor, self._lock)
+
+    def replace(self, content: bytes, check: Callable[[], None]) -> None:
+        """Put a new file in the place of this one, durably; `check` came from `replacing`, before this one was read.
+
+        Raises:
+            DiskFullError: No room; the message says how much it takes.
+            BusyError, OSError: The old one is in place.
+        """
+        path = self._reader.path
+        try:
+            replace_file(path, content, durable=True, check=check)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            if len(content) >= os.fstat(self.descriptor).st_size or not self._lock.give_room():
+                raise self._no_room(len(content), error) from error
+            try:
+                replace_file(path, content, durable=True, check=check)
+            except OSError as again:
+                raise (self._no_room(len(content), again) if is_full(again) else again) from again
+        self.is_settled = True
+
+    def _no_room(self, size: int, error: OSError) -> DiskFullError:
+        name = self._reader.path.name
+        return DiskFullError(
+            f"Could not compact {name}: {error.strerror}. What was stored before is safe.",
+            recovery=f"Make room for {size / 1000:,.0f} kB, which the new {name} takes beside the old one. Forgetting "
+            "works without, and its text goes with the next compaction.",
+        )
 
     def _write(self, size_before: int, content: bytes) -> None:
         try:

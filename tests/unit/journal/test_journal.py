@@ -154,7 +154,7 @@ def test_what_came_before_a_failed_compaction_is_still_delivered(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("agent_memory.journal.journal.replace_file", full)
+    monkeypatch.setattr("agent_memory.journal.writer.replace_file", full)
     with pytest.raises(DiskFullError):
         reader.compact()
     assert path.read_bytes() == before
