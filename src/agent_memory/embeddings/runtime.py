@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OPT_OUT: Final = "ORT_DISABLE_TELEMETRY"
+_OTHER_NAME: Final = "ORT_TELEMETRY_DISABLED"  # what its development called it for a while
 _OPTED_OUT: Final = frozenset({"1", "true", "yes"})
 _REPORTS_FROM: Final = (1, 29)
 
@@ -58,6 +59,7 @@ def opt_out() -> None:
     """Set the opt-out, for whatever may import onnxruntime from now on."""
     if not is_opted_out():
         os.environ[OPT_OUT] = "1"
+    os.environ.setdefault(_OTHER_NAME, "1")
 
 
 def is_opted_out() -> bool:

@@ -188,6 +188,12 @@ class EmbeddingWorker:
             return self._idle() and not self._unsaved and not self._closing
 
     @property
+    def is_failing(self) -> bool:
+        """Whether the last attempt to embed failed, so that texts wait for another one."""
+        with self._state:
+            return self._problem is not None and not self._idle()
+
+    @property
     def goes_on(self) -> bool:
         """Whether waiting for what is queued has any sense: neither closed, nor resting after failures."""
         with self._state:

@@ -94,12 +94,14 @@ class Meaning:
 
         Args:
             patience: Seconds at most; None waits for all that is to be embedded. With a patience, a long queue is
-                waited for only once: after that, words answer until it is short.
+                waited for only once: after that, words answer until it is short. An embedder that failed last time
+                tries again behind the answers.
         """
         if self._worker is None or self.index is None:
             return False
         many = self._worker.status.pending > WORTH_WAITING
-        if patience is not None and (self.index.is_empty or (many and self._waited)):
+        hopeless = self._worker.is_failing or self.index.is_empty or (many and self._waited)
+        if patience is not None and hopeless:
             self._worker.start()
             return False
         if self._worker.is_settled:

@@ -12,7 +12,7 @@ import pytest
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.errors import StorageError
+from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.journal.lock import folder_lock
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, weight
@@ -185,4 +185,20 @@ async def test_the_first_search_waits_for_meaning_and_says_when_it_could_not(roo
     assert at_once.degraded == late.degraded
     embedder.gate.set()
     assert len(await storage.search("db")) == 2
+    await storage.close()
+
+
+async def test_an_embedder_that_failed_keeps_no_later_search_waiting(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_memory.embeddings.worker._FAILURES_BEFORE_REST", 1)
+    embedder = HashEmbedder()
+    embedder.failure = EmbeddingError("no answer")
+    storage = FileStorage("bob", root, embedder=embedder)
+    await storage.store(memory_of("tea"))
+    assert "no answer" in str((await storage.search("tea")).degraded)
+    waits: list[float | None] = []
+    monkeypatch.setattr(storage._meaning._worker, "drain", waits.append)
+    assert (await storage.search("tea")).mode == "keyword"
+    assert waits == []
     await storage.close()
