@@ -72,8 +72,6 @@ class RuleSet:
     """Everything known about one language."""
 
     language: str
-    script: str
-    function_words: frozenset[str]
     empty_words: frozenset[str]
     asks: re.Pattern[str] | None
     vetoes: tuple[Veto, ...]
@@ -90,8 +88,6 @@ def load_rules(language: str) -> RuleSet:
         define[name] = _expanded(pattern, define)
     return RuleSet(
         language=language,
-        script=raw["script"],
-        function_words=frozenset(raw.get("function_words", ())),
         empty_words=frozenset(raw.get("empty_words", ())),
         asks=_compiled({"patterns": raw["asks"]}, define) if "asks" in raw else None,
         vetoes=tuple(
@@ -132,6 +128,7 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
     )
 
 
+@functools.cache
 def read_patterns(name: str) -> dict[str, Any]:
     """Return the content of `patterns/<name>.yaml`."""
     import yaml  # noqa: PLC0415 - 15 ms that a session without a rule to read does not pay
@@ -155,16 +152,23 @@ _GUESSED_CHARS: Final = 4000
 _ALWAYS: Final = "en"
 
 
+@functools.cache
+def _known_by(language: str) -> tuple[str, frozenset[str]]:
+    """Return the script and the function words of a language, without compiling a rule of it."""
+    raw = read_patterns(language)
+    return raw["script"], frozenset(raw.get("function_words", ()))
+
+
 def guess_languages(text: str) -> tuple[str, ...]:
     """Return the languages whose rules to apply: by script, then by function words; English always takes part.
 
     Languages that are equally likely all apply, in the order of `LANGUAGES`.
     """
     script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
-    written = [language for language in LANGUAGES if load_rules(language).script == script]
+    written = [language for language in LANGUAGES if _known_by(language)[0] == script]
     if len(written) > 1:
         words = set(_WORD.findall(text[:_GUESSED_CHARS].casefold().replace("\u2019", "'")))
-        hits = {language: len(words & load_rules(language).function_words) for language in written}
+        hits = {language: len(words & _known_by(language)[1]) for language in written}
         best = max(hits.values())
         written = [language for language in written if hits[language] == best > 0]
     return tuple(dict.fromkeys([_ALWAYS, *written] if script == "latin" else [*written, _ALWAYS]))
