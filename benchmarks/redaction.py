@@ -2,7 +2,8 @@
 
     .venv/bin/python -m benchmarks.redaction [--seed N ...] [--each N] [--show GROUP] [--without-rivals] [--output FILE]
 
-Every run makes its own secrets. `first` are the kinds the rules were tuned on, `later` are kinds written afterwards.
+Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later` were written after that, and
+`last` after tuning on those. What each set showed when it was new stands in docs/trust.md: so many of what is new leak.
 A secret counts as left over if any part of it is. Figures are shares; `mean_leak` is the mean over groups.
 """
 
@@ -21,6 +22,7 @@ from agent_memory.redaction import SecretRedactor
 from benchmarks._redaction_clean import CLEAN
 from benchmarks._redaction_first import FIRST
 from benchmarks._redaction_kinds import GROUPS, Kind, Planted
+from benchmarks._redaction_last import LAST
 from benchmarks._redaction_later import LATER, LATER_CLEAN
 
 if TYPE_CHECKING:
@@ -30,7 +32,12 @@ if TYPE_CHECKING:
 
 SEEDS: Final = (101, 102, 103)
 """Not those the rules were tuned on (1 to 9)."""
-SETS: Final[dict[str, tuple[Kind, ...]]] = {"first": FIRST, "later": LATER, "all": (*FIRST, *LATER)}
+SETS: Final[dict[str, tuple[Kind, ...]]] = {
+    "first": FIRST,
+    "later": LATER,
+    "last": LAST,
+    "all": (*FIRST, *LATER, *LAST),
+}
 _PROSE: Final = (
     "We decided to keep the ledger in PostgreSQL 16 because the reporting team in Lisbon needs window functions, and "
     "the password policy stays with the platform group. "

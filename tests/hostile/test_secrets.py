@@ -111,6 +111,12 @@ LONG = [
     "パスワードは",
     "[redacted:password] password: ",
     "seed phrase: abc abc ",
+    "-----END RSA PRIVATE " + "KEY-----\n",
+    "<p>pass&#119;ord&#58; Mango#1234</p>",
+    "key=",
+    "pin ",
+    "p a s s w o r d : ",
+    "name,password\na,",
 ]
 
 

@@ -118,7 +118,7 @@ def is_lone_secret(kind: str, value: str) -> bool:
 
 def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
     """Decide on `keyword … is value`; with `loose` on one after a word such as "to"."""
-    if loose and value.isalpha():
+    if loose and not looks_like_password(value):
         return False
     if kind == "code":
         return _is_code(value)
@@ -133,6 +133,7 @@ def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: boo
 
 def _is_plain_word(value: str, rest: str) -> bool:
     """Tell whether a word told as a password is one: nothing that is said about passwords, and the sentence ends."""
+    value = value.rstrip("!?")
     if len(value) < 5 or not value.isalpha() or is_predicate(value):  # noqa: PLR2004
         return False
     inner = any(letter.isupper() for letter in value[1:]) and not value.isupper()
@@ -171,6 +172,19 @@ def is_said_secret(kind: str, value: str, before: str, *, quoted: bool) -> bool:
     if kind == "token":
         return looks_random(value)
     return is_chosen(value) or (quoted and looks_like_password(value)) or looks_random(value)
+
+
+def is_said_first(kind: str, value: str, *, verb: bool) -> bool:
+    """Decide on X in "X is the password"; with `verb` in "use X as the password"."""
+    if kind == "code":
+        return re.fullmatch(r"(?:[A-Z]{1,3}-)?\d{4,8}", value) is not None
+    plain = verb and value.isalpha() and len(value) >= 5 and value.lower() not in _pronouns() | predicates()  # noqa: PLR2004
+    return plain or looks_like_password(value)
+
+
+@functools.cache
+def _pronouns() -> frozenset[str]:
+    return frozenset(read_patterns("keywords")["pronouns"])
 
 
 def is_chosen(value: str) -> bool:

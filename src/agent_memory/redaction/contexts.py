@@ -36,7 +36,7 @@ _PAIR: Final = re.compile(
     r"(?i)\b(?:log[- ]?in(?:[ ](?:as|with))?|logged[ ]in[ ]as|sign[ -]?in|connect[ ]as|user(?:name)?|account"
     r"|konto|benutzer|creds|credentials?|zugangsdaten|zugang"
     r"|identifiants?|credenciales|acceso|acesso|root|admin)\b"
-    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|][ \t]{1,2})|[/|:])"
+    r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|]{1,2}[ \t]{1,2})|[/|:])"
     r"[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
 )
 _PHRASE: Final = re.compile(
@@ -48,7 +48,8 @@ _DIGITS: Final = re.compile(
     r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access"
     r"|door|gate|alarm|sms"
     r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|best\u00e4tigungs|t\u00fcr)[ -]?"
-    r"(?:2fa[ -])?(?:codes?|pin)|pin|cvv2?|cvc2?|t?otp|puk|tan|code d.acc\u00e8s|voicemail[ ]pin)"
+    r"(?:2fa[ -])?(?:codes?|pin)|pin|cvv2?|cvc2?|t?otp|puk|tan|code d.acc\u00e8s|voicemail[ ]pin"
+    r"|(?:safe|lock|vault|locker|bike|gate)(?:.s)?[ ]comb(?:o|ination))"
     r"(?:[ ](?:for|to|of|f\u00fcr|pour)(?:[ ]\w{1,16}){1,4}?)?"
     r"[\s:#,(\"'`\u662f\u306fist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]|[.-]\w)"
 )
@@ -105,8 +106,8 @@ _BLOCK: Final = re.compile(
 )
 _MAIL: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{2,24}){1,4}[:|](?P<bare>[^\s/\"'`]{6,100}+)")
 _WANTS: Final = re.compile(
-    r"(?i)\b(?:type|enter|wants|takes|(?:un)?locks?(?:[ ][\w-]{1,16}){0,3}[ ]with|(?:log|sign|get)[ ](?:in"
-    r"|on)[ ](?:with|using)|key[ ]in|punch[ ]in)"
+    r"(?i)\b(?:type|enter|try|wants|takes|opens[ ]with|works[ ]with|(?:un)?locks?(?:[ ][\w-]{1,16}){0,3}[ ]with"
+    r"|(?:log|sign|get)[ ](?:in|on)[ ](?:with|using)|key[ ]in|punch[ ]in)"
     r"[ ][\"'`]?(?P<bare>[^\s\"'`/]{8,64}+)"
 )
 _AWS_PAIR: Final = re.compile(
@@ -114,6 +115,8 @@ _AWS_PAIR: Final = re.compile(
 )
 _BARE: Final = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{32,64}|[A-Za-z0-9]{20,64})(?![\w/.-])")
 _NEAR: Final = 60
+_CELLS: Final = 64
+_HEAD: Final = 32
 _LETTERS: Final = 8
 _HASHES: Final = frozenset(
     ("plaintext", "scryptsy", "argonaut", "password", "required", "optional", "keychain", "keystore")
@@ -144,6 +147,7 @@ def find_by_context(text: str) -> Iterator[Finding]:
     yield from _pairs(text)
     yield from _named(text)
     yield from _in_code(text)
+    yield from _tables(text)
     for match in _PHRASE.finditer(text):
         yield Finding(*match.span("bare"), "seed-phrase")
     if any(map(str.isdigit, text)):
@@ -152,7 +156,7 @@ def find_by_context(text: str) -> Iterator[Finding]:
 
 @functools.cache
 def _vendor() -> re.Pattern[str]:
-    return re.compile(rf"(?i)\b(?:{'|'.join(read_patterns('vendors')['vendors'])})\b")
+    return re.compile(rf"(?i)\b(?:{'|'.join(read_patterns('vendors')['vendors'])})")
 
 
 def _numbers(text: str) -> Iterator[Finding]:
@@ -185,7 +189,9 @@ def _pairs(text: str) -> Iterator[Finding]:
     for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
         for match in pattern.finditer(text) if stem in text else ():
             value = match["bare"].rstrip(TRAILING)
-            if is_surely_password(value) and sum(map(str.isdigit, value)) >= 2:  # noqa: PLR2004 - "type Float64"
+            marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
+            digits = sum(map(str.isdigit, value))
+            if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
                 yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
 
 
@@ -215,6 +221,28 @@ def _in_code(text: str) -> Iterator[Finding]:
         for match in _BLOCK.finditer(text):
             if names_a_secret(match["name"]):
                 yield from _plain(match, "named-secret")
+
+
+def _tables(text: str) -> Iterator[Finding]:
+    """Yield cells below a heading that names a secret, of CSV and Markdown."""
+    heads: dict[int, str] = {}
+    cells, position = 0, 0
+    for line in text.split("\n") if "\n" in text else ():
+        sign = next((sign for sign in "|,;\t" if sign in line), None)
+        parts = line.split(sign, _CELLS) if sign is not None else []
+        if heads and len(parts) == cells:
+            start = position
+            for number, part in enumerate(parts):
+                value = part.strip(" \"'`")
+                if number in heads and looks_like_password(value):
+                    first = start + part.index(value)
+                    yield Finding(first, first + len(value), "named-secret")
+                start += len(part) + 1
+        else:
+            names = (part.strip(" \"'`*") for part in parts)
+            heads = {number: name for number, name in enumerate(names) if len(name) <= _HEAD and names_a_secret(name)}
+            cells = len(parts)
+        position += len(line) + 1
 
 
 def _asian(text: str) -> Iterator[Finding]:

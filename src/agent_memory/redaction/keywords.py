@@ -16,14 +16,14 @@ from agent_memory.redaction.believing import (
     is_assigned_secret,
     is_lone_secret,
     is_near_secret,
+    is_said_first,
     is_said_secret,
     is_told_secret,
     lies_in_words,
-    predicates,
 )
 from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.protocol import Finding
-from agent_memory.redaction.shapes import is_placeholder, looks_like_password
+from agent_memory.redaction.shapes import is_placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,8 @@ _GAP: Final = 70
 _AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parol\u0103", "sandi"))
 _TOKEN: Final = re.compile(r"[^\s\"'`(),;\u00ab\u00bb]{6,300}+")
 _WINDOW: Final = 120
+_LISTED: Final = 24
+"""Secrets in one list; a text of nothing but secrets would else be walked to its end from each of them."""
 _WITH: Final = re.compile(r"(?i)\b(?:with|mit|avec|con|met)\s{1,3}(?:the\s)?\w{1,20}\Z")
 _TRIES: Final = 4
 """Values looked at after one word: what is further off is rarely its own, and text made to be slow has many."""
@@ -69,7 +71,6 @@ class _Patterns(NamedTuple):
     compound: re.Pattern[str]
     links: frozenset[str]
     verbs: frozenset[str]
-    pronouns: frozenset[str]
 
 
 @functools.cache
@@ -105,12 +106,11 @@ def _patterns() -> _Patterns:
         more=re.compile(
             rf"""(?xi) ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
             (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
-            [ \t]{{0,8}} (?:[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
+            [ \t]{{0,8}} (?P<bullet>[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
         ),
         compound=re.compile(rf"(?i)[ -](?:{'|'.join(data['compounds'])})(?![a-z])"),
         links=frozenset(data["links"]),
         verbs=frozenset(data["verbs"]),
-        pronouns=frozenset(data["pronouns"]),
     )
 
 
@@ -143,12 +143,12 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     if found is not None:
         yield from found
         return
-    is_part = (start and _is_letter(text[start - 1])) or _is_letter(text[end : end + 1])
+    is_part = (start and text[start - 1].isalnum()) or _is_letter(text[end : end + 1])
     if short or is_part or _patterns().compound.match(lowered, end):
         return
     yield from _told(text, lowered[start:end], kind, end)
-    if kind == "password":
-        yield from _said_before(text, lowered, start)
+    if kind != "token":
+        yield from _said_before(text, lowered, kind, start)
 
 
 def _assigned(text: str, kind: str, end: int, *, queried: bool) -> Iterator[Finding] | None:
@@ -214,17 +214,26 @@ def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding
     more = _patterns().more
     position = first + len(value)
     yield Finding(first, position, kind)
-    while match := more.match(text, position):
+    for _ in range(_LISTED):
+        match = more.match(text, position)
+        if match is None:
+            return
         before = value
         value, first = _span(match)
         position = first + len(value)
-        is_key = text[position : position + 1] in {":", "="}
-        if is_key or not _is_worth(value) or not is_said_secret(kind, value, before, quoted=not match["bare"]):
+        # Codes are listed line by line; below a password mostly the next setting follows.
+        apart = kind != "code" and ("=" in value or ("\n" in text[match.start() : first] and not match["bullet"]))
+        if (
+            apart
+            or text[position : position + 1] in {":", "="}
+            or not _is_worth(value)
+            or not is_said_secret(kind, value, before, quoted=not match["bare"])
+        ):
             return
         yield Finding(first, position, kind)
 
 
-def _said_before(text: str, lowered: str, start: int) -> Iterator[Finding]:
+def _said_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Finding]:
     """Yield the value of "use … as the password", "… is the admin password"."""
     patterns = _patterns()
     begin = max(0, start - _WINDOW)
@@ -237,10 +246,9 @@ def _said_before(text: str, lowered: str, start: int) -> Iterator[Finding]:
         shown = text[begin + token.start() : begin + token.end()]
         value = shown.strip(TRAILING + "([{<")
         verb = place > 1 and tokens[place - 2][0].strip(",.:;") in patterns.verbs
-        plain = verb and value.isalpha() and len(value) >= 5 and value.lower() not in patterns.pronouns | predicates()  # noqa: PLR2004
-        if _is_worth(value) and (looks_like_password(value) or plain):
+        if _is_worth(value) and is_said_first(kind, value, verb=verb):
             first = begin + token.start() + shown.index(value)
-            yield Finding(first, first + len(value), "password")
+            yield Finding(first, first + len(value), kind)
         return
 
 

@@ -50,7 +50,7 @@ _COUNTED: Final = re.compile(
     r"(?i)\b(?:order|orders|tracking|invoice|ticket|serial|id|ids|ref|reference|timestamp|shipment|parcel|case|batch|sku|isbn"
     r"|imei|bestell\w{0,10}|commande|pedido|snowflake|epoch|at|event|message|job|run|chat|user)\b[^\n\d]{0,24}\Z"
 )
-_CARD_GROUPS: Final = re.compile(r"[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}")
+_CARD_GROUPS: Final = re.compile(r"[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}|3[47]\d{2}([ -])\d{6}\2\d{5}")
 _IBAN: Final = re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])")
 _LONG_TOKEN: Final = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{32,512}+={0,2}(?![\w+/=-])")
 _INTEGRITY: Final = re.compile(r"(?i)(?:sha\d{1,3}[-:]|ssh-\w+ |ecdsa-\S{1,30} |integrity\W{1,4})$")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +29,7 @@ _MIN_CHARS: Final = 6
 class SecretRedactor:
     """Takes secrets out of text.
 
-    Stateless, safe to share between threads. Linear in the length of the text; about 1 ms per 1,000 characters.
+    Stateless, safe to share between threads. Linear in the length of the text; about 1 ms of CPU per 1,000 characters.
     The first call imports detect-secrets (140 ms); nothing is verified over a network.
     """
 
@@ -88,10 +90,13 @@ def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
 def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:
     """Join overlapping findings (the earliest, then longest, names the kind); drop those that lie in a marker."""
     markers = [match.span() for match in _MARKER.finditer(text)] if MARKER_PREFIX in text else []
+    ends = [end for _, end in markers]
     merged: list[Finding] = []
     for start, end, kind in sorted(findings, key=lambda f: (f.start, -f.end)):
-        for marker_start, marker_end in markers:
-            if marker_start < end and start < marker_end:
+        for marker_start, marker_end in itertools.islice(markers, bisect.bisect_right(ends, start), None):
+            if marker_start >= end:
+                break
+            if start < marker_end:
                 start, end = _around(start, end, marker_start, marker_end)  # noqa: PLW2901
         if start >= end:
             continue

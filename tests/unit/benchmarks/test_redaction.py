@@ -7,12 +7,13 @@ from collections import Counter
 from benchmarks._redaction_clean import CLEAN
 from benchmarks._redaction_first import FIRST
 from benchmarks._redaction_kinds import GROUPS, Planted
+from benchmarks._redaction_last import LAST
 from benchmarks._redaction_later import LATER, LATER_CLEAN
 from benchmarks.redaction import leaks, planted, statements
 
 
 def test_there_are_enough_kinds_in_every_group() -> None:
-    names = Counter((kind.group, kind.name) for kind in (*FIRST, *LATER))
+    names = Counter((kind.group, kind.name) for kind in (*FIRST, *LATER, *LAST))
 
     assert len(names) >= 100
     assert set(names.values()) == {1}
@@ -20,7 +21,7 @@ def test_there_are_enough_kinds_in_every_group() -> None:
 
 
 def test_every_planted_secret_stands_in_its_text() -> None:
-    several = [secret for _, secret in planted((*FIRST, *LATER), 1, 3)]
+    several = [secret for _, secret in planted((*FIRST, *LATER, *LAST), 1, 3)]
 
     assert len(several) >= 300
     assert not [each for each in several if not each.secrets or any(part not in each.text for part in each.secrets)]

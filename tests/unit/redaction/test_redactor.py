@@ -127,6 +127,14 @@ IN_PROSE = [
     "pass&#119;ord: {}",
     "user=bob%26password%3D{}%26lang%3Den",
     "the passw0rd is {}",
+    "p*ssword: {}",
+    "รหัสผ่านคือ {}",
+    "name,user,password\nshop,bob,{}",
+    "| user | password |\n|---|---|\n| bob | {} |",
+    "sqlplus bob/{}@orcl",
+    "ConvertTo-SecureString '{}' -AsPlainText",
+    "the router wants {}",
+    "bob@mail.example:{}",
 ]
 
 
@@ -168,6 +176,8 @@ def test_a_password_that_is_named_is_removed_in_any_language(sentence: str) -> N
         "the password is word-12",
         "the password is #Mango12x",
         "garage keypad: 7242",
+        "use 492468 as your login code",
+        "setenv DB_TOKEN ef5lHWGppQ1U2F3QhbMa4FHh",
     ],
 )
 def test_other_secrets_that_words_give_away_are_removed(text: str) -> None:
@@ -227,6 +237,9 @@ HARMLESS = [
     "the passphrase should be easy to remember",
     "use the password manager as the source of truth",
     "Reset password links expire after 24 hours.",
+    "updated to pass `puuid` to `summoner_id` instead",
+    "try PostgreSQL16 on the NAS",
+    "| password | strength |\n|---|---|\n| short | weak |",
     "The token bucket refills at 30 requests per second.",
     "сосна и мох растут в лесу",
     "a" + '" + "b is how code is joined',
@@ -334,6 +347,12 @@ def test_a_private_key_in_one_line_of_base64_goes() -> None:
     line = base64.b64encode(key_block(lines=12).encode()).decode()
 
     assert REDACTOR.redact(f"key: {line}").text == "key: [redacted:private-key]"
+
+
+def test_settings_below_a_password_stay() -> None:
+    text = f"DB_PASSWORD={PASSWORD}\nMAIL_FROM=noreply2@kestrel.example\nDAYS=30\nlegacy/run.sh:23:mysql -h db"
+
+    assert REDACTOR.redact(text).text == text.replace(PASSWORD, "[redacted:password]")
 
 
 def test_markers_are_left_alone() -> None:
