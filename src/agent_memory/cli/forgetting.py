@@ -119,6 +119,8 @@ async def _confirm(run: Run, memories: "list[Memory]", *, now: bool) -> None:
     check_terminal("Forgetting asks first, and there is no terminal to ask on. Nothing was forgotten.")
     for memory in memories:
         older = await run.service.storage.older_versions(memory.id)
+        if len(memories) > 1:
+            run.screen.note(f"{memory.id}:", style="dim")
         run.screen.note(memory.content, style="")
         if older:
             run.screen.note(f"It replaced {', '.join(older)}; that would be forgotten, too.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.capture import is_near_duplicate
 from agent_memory.errors import ValidationError
 from agent_memory.service.drafts import draft
 from agent_memory.service.results import CaptureOutcome
@@ -90,6 +89,8 @@ class CaptureKeeper:
 
     async def _is_known(self, memory: Memory) -> bool:
         """Tell whether a memory says this in nearly the same words; a stranger's does not count against others."""
+        from agent_memory.capture import is_near_duplicate  # noqa: PLC0415 - its patterns are for those who capture
+
         nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(
             _counts_against(found.memory, memory) and is_near_duplicate(found.memory.content, memory.content)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.capture import orders, says
 from agent_memory.errors import ValidationError
 from agent_memory.models import Memory
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
@@ -156,12 +155,16 @@ class TrustGate:
         """Return the trust that a text has by its caller; what the user said in this turn is no stranger's."""
         if caller.trust != "low" or not caller.prompt:
             return caller.trust
+        from agent_memory.capture import says  # noqa: PLC0415 - its patterns are for those who hear a user
+
         return "medium" if await asyncio.to_thread(says, caller.prompt, content) else "low"
 
     @staticmethod
     async def _is_ordered(action: Action, memory: Memory, caller: Caller) -> bool:
         if not caller.prompt:
             return False
+        from agent_memory.capture import orders  # noqa: PLC0415 - its patterns are for those who hear a user
+
         texts = (memory.content, *memory.tags, memory.category)
         was_shown = memory.id in caller.shown
         return await asyncio.to_thread(orders, action, caller.prompt, memory.id, texts, was_shown=was_shown)
