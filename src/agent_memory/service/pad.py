@@ -46,12 +46,18 @@ class WritePath(Protocol):
 
 
 class PadKeeper:
-    """Keeps scratchpad.yaml and the journal in step, off the critical path. For any number of event loops."""
+    """Keeps scratchpad.yaml and the journal in step, off the critical path. For any number of event loops.
+
+    Attributes:
+        witnesses: By session: tells, of a moment in seconds since 1970, the model that may have saved the file then, or
+            None. What nobody knows a model for is a person's.
+    """
 
     def __init__(self, manager: ScratchpadManager, write_path: WritePath) -> None:
         self._manager = manager
         self._write_path = write_path
         self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
+        self.witnesses: dict[str, Callable[[float], Caller | None]] = {}
         self._is_stale = False
         self._noticed: tuple[int, int, int] | None = None
 
@@ -161,7 +167,8 @@ class PadKeeper:
                 save.problem, f"{save.problem.message} It was kept as {name} and rendered anew.", caller
             )
         else:
-            refused = await self._take_over(save.edits, caller)
+            model = next(filter(None, (witness(save.changed_at) for witness in self.witnesses.values())), None)
+            refused = await self._take_over(save.edits, caller, model)
             if refused:
                 name, first = await self._manager.keep_aside(save), refused[0]
                 what = f"{len(refused)} edits of scratchpad.yaml were refused ({first.message})"
@@ -169,16 +176,19 @@ class PadKeeper:
                 await self._degraded(first, message, caller)
         await self._manager.discard(save)
 
-    async def _take_over(self, edits: PadEdits, caller: Caller) -> list[ValidationError]:
-        """Take over up to `MAX_EDITS` edits; return why the others were not."""
-        caller = caller.as_person()
-        spoken = {"source": {"kind": "user", "detail": "scratchpad.yaml"}, "trust": "high"}
+    async def _take_over(self, edits: PadEdits, caller: Caller, model: Caller | None) -> list[ValidationError]:
+        """Take over up to `MAX_EDITS` edits, as a person's or as the model's; return why the others were not."""
+        kind, writer = ("user", caller.as_person()) if model is None else ("assistant", model)
+        spoken = {"source": {"kind": kind, "detail": "scratchpad.yaml"}, "trust": writer.trust}
         refused: list[ValidationError] = []
-        write = self._write_path
+        write, changed, added = self._write_path, edits.changed, edits.added
+        if model is not None:  # it pins nothing that way, and unpins nothing
+            changed = {memory_id: _without_pin(change) for memory_id, change in changed.items()}
+            added = [_without_pin(values) for values in added]
         steps: list[Callable[[], Awaitable[object]]] = [
-            *(partial(write.update, memory_id, change, caller) for memory_id, change in edits.changed.items()),
-            *(partial(write.evict, memory_id) for memory_id in edits.removed),
-            *(partial(write.store, {**spoken, **values}, caller) for values in edits.added),
+            *(partial(write.update, memory_id, change, writer) for memory_id, change in changed.items()),
+            *(partial(self._evict, memory_id, writer) for memory_id in edits.removed),
+            *(partial(write.store, {**spoken, **values}, writer) for values in added),
         ]
         for step in steps[:MAX_EDITS]:
             try:
@@ -193,10 +203,19 @@ class PadKeeper:
         await self._write_path.report("memory:scratchpad_edited", caller, **counts)
         return refused
 
+    async def _evict(self, memory_id: str, writer: Caller) -> None:
+        if writer.trust == "low":
+            raise ValidationError("A model that has read a stranger's text takes nothing out of the scratchpad.")
+        await self._write_path.evict(memory_id)
+
     async def _degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
         await self._write_path.report(
             "memory:degraded", caller, component="scratchpad", code=error.code, message=message
         )
+
+
+def _without_pin(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != "pinned"}
 
 
 @dataclass(slots=True)

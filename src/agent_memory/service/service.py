@@ -91,7 +91,7 @@ class MemoryService:
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self._degradation = Degradation(storage, self.report)
-        self.notice_edits = self._pad.notice
+        self.notice_edits, self.witnesses = self._pad.notice, self._pad.witnesses
         self.past = Past(storage, self, self._pad)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
