@@ -48,6 +48,7 @@ from benchmarks._latency_data import (
     timed,
 )
 from benchmarks._latency_first import first_answer
+from benchmarks._latency_pad import scratchpads
 from benchmarks._latency_vectors import AGENT, queries
 
 _SMALL: Final = 5_000
@@ -323,6 +324,7 @@ def main() -> None:
             fill(root, size)
             figures += measure_growing(root, size, args.rounds, args.seconds)
             figures += asyncio.run(measure(root, size, args.rounds))
+            figures += scratchpads(root, size, args.rounds)
             if size <= _SMALL:  # eight agents with all memories each
                 figures.append(measure_together(root, size, args.rounds, args.processes))
     compared = ratios(figures)

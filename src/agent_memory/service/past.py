@@ -99,7 +99,7 @@ class Past:
         await self._storage.store_many(memories)
         for each in memories:
             await self._report(each.id, "forgotten", caller)
-        self._pad.schedule()
+        self._pad.schedule(caller)
         return BroughtBack("forgotten", tuple(memories))
 
     async def _as_before(self, memory: Memory, seq: int | None, caller: Caller) -> BroughtBack:

@@ -102,7 +102,7 @@ async def restore_all(
             each(restored)
     finally:
         if not terms.dry_run:
-            pad.schedule()
+            pad.schedule(caller)
 
 
 def _lowered(memory: Memory, before: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:

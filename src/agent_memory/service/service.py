@@ -133,7 +133,7 @@ class MemoryService:
                 supersedes=stored.supersedes,
                 redacted=list(memory.kinds),
             )
-        self._pad.schedule()
+        self._pad.schedule(caller)
         self._run(self.growth.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
         return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
@@ -155,7 +155,7 @@ class MemoryService:
         if fields:
             noted = {"fields": list(fields), "redacted": list(cleaned.kinds)}
             await self.report("memory:updated", caller, memory_id=memory_id, **noted)
-            self._pad.schedule()
+            self._pad.schedule(caller)
         return Updated(after, self._clock(), fields, cleaned.kinds)
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
@@ -173,7 +173,7 @@ class MemoryService:
         self._last_pad = self._last_pad and self._last_pad.without({memory_id, *older})
         for each in (memory_id, *older):
             await self.report("memory:forgotten", caller, memory_id=each)
-        self._pad.schedule()
+        self._pad.schedule(caller)
         grace = self.storage.grace
         return Forgotten(memory, tuple(older), None if grace is None else self._clock() + grace)
 
@@ -196,7 +196,7 @@ class MemoryService:
         evicted = next((i for i in before.ids() if i not in after), None)
         if promoted:
             await self._report_promotion(memory_id, "manual", after, evicted, caller)
-        self._pad.schedule()
+        self._pad.schedule(caller)
         return Promoted(memory_id, promoted, evicted, len(after), degraded)
 
     async def evict(self, memory_id: str) -> None:
@@ -240,7 +240,7 @@ class MemoryService:
         """
         outcome = await self._captures.keep(observations, caller)
         if outcome.stored:
-            self._pad.schedule()
+            self._pad.schedule(caller)
         return outcome
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ class MemoryService:
                 if memory_id in after and memory_id not in before:
                     evicted = next((i for i in before.ids() if i not in after), None)
                     await self._report_promotion(memory_id, "access_threshold", after, evicted, caller)
-            self._pad.schedule()
+            self._pad.schedule(caller)
 
     async def _report_promotion(
         self, memory_id: str, reason: str, pad: Scratchpad, evicted: str | None, caller: Caller

@@ -182,6 +182,17 @@ async def test_an_edit_survives_a_store_that_renders_the_file(service: MemorySer
     assert {entry.content for entry in (await service.scratchpad()).entries} == {"Prefers green tea", "Works in Oslo"}
 
 
+async def test_who_stores_hears_of_an_edit_that_is_taken_over_behind_it(
+    service: MemoryService, listener: Listener, pad: Path
+) -> None:
+    await stored(service, "Prefers tea")
+    pad.write_text("- content: [unclosed")
+    await service.store({"content": "Works in Oslo"}, listener.caller)
+    await service.settle()
+    (told,) = listener.of("memory:degraded")
+    assert "scratchpad.broken-" in told["message"]
+
+
 async def test_an_edit_waits_while_the_journal_is_busy_and_is_taken_over_later(
     service: MemoryService,
     listener: Listener,
