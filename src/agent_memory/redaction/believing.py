@@ -20,6 +20,7 @@ from agent_memory.redaction.shapes import (
 TRAILING: Final = ".,;:)]}>\"'`\\\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
 _CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,12}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
+_IDENTIFIER: Final = re.compile(r"[a-z]{2,16}(?:[_-](?:[a-z]{2,16}|\d{1,4}|[a-z]\d{0,3})){1,8}")
 _WORD: Final = re.compile(r"[ \t]{1,2}([a-z\u00e0-\u00ff]{3,12})(?![\w'])")
 _ENDS: Final = re.compile(
     r"""(?x)["'`]?\s*(?:$|[.,;!)\n]|(?:and|und|et|y|e|en|och|now|today|again|please|btw|currently|everywhere|until|since
@@ -83,6 +84,13 @@ def is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> boo
     prose = value.isalpha() and (_goes_on(rest) or is_predicate(value))
     reference = "." in value and re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(.*)?", value) and value.islower()
     return not prose and not (reference and re.match(r"\s*$|[),;]", rest) and value.partition(".")[0] in _OBJECTS)
+
+
+def is_vaguely_assigned(value: str, rest: str) -> bool:
+    """Decide on `key = value`, `pass: value`, where the word has many meanings: a plain word must end the line."""
+    if _IDENTIFIER.fullmatch(value):
+        return False
+    return not value.isalpha() or is_jumbled(value) or re.match(r"[\"'`]?[ \t.!]*(?:\r?\n|$)", rest) is not None
 
 
 def _goes_on(rest: str) -> bool:

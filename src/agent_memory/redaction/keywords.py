@@ -19,6 +19,7 @@ from agent_memory.redaction.believing import (
     is_said_first,
     is_said_secret,
     is_told_secret,
+    is_vaguely_assigned,
     lies_in_words,
 )
 from agent_memory.redaction.data import read_patterns
@@ -137,7 +138,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     queried = start > 0 and text[start - 1] in "?&"
     if short and queried:
         return  # a pattern of `providers` looks at the parts of an address
-    found = _assigned(text, kind, end, queried=queried)
+    found = _assigned(text, kind, end, queried=queried, vague=short or lowered[start:end] in _AMBIGUOUS)
     if found is None and not short:
         found = _on_the_next_line(text, kind, end)
     if found is not None:
@@ -151,7 +152,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
         yield from _said_before(text, lowered, kind, start)
 
 
-def _assigned(text: str, kind: str, end: int, *, queried: bool) -> Iterator[Finding] | None:
+def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[Finding] | None:
     """Return what is found in `keyword = value`, None if that is no secret."""
     match = _patterns().assigned.match(text, end)
     if match is None:
@@ -160,6 +161,8 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool) -> Iterator[Find
     if queried:
         value = value.partition("&")[0]
     rest = text[first + len(value) : first + len(value) + _GAP]
+    if vague and not is_vaguely_assigned(value, rest):
+        return None
     if _is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
         return _with_more(text, kind, first, value)
     if kind != "code" and (length := lies_in_words(value, rest)):

@@ -42,6 +42,7 @@ _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
 _FILE: Final = re.compile(r"\.[a-z]{2,5}(?::\d+)?$")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
 _NUMBERED: Final = re.compile(r"\d+-\w+|\w+-\d+")
+_CAPITALISED: Final = re.compile(r"[A-Z]?[a-z]{3,}")
 _SYMBOLS: Final = frozenset("!#$%&*@^~+?=\u00a7\u20ac\u00a3|;")
 _JOINTS: Final = frozenset(".-_")
 _CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
@@ -103,8 +104,17 @@ def _is_worded(token: str) -> bool:
 
 
 def _is_generated_part(token: str) -> bool:
-    """Tell whether a part of six or more is of all three classes; a path has v2, x86 and S3."""
-    return any(len(part) >= 6 and _is_mixed(part) for part in _SEPARATORS.split(token))  # noqa: PLR2004
+    """Tell whether a part of six or more is of all three classes, or in no order; a path has v2, x86 and S3."""
+    return any(
+        (len(part) >= 6 and _is_mixed(part)) or (len(part) >= 8 and _is_shuffled(part))  # noqa: PLR2004
+        for part in _SEPARATORS.split(token)
+    )
+
+
+def _is_shuffled(part: str) -> bool:
+    """Tell whether capitals stand anywhere in `part` rather than at the beginnings of words."""
+    turns = sum(a.islower() and b.isupper() for a, b in itertools.pairwise(part))
+    return turns >= 2 and sum(map(len, _CAPITALISED.findall(part))) < 0.5 * len(part)  # noqa: PLR2004
 
 
 def _is_mixed(part: str) -> bool:
@@ -127,8 +137,7 @@ def is_jumbled(token: str) -> bool:
     """Tell whether `token` is letters of both cases in no order, 16 or more: a key that happens to have no digit."""
     if len(token) < 16 or not token.isalnum() or not token.isascii():  # noqa: PLR2004
         return False
-    turns = sum(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
-    return turns >= 3 and sum(map(len, _WORDS.findall(token))) < 0.5 * len(token)  # noqa: PLR2004 - half words: a name
+    return _is_shuffled(token)
 
 
 def looks_random_alone(token: str) -> bool:
