@@ -32,7 +32,7 @@ _SYNCED: Final = re.compile(
 )
 OURS: Final = re.compile(
     r"memories\..*|memories\.yaml.*|scratchpad\..*|metadata.*\.json.*|embeddings\.sqlite3.*|events.*\.jsonl.*|\.lock|"
-    r"memories\.db|\..*\.tmp|\.scratchpad\.yaml\..*\.old"
+    r"memories\.db|shortlist\.json|\..*\.tmp|\.scratchpad\.yaml\..*\.old"
 )
 
 
