@@ -44,6 +44,8 @@ def fold(
         ended: Tells of a record, as a `put`, whether its own time has been over for long; then it goes, unless
             something was written about it since.
     """
+    if any(not entry.beyond.isdisjoint(kinds) for entry in entries):
+        ended = None  # a newer version may have said something about their time
     later = _written_in(entries[young:])
     gone: set[str] = set()
 

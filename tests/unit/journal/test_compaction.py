@@ -10,6 +10,7 @@ import yaml
 
 from agent_memory.journal import Change, Entry, Journal, Records, apply_change
 from agent_memory.journal.compaction import compact_entries
+from agent_memory.journal.folding import fold
 from agent_memory.journal.format import decode_entry, encode_entry, encode_line
 from agent_memory.journal.rejected import rejected_path
 from tests.support import FrozenClock, lines_of
@@ -206,3 +207,26 @@ def test_the_grace_time_is_counted_from_now(journal: Journal, clock: FrozenClock
     clock.advance(days=2)
     journal.compact(grace=timedelta(days=30))
     assert lines_of(journal.path) == []
+
+
+def left_of(*entries: Entry, young: int) -> list[str]:
+    """Return the ids that are left when every record with `over` has had its time."""
+    result = fold(entries, young, KINDS, None, lambda change: bool(change.data.get("over")))
+    return [change.id for line in result.lines for change in decode_entry(line).changes]
+
+
+def test_a_record_whose_time_is_over_goes_unless_something_was_written_about_it_since() -> None:
+    over, other = entry(1, put("a", over=True)), entry(2, put("b"))
+    assert left_of(over, other, young=2) == ["b"]
+    assert left_of(over, other, entry(3, touch("a"), at=YOUNG), young=2) == ["b", "a"], "a touch of nothing"
+    patch = entry(3, Change("patch", "memory", "a", {"over": False}), at=YOUNG)
+    assert left_of(over, other, patch, young=2) == ["a", "b", "a"]
+    unknown = foreign(3, op="extend", kind="memory", id="a", at=YOUNG)
+    assert left_of(over, other, unknown, young=2) == ["a", "b"], "what a newer version said may concern it"
+
+
+def test_what_is_forgotten_for_good_is_named() -> None:
+    entries = [entry(1, put("a"), put("b"), put("c", over=True)), entry(2, Change("delete", "memory", "a"))]
+    entries += [entry(3, Change("delete", "memory", "b")), entry(4, put("b"), at=YOUNG)]
+    result = fold(entries, 3, KINDS, None, lambda change: bool(change.data.get("over")))
+    assert result.forgotten == {"a", "c"}
