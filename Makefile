@@ -21,17 +21,17 @@ demo: needs-python ## two days of an agent that remembers (a minute the first ti
 	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(DEMO_VENV); $(PYTHON) scripts/environment.py $$venv demo; fi && \
 	  $$venv/bin/python -m agent_memory_demo $(if $(HOME_DIR),--home "$(HOME_DIR)")
 
-test: dev ## the tests, in random order (some minutes)
-	$(RUN) -m pytest -m "not deep"
+test: dev ## the tests, in random order, on two cores (some minutes)
+	$(RUN) -m pytest -n 2 -m "not deep"
 
 test-fast: dev ## units, architecture and the contract of file storage, on two cores (a minute)
-	$(RUN) -m pytest -q -n 2 -m "not deep" $(FAST)
+	HYPOTHESIS_EXAMPLES=15 $(RUN) -m pytest -q -n 2 -m "not deep" $(FAST)
 
 test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
 	$(RUN) -m pytest -m deep
 
 coverage: dev ## the tests of `make test` with branch coverage; fails below the mark in pyproject.toml
-	$(RUN) -m pytest -m "not deep" --cov --cov-report=term
+	$(RUN) -m pytest -n 2 -m "not deep" --cov --cov-report=term
 
 check: lint types test ## what has to pass before a commit
 
