@@ -58,7 +58,8 @@ def lines_of(rows: Sequence[Row], form: str, columns: Sequence[str] | None, widt
     if form == "jsonl":
         yield from (to_json(row) for row in rows)
     elif form == "csv":
-        yield from _csv(rows, columns or list(dict.fromkeys(name for row in rows for name in row)))
+        names = columns or list(dict.fromkeys(name for row in rows for name in row))
+        yield from _csv(rows, names) if names else ()
     else:
         yield from _table(rows, columns or [], width)
 

@@ -62,9 +62,12 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
 
     Raises:
         ValidationError: The name cannot name an agent.
-        StorageError: The folder is none of this root.
+        StorageError: The storage root is no folder.
     """
-    folder = folder_of(agent_id, storage_root)
+    try:
+        folder = folder_of(agent_id, storage_root)
+    except StorageError as error:  # a link that leads elsewhere, most often
+        return AgentSummary(agent_id, root_of(storage_root) / agent_id, None, 0, None, error.message)
     records: Records = {}
     problem = ""
     try:

@@ -34,6 +34,17 @@ def test_an_agent_that_cannot_be_read_is_listed(bob: Callable[..., Result], root
     assert "unreadable" in bob("agents").stdout
 
 
+def test_an_agent_that_is_a_link_out_of_the_root_is_listed(
+    bob: Callable[..., Result], root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "memories.yaml").write_text("")
+    (root / "carol").symlink_to(tmp_path / "elsewhere")
+    rows = json.loads(bob("agents", "--json").stdout)["agents"]
+    assert [(row["agent_id"], row["memories"]) for row in rows] == [("bob", 3), ("carol", None)]
+    assert "leads out of the storage root" in rows[1]["problem"]
+
+
 def test_no_agents_yet_is_no_failure(cli: Callable[..., Result]) -> None:
     assert "no agents" in cli("agents").stderr
 

@@ -90,6 +90,11 @@ def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_code() -> None:
     assert line == '"\'=HYPERLINK(""x"")\\x1b[2J"'
 
 
+def test_nothing_found_is_no_line_of_csv(bob: Callable[..., Result]) -> None:
+    assert bob("list", "--pinned", "--format", "csv").stdout == ""
+    assert bob("list", "--pinned", "--format", "csv", "--fields", "id").stdout == "id\n"
+
+
 def test_a_table_fits_the_terminal() -> None:
     rows = [{"id": "a", "content": "漢字 " * 40}, {"id": "bb", "content": "short"}]
     lines = list(lines_of(rows, "table", ["id", "content"], 40))
