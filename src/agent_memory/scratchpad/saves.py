@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Of a file that is read; a hundred entries of the greatest length take a quarter of it in most scripts."""
+"""Of a file that is looked at; a hundred entries of the greatest length take a quarter of it in most scripts."""
 KEPT: Final = timedelta(days=30)
 """How long a file set aside stays, as replaced and deleted memories do in the journal."""
 _BETWEEN_LOOKS: Final = 0.005
@@ -136,7 +136,7 @@ class PadFile:
         make_private_folder(self.path.parent)
         with translated(self.path, "write"):
             try:
-                current = self._read(self.path).content
+                current, _ = self._settled(self.path)
             except FileNotFoundError:
                 current = None
             if current == content:
@@ -157,7 +157,7 @@ class PadFile:
         nothing_else = True
         for old in self._olds():
             try:
-                known = self._read(old).content == absorbed
+                known = self._settled(old)[0] == absorbed
             except FileNotFoundError:
                 continue
             except BusyError:
@@ -217,7 +217,11 @@ class PadFile:
                     path.unlink()
 
     def _read(self, path: Path) -> Save:
-        """Read a file that nobody is writing.
+        content, changed_at = self._settled(path)
+        return _judged(path, content, changed_at)
+
+    def _settled(self, path: Path) -> tuple[bytes, float]:
+        """Return what is in a file that nobody is writing, and when it was changed.
 
         Raises:
             BusyError: Somebody has it open for writing all the time.
@@ -227,14 +231,14 @@ class PadFile:
             while True:
                 with undisturbed(file.fileno()) as quiet:
                     if quiet is not False:
-                        content, status = file.read(MAX_BYTES + 1), os.fstat(file.fileno())
+                        content, status = file.read(), os.fstat(file.fileno())
                         break
                 if time.monotonic() > deadline:
                     raise BusyError(
                         f"Another program has {self.path.name} open for writing.", recovery="Save and close it there."
                     )
                 time.sleep(_BETWEEN_LOOKS)
-        return _judged(path, content, max(status.st_mtime, status.st_ctime))
+        return content, max(status.st_mtime, status.st_ctime)
 
     def _olds(self) -> list[Path]:
         """Return what came out of the file's place, the oldest first."""
@@ -266,7 +270,7 @@ class PadFile:
 def _judged(path: Path, content: bytes, changed_at: float) -> Save:
     if len(content) > MAX_BYTES:
         problem = ValidationError(f"scratchpad.yaml has more than {MAX_BYTES // 1024 // 1024} MiB.", code="too_long")
-        return Save(path, path.read_bytes(), changed_at, PadEdits(), problem)
+        return Save(path, content, changed_at, PadEdits(), problem)
     text = content.decode("utf-8", "surrogateescape")
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
     try:

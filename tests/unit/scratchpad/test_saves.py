@@ -174,3 +174,4 @@ def test_a_file_beyond_any_scratchpad_is_no_scratchpad(pad: PadFile) -> None:
     (save,) = pad.look().saves
     assert save.problem is not None
     assert save.content == pad.path.read_bytes()
+    assert pad.replace(SECOND, save.content), "once it is kept aside it is rendered over"
