@@ -6,8 +6,11 @@ those whose patterns take quadratic time on hostile input (JWT, OpenAI, npm, IBM
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.protocol import Finding
@@ -33,13 +36,41 @@ _PLUGINS: Final = (
 )
 
 
+class _ReadWhenUsed(types.ModuleType):
+    """Stands for a module that is imported when something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+@contextlib.contextmanager
+def _read_when_used(name: str) -> Iterator[None]:
+    """Have what is imported in this block get a module that is read when it is used; others find the module itself."""
+    if name in sys.modules:
+        yield
+        return
+    stand_in = sys.modules[name] = _ReadWhenUsed(name)
+    try:
+        yield
+    finally:
+        if sys.modules.get(name) is stand_in:
+            del sys.modules[name]
+
+
 @functools.cache
 def _plugins() -> tuple[tuple[str, Any], ...]:
-    """Import and build the detectors once, at first use: the package takes 140 ms."""
-    return tuple(
-        (kind, getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name)())
-        for module, name, kind in _PLUGINS
-    )
+    """Import and build the detectors once, at first use.
+
+    They import `requests` to verify what they find, which is never done here. Reading it takes most of the time that
+    they take, and opens a socket: urllib3 binds ::1 to see whether there is IPv6.
+    """
+    with _read_when_used("requests"):
+        return tuple(
+            (kind, getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name)())
+            for module, name, kind in _PLUGINS
+        )
 
 
 def find_known_tokens(text: str) -> Iterator[Finding]:
