@@ -39,7 +39,7 @@ _OLD: Final = 10.0
 """Seconds by which temporary files are made older: they are left alone as long as they are fresh."""
 _KNOWN: Final = re.compile(
     r"memories\.yaml|memories\.rejected\.yaml|scratchpad\.yaml|events(\.1)?\.jsonl|metadata\.json|\.lock"
-    r"|embeddings\.sqlite3(-wal|-shm)?|memories\.db|memories\.db/build\.lock"
+    r"|embeddings\.sqlite3(-wal|-shm)?|shortlist\.json|memories\.db|memories\.db/build\.lock"
 )
 _OF_A_GENERATION: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
 
