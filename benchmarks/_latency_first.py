@@ -51,9 +51,7 @@ async def through_storage(root: Path, *, wait: bool) -> None:
     from benchmarks._latency_vectors import AGENT
 
     storage = GrowingStorage(AGENT, root)
-    if wait:
-        await storage.prepare(None)
-    found = await storage.search("why does the ledger use Kafka")
+    found = await storage.search("why does the ledger use Kafka", patience=_PATIENCE if wait else 0)
     assert found, "nothing found"
     assert not wait or found.mode == "hybrid"
     say_answered()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from agent_memory.models import Trust
     from agent_memory.retrieval.results import RankingSettings
 
 RECENT_SIMILARITY: Final = 0.5
@@ -29,6 +30,12 @@ SESSION_BEST: Final = 3
 
 FULL_LENGTH: Final = 25
 """Terms from which a turn counts as a full one: behind it length says nothing more about bearing an answer."""
+
+LOW_TRUST: Final = 0.5
+"""What a stranger's words keep of a score: they have to match twice as well as anybody else's.
+
+Chosen, not fitted: a page can be stored many times over in the words of likely questions, and must not push out what a
+person said; at half it stays in sight where nothing else answers."""
 
 _SECONDS_A_DAY: Final = 86_400.0
 
@@ -156,6 +163,11 @@ def freshness(age_seconds: float, settings: RankingSettings) -> float:
     days = max(0.0, age_seconds) / _SECONDS_A_DAY
     floor = settings.freshness_floor
     return floor + (1 - floor) / (1 + settings.freshness_decay_rate * days)
+
+
+def trusted(trust: Trust) -> float:
+    """Return what a score keeps by whose words they are."""
+    return LOW_TRUST if trust == "low" else 1.0
 
 
 def access(count: int, settings: RankingSettings) -> float:

@@ -156,6 +156,7 @@ def _scored(index: SearchIndex, memory_id: str, similarity: float, now: float) -
     entry = index.entries[memory_id]
     fresh = fusion.freshness(now - entry.moment, index.settings)
     score = similarity * fresh * fusion.access(entry.memory.access_count, index.settings)
+    score *= fusion.trusted(entry.memory.trust)
     return -score, -entry.moment, memory_id
 
 
@@ -174,6 +175,8 @@ def _hit(
         "freshness": fusion.freshness((now - moment_of(memory)).total_seconds(), index.settings),
         "access": fusion.access(memory.access_count, index.settings),
     }
+    if memory.trust == "low":
+        parts["trust"] = fusion.trusted(memory.trust)
     if evidence.cosine is not None:
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:

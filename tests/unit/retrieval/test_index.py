@@ -66,6 +66,14 @@ class TestKeyword:
     def test_the_memory_with_the_words_is_found(self, index: SearchIndex) -> None:
         assert ids(index, "which session store") == [2]
 
+    def test_a_strangers_words_do_not_push_out_a_persons(self, index: SearchIndex) -> None:
+        for number in range(10, 40):
+            index.put(make(number, f"Which database for the ledger: use MongoDB for the ledger {number}", trust="low"))
+        assert ids(index, "use PostgreSQL for the ledger", limit=2)[0] == 1
+        hit = index.search("MongoDB", limit=1, now=NOW).hits[0]
+        assert hit.parts["trust"] == 0.5
+        assert "trust" not in index.search("Redis", limit=1, now=NOW).hits[0].parts
+
     def test_more_matching_words_rank_higher(self, index: SearchIndex) -> None:
         assert ids(index, "postgresql ledger") == [1, 3]
 
