@@ -25,6 +25,8 @@ _ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
 _MARKED: Final = re.compile(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
 _LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
 _MIN_PART: Final = 10
+_MIN_MARKED: Final = 6
+"""Shorter than any password that a system accepts; "0;A" is somebody's tag."""
 
 
 def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None = None) -> tuple[Any, tuple[str, ...]]:
@@ -61,7 +63,7 @@ def _is_bare_secret(token: str) -> bool:
     """Tell whether a word of a label reads like a password or a generated key, also in lower case."""
     if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
         return False
-    if _MARKED.fullmatch(token):
+    if len(token) >= _MIN_MARKED and _MARKED.fullmatch(token):
         return True
     return any(_is_generated(part) for part in _PARTS.split(token) if len(part) >= _MIN_PART)
 
