@@ -30,8 +30,8 @@ def test_a_bare_secret_leaves_no_part_of_itself(label: str) -> None:
 @pytest.mark.parametrize(
     "label",
     [
-        "python3.12", "k8s-v1-29-upgrade", "2026-q3", "release/2026.03", "c++20", "c#12", "0;A", "sha256", "eu-west-1", "@bob",
-        "#goals2024", "issue-4711", "bob2@example.com", "550e8400-e29b-41d4-a716-446655440000", "x86_64", "p99",
+        "python3.12", "k8s-v1-29-upgrade", "2026-q3", "release/2026.03", "c++20", "c#12", "sha256", "@bob",
+        "eu-west-1", "0;A", "#goals2024", "bob2@example.com", "550e8400-e29b-41d4-a716-446655440000", "x86_64", "p99",
         "3f2a9c81d0b7e6f5a4c3b2d1e0f9a8b7c6d5e4f3", "src/agent_memory/models.py:120", "utf-8", "postgresql16", "größe",
         "要件", "depends_on", "notes from 2026-03-01", "web_fetch", "mem-0123456789ab", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     ],
