@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 Action = Literal["change", "forget", "pin"]
 
-_SAID: Final = 0.65
-"""Share of a text's telling words that are the user's own, from which the user said it."""
-
 _QUESTION: Final = re.compile(r"[?\uff1f]\W*$|\u5417\W*$")
 _VERBATIM: Final = re.compile(r"[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
-"""Numbers, addresses, paths: of these each one counts, since each one can be the whole point."""
+"""Numbers, addresses, paths: these have to be the same to the letter, not by their stems."""
+_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_MIN_STEM: Final = 4
 
 _VAGUE: Final = frozenset(
     query_terms(
@@ -67,19 +66,52 @@ def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *,
 def says(prompt: str, content: str) -> bool:
     """Tell whether the user said, in this prompt and in words of their own, what `content` says.
 
-    Most of its telling words have to be the user's, each number, address and path, and a denial on both sides or on
-    neither.
+    Each of its telling words has to be the user's, in whatever tense and person, each number, address and path to the
+    letter, and a denial on both sides or on neither. Free are words of asking, of the third person that a model puts a
+    user's "I" into, and function words of a language that the user writes.
     """
     sentences = own_sentences(prompt, strict=False)
-    words = word_set(content)
-    said = frozenset().union(*map(word_set, sentences))
-    if not words or len(words & said) < _SAID * len(words):
+    said = frozenset().union(*(word_set(_HYPHEN.sub(" ", sentence)) for sentence in sentences))
+    words = word_set(_HYPHEN.sub(" ", _any("frames").sub(" ", content))) - _free_words(said)
+    if not words or not all(_is_said(word, said) for word in words):
         return False
     typed = " ".join(sentences).casefold()
     if any(piece.strip(".:!?").casefold() not in typed for piece in _VERBATIM.findall(content)):
         return False
     about = [sentence for sentence in sentences if words & word_set(sentence)]
     return bool(_any("denies").search(content)) == any(_any("denies").search(sentence) for sentence in about)
+
+
+def _is_said(word: str, said: frozenset[str]) -> bool:
+    """Tell whether a stem is among the user's, or one of theirs with another ending of a verb or an adjective."""
+    return word in said or any(
+        _differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM]
+    )
+
+
+def _differ_in_ending(one: str, other: str) -> bool:
+    if not (one.isalpha() and other.isalpha()):
+        return False
+    common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return common >= _MIN_STEM and {one[common:], other[common:]} <= _endings()
+
+
+@functools.cache
+def _endings() -> frozenset[str]:
+    return frozenset({"", *read_patterns("orders")["endings"]})
+
+
+def _free_words(said: frozenset[str]) -> frozenset[str]:
+    """Return the words that tell nothing of a fact: those of asking, and function words of the user's languages."""
+    asking, languages = _small_words()
+    return asking.union(*(words for words in languages if words & said))
+
+
+@functools.cache
+def _small_words() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
+    data = read_patterns("orders")
+    languages = tuple(frozenset(query_terms(words)) for words in data["function_words"])
+    return frozenset(query_terms(" ".join(data["asking"]))), languages
 
 
 def _is_ordered(action: Action, sentence: str) -> bool:
