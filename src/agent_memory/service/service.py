@@ -9,12 +9,13 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError
+from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, Memory, Scratchpad, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.answering import check_query, search_pad, searched
+from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.degrading import Degradation
@@ -33,7 +34,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import timedelta
 
     from agent_memory.models import Observation, SearchFilters
@@ -95,9 +96,9 @@ class MemoryService:
         self.past = Past(storage, self, self._pad)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
-        self._warming = WarmUp(lambda: self._run(self.storage.prepare(0)))
+        self._background = Background()
+        self._warming = WarmUp(lambda: self._background.run(self.storage.prepare(0)))
         self.warm_up = self._warming.schedule
-        self._background: set[asyncio.Task[None]] = set()
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class MemoryService:
         pad, degraded = await self._pad_after(caller)
         in_pad = pad is not None and stored.id in pad
         if duplicate:
-            self._run(self.storage.touch([stored.id]))
+            self._background.run(self.storage.touch([stored.id]))
         else:
             await self.report(
                 "memory:stored",
@@ -134,7 +135,7 @@ class MemoryService:
                 redacted=list(memory.kinds),
             )
         self._pad.schedule(caller)
-        self._run(self.growth.look(caller))
+        self._background.run(self.growth.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
         return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
 
@@ -284,8 +285,8 @@ class MemoryService:
             await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
             return Found(results, latency, degraded)
         if results and counts_as_access:
-            self._run(self._count_access([result.memory for result in results], caller))
-            self._run(self.growth.look(caller))
+            self._background.run(self._count_access([result.memory for result in results], caller))
+            self._background.run(self.growth.look(caller))
         degraded = await self._degradation.after_search(results, caller)
         return Found(results, latency, degraded)
 
@@ -326,15 +327,12 @@ class MemoryService:
         common = {"agent_id": self.agent_id, "session_id": caller.session_id, "timestamp": to_text(self._clock())}
         data = payload(event, {**common, **fields})
         if self._audit is not None and EVENTS[event].audited:
-            self._run(self._degradation.note(self._audit, event, data, caller))
+            self._background.run(self._degradation.note(self._audit, event, data, caller))
         await caller.emit(event, data)
 
     async def settle(self) -> None:
         """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
-        loop = asyncio.get_running_loop()
-        # Those of another loop belong to the process that this one was forked from, or ended with their loop.
-        while mine := [task for task in self._background if task.get_loop() is loop]:
-            await asyncio.gather(*mine, return_exceptions=True)
+        await self._background.settle()
         await self._pad.settle()
 
     async def close(self) -> None:
@@ -384,16 +382,3 @@ class MemoryService:
         await self.report(
             "memory:promoted", caller, memory_id=memory_id, reason=reason, scratchpad_size=len(pad), evicted=evicted
         )
-
-    def _run(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something after the answer; a failure is logged, since nobody waits for it."""
-        task = asyncio.get_running_loop().create_task(self._guarded(work))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
-    @staticmethod
-    async def _guarded(work: Coroutine[Any, Any, object]) -> None:
-        try:
-            await work
-        except AgentMemoryError as error:
-            log.warning("background_work_failed", code=error.code, error=error.message)
