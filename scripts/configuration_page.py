@@ -110,7 +110,8 @@ line about the memory-assistant in a tool that delegates:
 _PRICES_END: Final = """\
 `tools:` offers fewer, for example `tools: [memory_search, memory_store, memory_update, memory_forget]`.
 The scratchpad comes on top (`token_budget`, at most 2,000 by default, nothing while it is empty). With
-`memory: {enabled: false}` all of this is 0: no tool, no assistant and no scratchpad is offered.
+`memory: {enabled: false}` all of this is 0: no tool, no assistant and no scratchpad is offered. (Where a session has
+few other tools, `amplifier` then logs "Partial tool failure" for a module that offers none; nothing failed.)
 """
 _SHARED_NOTE: Final = (
     "Give them to any one of the modules. Two different values for one key are an error that names both modules."

@@ -16,11 +16,11 @@ def memory_off(identity: Configured) -> IdentityError:
     """Return why memory is off, and what switches it on."""
     if identity.enabled:
         return IdentityError("Memory is off in this session: no agent is active.")
-    name = identity.agent_id or "NAME"
     return IdentityError(
         " ".join(["Memory is off in this session: it is switched off in the configuration.", *identity.warnings]),
-        recovery=f"Set enabled to true under session.capabilities.memory of the configuration, or have the user say: "
-        f"start as {name} with memory enabled.",
+        code="switched_off",
+        recovery="Set enabled to true under session.capabilities.memory of the configuration and start a new session; "
+        "nothing said in this one switches memory on.",
     )
 
 
@@ -41,12 +41,10 @@ def not_wished(name: str, now: Configured, *, is_heard: bool) -> IdentityError:
         now: What is active.
         is_heard: Whether there is a user, as far as can be told.
     """
-    current = now.agent_id if now.enabled else None
-    off = "No agent is active" if now.enabled else "Memory is switched off"
     headless = " Where there is no user to ask, set agent_identity in the configuration."
     return IdentityError(
-        f"{f'The memory of {current} is active' if current else off}, and the user has not asked for {name} in words "
-        "of their own in this turn.",
+        f"{f'The memory of {now.agent_id} is active' if now.agent_id else 'No agent is active'}, and the user has not "
+        f"asked for {name} in words of their own in this turn.",
         code="needs_user",
         recovery=f"Ask the user to say: start as {name} with memory enabled.{'' if is_heard else headless}",
     )

@@ -198,7 +198,7 @@ class MemorySession:
         self.warn(found.warnings)
         self._recall()
         activated = self._activated or activation(self._coordinator)
-        return Configured(activated, enabled=True, mode=found.mode) if activated else found
+        return Configured(activated, enabled=True, mode=found.mode) if activated and found.enabled else found
 
     def _warn_of_own_identity(self, root: MemorySession) -> None:
         """Say once that a sub-agent was given an agent of its own, and that this has no effect."""
@@ -220,7 +220,8 @@ class MemorySession:
         an agent into another's memory, or begin one.
 
         Raises:
-            IdentityError: In a child session, or because the user has to say it (`needs_user`).
+            IdentityError: In a child session, because the user has to say it (`needs_user`), or because the
+                configuration says that there is to be no memory.
             ValidationError: The name cannot name an agent.
             StorageError: The agent's folder cannot be used.
         """
@@ -228,7 +229,9 @@ class MemorySession:
         if self.is_child:
             raise child_session()
         before = self.identity()
-        current = before.agent_id if before.enabled else None
+        if not before.enabled:
+            raise memory_off(before)
+        current = before.agent_id
         folder = folder_of(agent_id, self.settings.storage_root)
         name = folder.agent_id
         if current is not None and name.lower() == current.lower():

@@ -129,24 +129,35 @@ async def test_a_switch_that_is_not_understood_says_so_where_memory_is_asked_for
     with pytest.raises(IdentityError, match="did you mean 'enabled'") as refused:
         await session.require()
     assert "enabled to true" in refused.value.recovery
-    assert "start as bob" in refused.value.recovery
+    session.turn.begin("start as bob with memory enabled")
+    with pytest.raises(IdentityError, match="switched off"):
+        await session.activate("bob")
     assert len(session.warnings) == 1
 
 
-async def test_switched_off_means_off_until_the_user_names_the_agent(
-    make_session: Callable[..., MemorySession], root: Path
+@pytest.mark.parametrize("memory", [{"enabled": False}, {"enabled": "no"}, {"enable": True}, {"enabled": "?"}])
+async def test_switched_off_means_off_whatever_is_said(
+    make_session: Callable[..., MemorySession], root: Path, memory: dict[str, Any]
 ) -> None:
-    session = make_session(config=plan(agent_identity="bob", memory={"enabled": False}))
-    with pytest.raises(IdentityError, match="switched off"):
-        await session.require()
-    assert await session.service() is None
-    with pytest.raises(IdentityError) as refused:
-        await session.activate("bob")
-    assert refused.value.code == "needs_user"
-    assert not root.exists()
+    session = make_session(config=plan(agent_identity="bob", memory=memory))
     session.turn.begin("start as bob with memory enabled")
-    assert await session.activate("bob") == Activated("bob", is_new=True)
-    assert (await session.require()).agent_id == "bob"
+    for attempt in (session.require, lambda: session.activate("bob"), lambda: session.activate("eve")):
+        with pytest.raises(IdentityError, match="switched off") as refused:
+            await attempt()
+        assert refused.value.code == "switched_off"
+    assert await session.service() is None
+    assert not root.exists()
+
+
+async def test_a_session_that_is_resumed_is_switched_off_by_the_configuration_of_now(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    first = make_session(config=plan())
+    await wish(first, "bob")
+    await first.release()
+    again = make_session(config=plan(memory={"enabled": False}), is_resumed=True)
+    with pytest.raises(IdentityError, match="switched off"):
+        await again.require()
 
 
 async def test_manual_mode_survives_an_activation(make_session: Callable[..., MemorySession]) -> None:
