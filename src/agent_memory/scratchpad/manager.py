@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.scratchpad.file import PadEdits, render_file
 from agent_memory.scratchpad.render import render
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES: Final = 100
 """Of a scratchpad; what does not fit into a prompt is better searched for."""
+
+
+_PATIENCE: Final = 10.0
+"""Seconds that a rendering waits for its turn."""
 
 
 class ScratchpadManager:
@@ -97,23 +101,28 @@ class ScratchpadManager:
         """Render `scratchpad` to scratchpad.yaml, whole and atomically. It is a view: losing it loses nothing.
 
         Raises:
+            BusyError: Another process is at the file.
             StorageError: The file cannot be written, or (code `edited`) it has edits that nobody has taken over.
         """
-        look = await self.look()
-        if look.saves or not await self.render_over(scratchpad, look.content):
+        async with self.turn.taken(_PATIENCE) as is_mine:
+            if not is_mine:
+                raise BusyError("Another process is at scratchpad.yaml, so it was not rendered.")
+            look = await self.look(remove=True)
+            is_rendered = not look.saves and await self.render_over(scratchpad, look.content)
+        if not is_rendered:
             raise StorageError(
                 "scratchpad.yaml has edits that were not taken over yet, so it was not rendered.",
                 code="edited",
                 recovery="Look at the scratchpad through the service, which takes them over.",
             )
 
-    async def look(self) -> Look:
-        """Return what was saved by hand and waits to be taken over.
+    async def look(self, *, patience: float | None = None, remove: bool = False) -> Look:
+        """Return what was saved by hand and waits to be taken over. See `PadFile.look`.
 
         Raises:
             StorageError: The file is there but cannot be read now.
         """
-        return await asyncio.to_thread(self._file.look)
+        return await asyncio.to_thread(self._file.look, patience=patience, remove=remove)
 
     async def render_over(self, scratchpad: Scratchpad, absorbed: bytes | None) -> bool:
         """Render `scratchpad` in the place of `absorbed`; tell whether the file held that. See `PadFile.replace`.
@@ -125,6 +134,14 @@ class ScratchpadManager:
         rendered = await asyncio.to_thread(self._file.replace, text, absorbed)
         await asyncio.to_thread(self._file.remove_expired)
         return rendered
+
+    async def withdraw(self, absorbed: bytes) -> None:
+        """Take a file away that could not be rendered anew, all of it taken over. See `PadFile.withdraw`.
+
+        Raises:
+            StorageError: It is where it was.
+        """
+        await asyncio.to_thread(self._file.withdraw, absorbed)
 
     async def keep_aside(self, save: Save) -> str:
         """Write down, without secrets, what could not be taken over, and return the name of that file.

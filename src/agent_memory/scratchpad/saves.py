@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Of a file that is looked at; a hundred entries of the greatest length take a quarter of it in most scripts."""
+"""Of a file that is read; a larger one is left alone. A hundred of the longest entries take a quarter."""
 KEPT: Final = timedelta(days=30)
 """How long a file set aside stays, as replaced and deleted memories do in the journal."""
 _BETWEEN_LOOKS: Final = 0.005
@@ -97,8 +97,13 @@ class PadFile:
         self._redactor = redactor
         self._patience = patience
 
-    def look(self) -> Look:
-        """Return what waits to be taken over; what came out of the file's place and says nothing is removed.
+    def look(self, *, patience: float | None = None, remove: bool = False) -> Look:
+        """Return what waits to be taken over.
+
+        Args:
+            patience: Seconds to wait for a program that is in the middle of writing; that of the object if omitted.
+            remove: Remove what came out of the file's place and says nothing. Only for who holds the turn: a rendering
+                that is about to take its place lies under such a name, too.
 
         Raises:
             BusyError: A program is writing the file at this moment.
@@ -108,13 +113,13 @@ class PadFile:
         with translated(self.path, "read"):
             for old in self._olds():
                 with contextlib.suppress(FileNotFoundError, BusyError):  # somebody is faster, or not ready yet
-                    save = self._read(old)
+                    save = self._read(old, patience)
                     if save.says_something:
                         found.append(save)
-                    else:
+                    elif remove:
                         old.unlink()
             try:
-                current = self._read(self.path)
+                current = self._read(self.path, patience)
             except FileNotFoundError:
                 return Look(tuple(found))
         return Look((*found, current) if current.says_something else tuple(found), current.content)
@@ -167,6 +172,20 @@ class PadFile:
             nothing_else = nothing_else and known
         return nothing_else
 
+    def withdraw(self, absorbed: bytes) -> None:
+        """Take a file away whose edits were all taken over and that could not be rendered anew: that needs no room.
+
+        Left in its place they would be taken over once more, and bring back what is forgotten in between. A save that
+        comes at this moment stays under a hidden name, for the next look.
+
+        Raises:
+            StorageError: It is where it was.
+        """
+        with translated(self.path, "remove"), contextlib.suppress(FileNotFoundError):
+            if self._settled(self.path)[0] == absorbed:
+                self.path.rename(self._free_old())
+                self._came_out(absorbed)
+
     def discard(self, save: Save) -> None:
         """Remove what came out of the file's place and was taken over; the file itself stays until it is replaced."""
         if save.path != self.path:
@@ -216,28 +235,34 @@ class PadFile:
                 if match and datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC) < now - KEPT:
                     path.unlink()
 
-    def _read(self, path: Path) -> Save:
-        content, changed_at = self._settled(path)
+    def _read(self, path: Path, patience: float | None = None) -> Save:
+        content, changed_at = self._settled(path, patience)
         return _judged(path, content, changed_at)
 
-    def _settled(self, path: Path) -> tuple[bytes, float]:
+    def _settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
         """Return what is in a file that nobody is writing, and when it was changed.
 
         Raises:
             BusyError: Somebody has it open for writing all the time.
+            StorageError: It is so large that it is not read.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + (self._patience if patience is None else patience)
         with os.fdopen(open_to_read(path), "rb") as file:
             while True:
                 with undisturbed(file.fileno()) as quiet:
                     if quiet is not False:
-                        content, status = file.read(), os.fstat(file.fileno())
+                        status = os.fstat(file.fileno())
+                        content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None
                         break
                 if time.monotonic() > deadline:
                     raise BusyError(
                         f"Another program has {self.path.name} open for writing.", recovery="Save and close it there."
                     )
                 time.sleep(_BETWEEN_LOOKS)
+        if (
+            content is None or len(content) > MAX_BYTES
+        ):  # it may have grown since, where nobody can be kept from writing
+            raise _too_large(path)
         return content, max(status.st_mtime, status.st_ctime)
 
     def _olds(self) -> list[Path]:
@@ -268,15 +293,21 @@ class PadFile:
 
 
 def _judged(path: Path, content: bytes, changed_at: float) -> Save:
-    if len(content) > MAX_BYTES:
-        problem = ValidationError(f"scratchpad.yaml has more than {MAX_BYTES // 1024 // 1024} MiB.", code="too_long")
-        return Save(path, content, changed_at, PadEdits(), problem)
     text = content.decode("utf-8", "surrogateescape")
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
     try:
         return Save(path, content, changed_at, read_edits(text))
     except ValidationError as error:
         return Save(path, content, changed_at, PadEdits(), error)
+
+
+def _too_large(path: Path) -> StorageError:
+    return StorageError(
+        f"{path.name} has more than {MAX_BYTES // 1024 // 1024} MiB, so it is neither read nor rendered anew.",
+        code="too_long",
+        recovery="Move it out of the agent's folder, or make it shorter. Memories are kept and found all the same.",
+        path=path,
+    )
 
 
 def _parts(text: str) -> Iterator[str]:

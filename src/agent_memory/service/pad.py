@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Scratchpad
     from agent_memory.scratchpad import PadEdits, ScratchpadManager
-    from agent_memory.scratchpad.saves import Save
+    from agent_memory.scratchpad.saves import Look, Save
 
 log = get_logger(__name__)
 
@@ -60,6 +60,8 @@ class PadKeeper:
         self.witnesses: dict[str, Callable[[float], Caller | None]] = {}
         self._is_stale = False
         self._noticed: tuple[int, int, int] | None = None
+        self._tried: tuple[int, int, int] | None = None
+        self._trouble: str | None = None  # code of what is in the way now, and was told
 
     def schedule(self, caller: Caller = NOBODY) -> None:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
@@ -84,24 +86,37 @@ class PadKeeper:
         await self.absorb(caller)
         return await self._manager.load()
 
-    async def absorb(self, caller: Caller = NOBODY) -> None:
-        """Take over a person's edits, if there are any; costs a look at the file if there are none."""
+    async def absorb(self, caller: Caller = NOBODY, *, at_once: bool = False) -> bool:
+        """Take over a person's edits, if there are any; costs a look at the file if there are none.
+
+        Args:
+            caller: The session that asks.
+            at_once: Wait for nobody.
+
+        Returns:
+            False if edits may still wait: they could not be read or taken over, or somebody is at it.
+        """
         try:
-            if not (await self._manager.look()).saves:
-                return
+            if not (await self._manager.look(patience=0 if at_once else None)).saves:
+                self._trouble = None
+                return True
         except StorageError as error:
             await self._not_now(error, caller)
-            return
-        async with self._manager.turn.taken(_READERS_PATIENCE) as is_mine:
-            if is_mine:  # else somebody is taking them over at this moment
-                await self._bring_into_step(caller)
+            return False
+        async with self._manager.turn.taken(0 if at_once else _READERS_PATIENCE) as is_mine:
+            # If it is not, somebody is taking them over at this moment.
+            return is_mine and await self._bring_into_step(caller)
 
     async def notice(self, caller: Caller = NOBODY) -> None:
-        """Take over edits if the file is not as it was when it was last looked at; a few microseconds if it is."""
+        """Take over edits if the file is not as it was when that last succeeded; a few microseconds if it is.
+
+        What cannot be taken over now is tried again by each call, without waiting a second time.
+        """
         looks_like = self._manager.looks_like()
         if looks_like != self._noticed:
-            self._noticed = looks_like
-            await self.absorb(caller)
+            at_once, self._tried = looks_like == self._tried, looks_like
+            if await self.absorb(caller, at_once=at_once):
+                self._noticed = looks_like
 
     async def settle(self) -> None:
         """Wait for a rendering under way in this loop, and do that of a loop that ended before it."""
@@ -136,28 +151,36 @@ class PadKeeper:
         """
         try:
             for _ in range(_ROUNDS):
-                look = await self._manager.look()
+                look = await self._manager.look(remove=True)
                 for save in look.saves:
                     await self._absorb(save, caller)
-                if await self._render(look.content):
+                self._trouble = None
+                if await self._render(look):
                     return True
         except StorageError as error:
             await self._not_now(error, caller)
             return False
         return True  # somebody saves without a break: each save waits for whoever looks next, none is lost
 
-    async def _render(self, absorbed: bytes | None) -> bool:
+    async def _render(self, look: Look) -> bool:
         try:
-            return await self._manager.render_over(await self._manager.load(), absorbed)
+            return await self._manager.render_over(await self._manager.load(), look.content)
         except StorageError as error:
             # A view: what it shows is safe in the journal, and the next change tries again.
             log.warning("scratchpad_not_rendered", code=error.code, error=error.message)
-            return True
+        if look.content is not None and any(save.path == self._manager.file for save in look.saves):
+            try:
+                await self._manager.withdraw(look.content)
+            except StorageError as error:
+                log.warning("scratchpad_not_withdrawn", code=error.code, error=error.message)
+        return True
 
     async def _not_now(self, error: StorageError, caller: Caller) -> None:
-        """Tell that edits are still in the file; who looks at the scratchpad next tries again."""
-        log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
-        await self._degraded(error, error.message, caller)
+        """Tell, once, that edits are still in the file; who looks at the scratchpad next tries again."""
+        told, self._trouble = self._trouble, error.code
+        if told != error.code:
+            log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
+            await self._degraded(error, error.message, caller)
 
     async def _absorb(self, save: Save, caller: Caller) -> None:
         """Apply each edit by itself; of what is refused a copy is kept, since the file is rendered anew."""

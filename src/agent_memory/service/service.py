@@ -6,6 +6,7 @@ bound sizes → normalise → redact → validate → dedupe → append → proj
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -167,6 +168,7 @@ class MemoryService:
             ValidationError: The caller may not forget it (`needs_user`).
             StorageError: Nothing was changed.
         """
+        await self._pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
         older = await self.storage.older_versions(memory_id)
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
@@ -202,11 +204,9 @@ class MemoryService:
 
     async def evict(self, memory_id: str) -> None:
         """Take a memory out of the scratchpad without forgetting it; an unknown id is no error: it is out."""
-        try:
+        with contextlib.suppress(UnknownIdError):
             await self.storage.update(memory_id, {"evicted_at": self._clock(), "pinned": False})
-        except UnknownIdError:
-            return
-        self._pad.schedule()
+            self._pad.schedule()
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""

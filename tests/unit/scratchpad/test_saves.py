@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.errors import BusyError
+from agent_memory.errors import BusyError, StorageError
 from agent_memory.journal import swapping
+from agent_memory.scratchpad import saves
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.saves import MAX_BYTES, PadFile
 from tests.support import FrozenClock, memory_of
@@ -70,11 +71,11 @@ def test_a_save_between_the_last_look_and_the_swap_comes_out(
     pad: PadFile, kernel: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real: dict[str, Callable[[Path, Path], object]] = {"swap": swapping.swap, "move_if_free": swapping.move_if_free}
-    saves = iter(["milk"])
+    texts = iter(["milk"])
 
     def after_a_save(name: str) -> Callable[[Path, Path], object]:
         def step(new: Path, place: Path) -> object:
-            if (text := next(saves, None)) is not None:
+            if (text := next(texts, None)) is not None:
                 typed(pad, text)
             return real[name](new, place)
 
@@ -103,7 +104,32 @@ def test_several_saves_that_came_out_are_told_of_in_their_order(pad: PadFile) ->
 def test_what_a_killed_rendering_left_behind_goes(pad: PadFile) -> None:
     pad.path.with_name(".scratchpad.yaml.01234567.old").write_text(SECOND)
     assert pad.look().saves == ()
+    assert len(names(pad)) == 2, "only who holds the turn removes anything"
+    assert pad.look(remove=True).saves == ()
     assert names(pad) == ["scratchpad.yaml"]
+
+
+def test_who_looks_without_the_turn_takes_nothing_away_from_a_rendering(
+    pad: PadFile, kernel: None, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, real = PadFile(pad.path, clock, patience=0.05), saves.put_in_place
+
+    def after_a_look(new: Path, place: Path, spare: Callable[[], Path]) -> None:
+        assert reader.look().saves == ()
+        real(new, place, spare)
+
+    monkeypatch.setattr(saves, "put_in_place", after_a_look)
+    assert pad.replace(SECOND, FIRST.encode())
+    assert pad.path.read_text() == SECOND
+
+
+def test_a_withdrawn_file_is_gone_unless_somebody_saved_in_between(pad: PadFile) -> None:
+    typed(pad, "milk")
+    pad.withdraw(FIRST.encode())
+    assert added(pad) == ["milk"]
+    pad.withdraw(pad.path.read_bytes())
+    assert names(pad) == []
+    pad.withdraw(b"")
 
 
 def test_a_program_in_the_middle_of_writing_is_waited_for(pad: PadFile) -> None:
@@ -169,9 +195,12 @@ def test_what_was_set_aside_goes_after_thirty_days_and_nothing_else(pad: PadFile
     assert names(pad) == sorted(["scratchpad.broken-mine.yaml", second, "scratchpad.yaml"])
 
 
-def test_a_file_beyond_any_scratchpad_is_no_scratchpad(pad: PadFile) -> None:
-    pad.path.write_text("- content: x\n" * (MAX_BYTES // 13 + 1))
-    (save,) = pad.look().saves
-    assert save.problem is not None
-    assert save.content == pad.path.read_bytes()
-    assert pad.replace(SECOND, save.content), "once it is kept aside it is rendered over"
+def test_a_file_beyond_any_scratchpad_is_neither_read_nor_replaced(pad: PadFile) -> None:
+    with pad.path.open("r+b") as file:
+        file.truncate(4 * MAX_BYTES)
+    with pytest.raises(StorageError, match="more than 4 MiB") as raised:
+        pad.look()
+    assert raised.value.code == "too_long"
+    with pytest.raises(StorageError, match="more than 4 MiB"):
+        pad.replace(SECOND, FIRST.encode())
+    assert pad.path.stat().st_size == 4 * MAX_BYTES

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import yaml
 from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
+from agent_memory.scratchpad import saves
 from agent_memory.scratchpad.turn import Turn
 from agent_memory.service import MemoryService
 from agent_memory.service import pad as pad_of_service
@@ -286,12 +289,12 @@ async def test_a_save_while_another_is_taken_over_is_taken_over_too(
     service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stored(service, "Prefers tea")
-    text, saves = pad.read_text(), iter(["Has a dog", "Has a cat"])
+    text, texts = pad.read_text(), iter(["Has a dog", "Has a cat"])
     pad.write_text(text.replace("# rendered", "- content: Works in Oslo\n# rendered"))
     real = service._manager.render_over
 
     async def render_after_a_save(shown: Scratchpad, absorbed: bytes | None) -> bool:
-        if (typed := next(saves, None)) is not None:
+        if (typed := next(texts, None)) is not None:
             beside = pad.with_name("typed")
             beside.write_text(text.replace("# rendered", f"- content: {typed}\n# rendered"))
             beside.replace(pad)
@@ -363,3 +366,88 @@ async def test_a_broken_file_is_removed_by_a_rendering_after_thirty_days(
     clock.advance(days=31)
     await stored(service, "Works in Oslo")
     assert list(pad.parent.glob("scratchpad.broken-*.yaml")) == []
+
+
+async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
+    service: MemoryService, listener: Listener, pad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
+
+    async def busy(*_: object, **__: object) -> None:
+        raise BusyError("somebody else is writing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.storage, "store", busy)
+        for _ in range(3):
+            await service.search("Oslo", caller=listener.caller)
+    assert len(listener.of("memory:degraded")) == 1, "said when it begins"
+    assert [r.memory.content for r in (await service.search("Oslo")).results] == ["Works in Oslo"]
+    edit(pad, lambda items: items.append({"content": "Has a dog"}))
+    with monkeypatch.context() as patch:
+        patch.setattr(service.storage, "store", busy)
+        await service.search("dog", caller=listener.caller)
+    assert len(listener.of("memory:degraded")) == 2, "it began anew"
+
+
+async def test_an_edit_whose_turn_was_not_had_is_taken_over_by_a_later_search(
+    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
+    monkeypatch.setattr(pad_of_service, "_READERS_PATIENCE", 0.01)
+    async with Turn(pad.parent).taken(1) as is_mine:
+        assert is_mine
+        assert len(await service.list_recent()) == 1
+        monkeypatch.setattr(pad_of_service, "_READERS_PATIENCE", 3600)
+        assert len(await service.list_recent()) == 1, "it waits once"
+    assert len(await service.list_recent()) == 2
+
+
+async def test_an_edit_whose_taking_over_was_cancelled_is_taken_over_by_a_later_search(
+    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
+
+    async def cancelled(*_: object, **__: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.storage, "store", cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await service.list_recent()
+    assert len(await service.list_recent()) == 2
+
+
+@pytest.mark.parametrize("content", ["Works in Oslo", "[unclosed"])
+async def test_what_was_taken_over_on_a_full_disk_and_then_forgotten_is_not_added_again(
+    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    await stored(service, "Prefers tea")
+    pad.write_text(pad.read_text().replace("# rendered", f"- content: {content}\n# rendered"))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(saves, "replace_file", full)
+        for memory in await service.list_recent():
+            await service.forget(memory.id)
+        await service.settle()
+        assert not pad.exists()
+    service._pad.schedule()
+    await service.settle()
+    assert await service.storage.count() == 0
+    assert yaml.safe_load(pad.read_text()) == []
+    assert len(list(pad.parent.glob("scratchpad.broken-*.yaml"))) == (content == "[unclosed")
+
+
+async def test_a_text_in_the_file_that_is_known_is_not_added_again_when_that_is_forgotten(
+    service: MemoryService, pad: Path
+) -> None:
+    (tea,) = await stored(service, "Prefers tea")
+    edit(pad, lambda items: items.append({"content": "Prefers tea"}))
+    await service.forget(tea)
+    await service.settle()
+    assert await service.storage.count() == 0
