@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.doctor.findings import Finding, number
 from agent_memory.doctor.looking import described, kind_of, names_in, read_regular, size_of
 from agent_memory.errors import ValidationError
 from agent_memory.scratchpad import select
 from agent_memory.scratchpad.file import read_edits, render_file
+from agent_memory.scratchpad.saves import KEPT, STAMP
 from agent_memory.yaml_reading import load_yaml
 
 if TYPE_CHECKING:
@@ -19,17 +22,43 @@ if TYPE_CHECKING:
     from agent_memory.doctor.case import Case
 
 
-def examine_scratchpad(case: Case) -> Iterator[Finding]:
-    """Look at `scratchpad.yaml` and the copies of it that were set aside."""
+_ASIDE: Final = re.compile(r"scratchpad\.broken-(\d{8}T\d{6})(?:-\d+)?\.yaml")
+
+
+def examine_aside(case: Case) -> Iterator[Finding]:
+    """Look at the copies of `scratchpad.yaml` that were set aside; costs a look at the folder."""
     aside = [name for name in names_in(case.path) if name.startswith("scratchpad.broken-")]
-    if aside:
+    recent = [name for name in aside if _is_recent(name, case.now)]
+    if recent:
+        yield Finding(
+            "scratchpad_kept",
+            f"An edit of scratchpad.yaml could not be taken over; it is kept as {recent[-1]}.",
+            "Look whether anything in it is worth storing; then delete it.",
+            sum(size_of(case.path / name) for name in recent),
+            tuple(recent[-3:]),
+        )
+    if older := [name for name in aside if name not in recent]:
         yield Finding(
             "scratchpad_aside",
-            f"{number(len(aside), 'scratchpad')} kept aside, because something a person wrote there was refused.",
+            f"{number(len(older), 'scratchpad')} kept aside, because something a person wrote there was refused.",
             "Look whether anything in them is worth storing; then delete them.",
-            sum(size_of(case.path / name) for name in aside),
-            tuple(aside[:3]),
+            sum(size_of(case.path / name) for name in older),
+            tuple(older[:3]),
         )
+
+
+def _is_recent(name: str, now: datetime) -> bool:
+    match = _ASIDE.fullmatch(name)
+    if match is None:
+        return False
+    try:
+        return now - datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < KEPT
+    except ValueError:
+        return False  # digits that are no date: not ours
+
+
+def examine_scratchpad(case: Case) -> Iterator[Finding]:
+    """Look at `scratchpad.yaml`."""
     if not case.journal.readable:
         return
     kind = kind_of(case.folder.scratchpad, follow=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.case import Case, open_case
 from agent_memory.doctor.copies import examine_copies
-from agent_memory.doctor.derived import examine_audit, examine_metadata, examine_scratchpad
+from agent_memory.doctor.derived import examine_aside, examine_audit, examine_metadata, examine_scratchpad
 from agent_memory.doctor.findings import WARNING, AgentReport, Check, Finding, Report, by_area
 from agent_memory.doctor.home import agent_names, examine_home, examine_parts, examine_sessions
 from agent_memory.doctor.looking import size_of
@@ -33,13 +33,20 @@ _OF_AN_AGENT: Final[tuple[Check, ...]] = (
     examine_rejected,
     examine_copies,
     examine_lock,
+    examine_aside,
     examine_scratchpad,
     examine_metadata,
     examine_index,
     examine_vectors,
     examine_audit,
 )
-_AT_A_GLANCE: Final[tuple[Check, ...]] = (examine_place, examine_rejected, examine_lock, examine_metadata)
+_AT_A_GLANCE: Final[tuple[Check, ...]] = (
+    examine_place,
+    examine_rejected,
+    examine_lock,
+    examine_aside,
+    examine_metadata,
+)
 _BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)
 """What damaged files may still raise where nobody thought of it: told as a finding, never hidden."""
 

@@ -44,7 +44,7 @@ KEPT: Final = timedelta(days=30)
 _BETWEEN_LOOKS: Final = 0.005
 _REDACTED_AT_ONCE: Final = 20_000
 """Characters; entries are kept whole as long as one is not longer."""
-_STAMP: Final = "%Y%m%dT%H%M%S"
+STAMP: Final = "%Y%m%dT%H%M%S"
 _ASIDE: Final = re.compile(r"scratchpad\.broken-(\d{8}T\d{6})(?:-\d+)?\.yaml")
 _ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)
 
@@ -210,7 +210,7 @@ class PadFile:
             StorageError: It could not be written.
         """
         kept = self._without_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        stem = f"scratchpad.broken-{self._clock():{_STAMP}}"
+        stem = f"scratchpad.broken-{self._clock():{STAMP}}"
         with translated(self.path, "set aside"):
             for path in self._names(stem):
                 try:
@@ -232,7 +232,7 @@ class PadFile:
         with contextlib.suppress(OSError):  # what cannot be removed now may be the next time
             for path in self.path.parent.glob("scratchpad.broken-*.yaml"):
                 match = _ASIDE.fullmatch(path.name)
-                if match and datetime.strptime(match[1], _STAMP).replace(tzinfo=UTC) < now - KEPT:
+                if match and datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < now - KEPT:
                     path.unlink()
 
     def _read(self, path: Path, patience: float | None = None) -> Save:

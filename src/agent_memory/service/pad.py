@@ -186,9 +186,8 @@ class PadKeeper:
         """Apply each edit by itself; of what is refused a copy is kept, since the file is rendered anew."""
         if save.problem is not None:
             name = await self._manager.keep_aside(save)
-            await self._degraded(
-                save.problem, f"{save.problem.message} It was kept as {name} and rendered anew.", caller
-            )
+            message = f"{save.problem.message} Your edit is kept as {name}, and the file was rendered anew."
+            await self._set_aside(save.problem, message, caller)
         else:
             model = next(filter(None, (witness(save.changed_at) for witness in self.witnesses.values())), None)
             refused = await self._take_over(save.edits, caller, model)
@@ -196,7 +195,7 @@ class PadKeeper:
                 name, first = await self._manager.keep_aside(save), refused[0]
                 what = f"{len(refused)} edits of scratchpad.yaml were refused ({first.message})"
                 message = f"{what} The file was kept as {name}."
-                await self._degraded(first, message, caller)
+                await self._set_aside(first, message, caller)
         await self._manager.discard(save)
 
     async def _take_over(self, edits: PadEdits, caller: Caller, model: Caller | None) -> list[ValidationError]:
@@ -204,6 +203,7 @@ class PadKeeper:
         kind, writer = ("user", caller.as_person()) if model is None else ("assistant", model)
         spoken = {"source": {"kind": kind, "detail": "scratchpad.yaml"}, "trust": writer.trust}
         refused: list[ValidationError] = []
+        redacted: dict[str, None] = {}
         write, changed, added = self._write_path, edits.changed, edits.added
         if model is not None:  # it pins nothing that way, and unpins nothing
             changed = {memory_id: _without_pin(change) for memory_id, change in changed.items()}
@@ -215,13 +215,16 @@ class PadKeeper:
         ]
         for step in steps[:MAX_EDITS]:
             try:
-                await step()
+                redacted.update(dict.fromkeys(getattr(await step(), "redacted", ())))
             except ValidationError as error:
                 refused.append(error)
         refused += [
             ValidationError(f"No more than {MAX_EDITS} edits are taken over at once.", code="too_many")
             for _ in steps[MAX_EDITS:]
         ]
+        if redacted:
+            what = f"Secrets were removed from an edit of scratchpad.yaml ({', '.join(redacted)})."
+            log.warning("scratchpad_edit_redacted", error=f"{what} Secrets are never stored.")
         counts = {"changed": len(edits.changed), "added": len(edits.added), "removed": len(edits.removed)}
         await self._write_path.report("memory:scratchpad_edited", caller, **counts)
         return refused
@@ -230,6 +233,11 @@ class PadKeeper:
         if writer.trust == "low":
             raise ValidationError("A model that has read a stranger's text takes nothing out of the scratchpad.")
         await self._write_path.evict(memory_id)
+
+    async def _set_aside(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
+        """Tell who listens, and who works at a terminal, that an edit is in another file now."""
+        log.warning("scratchpad_edit_set_aside", code=error.code, error=message)
+        await self._degraded(error, message, caller)
 
     async def _degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
         await self._write_path.report(

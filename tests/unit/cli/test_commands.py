@@ -507,3 +507,26 @@ def test_every_command_takes_root_and_json_and_has_a_help() -> None:
 def test_the_shell_is_offered_the_categories() -> None:
     assert complete_category("de") == ["decision"]
     assert complete_category("") == list(CATEGORIES)
+
+
+def test_who_breaks_the_scratchpad_file_is_told_where_the_edit_is(bob: Callable[..., Result], root: Path) -> None:
+    pad = root / "bob" / "scratchpad.yaml"
+    pad.write_text("content: [one\n")
+    said = bob("list").stderr
+    (kept,) = pad.parent.glob("scratchpad.broken-*.yaml")
+    assert "no YAML" in said
+    assert said.replace("\n", " ").count(kept.name) == 1
+    health = json.loads(bob("status", "--json").stdout)["health"]
+    assert health["status"] == "attention"
+    assert kept.name in health["message"]
+    kept.rename(kept.with_name("scratchpad.broken-20200101T000000.yaml"))
+    assert "message" not in json.loads(bob("status", "--json").stdout)["health"]
+
+
+def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Callable[..., Result], root: Path) -> None:
+    pad = root / "bob" / "scratchpad.yaml"
+    pad.write_text(pad.read_text().replace("\n- id", f"\n- content: 'The password is {'hunter2'}{'horse'}.'\n- id", 1))
+    assert "Secrets were removed from an edit" in bob("list").stderr
+    assert bob("list").stderr == ""
+    pad.write_text(pad.read_text().replace("\n- id", "\n- content: 5\n- id", 1))
+    assert "were refused" in bob("list").stderr
