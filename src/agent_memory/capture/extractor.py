@@ -227,7 +227,7 @@ class Extractor:
         bare = _MARKER.sub(" ", content)
         if bare != content and not _says_something(bare, _MIN_WORDS + 1):
             return "", "only_a_secret"
-        if len(content) < self._settings.min_content_length:
+        if len(content) + len(_WIDE.findall(content)) < self._settings.min_content_length:
             return "", "too_short"
         if len(content) > self._settings.max_content_length:
             return "", "too_long"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.capture.rules import Rule, RuleSet, Veto
     from agent_memory.capture.sentences import Sentence
+
+    _Readings: TypeAlias = Sequence[tuple[RuleSet, str]]
+    """Languages that apply, each with the sentence as it reads it."""
 
 _AGREEING_RULE_BONUS: Final = 0.04
 _MAX_BONUS: Final = 0.08
@@ -65,50 +68,50 @@ def judge(
         speaker: user, assistant or teammate.
         paragraph: Masked text of the whole paragraph, searched for words of proof.
     """
-    text = sentence.masked
+    readings = [(rule_set, rule_set.read(sentence.masked)) for rule_set in rule_sets]
     matched = [
         rule
-        for rules in (*(rule_set.rules for rule_set in rule_sets), custom)
+        for rules, text in (*((rule_set.rules, text) for rule_set, text in readings), (custom, sentence.masked))
         for rule in rules
         if speaker in rule.sources and rule.pattern.search(text)
     ]
     verdict = Verdict(sentence, groups=frozenset(rule.group for rule in matched if rule.group))
-    verdict.veto = _veto(text, rule_sets, verdict.groups)
-    verdict.asks = _asks(verdict, text, rule_sets)
+    verdict.veto = _veto(readings, verdict.groups)
+    verdict.asks = _asks(verdict, readings)
     if matched:
-        _score(verdict, matched, text, rule_sets, speaker, paragraph)
+        _score(verdict, matched, readings, speaker, paragraph)
     else:
         verdict.doubtful = any(
-            shift.weight < 0 and shift.pattern.search(text) for rs in rule_sets for shift in rs.shifts
+            shift.weight < 0 and not shift.categories and shift.pattern.search(text)
+            for rule_set, text in readings
+            for shift in rule_set.shifts
         )
     return verdict
 
 
-def _asks(verdict: Verdict, text: str, rule_sets: Sequence[RuleSet]) -> bool:
+def _asks(verdict: Verdict, readings: _Readings) -> bool:
     if verdict.groups & {"explicit", "standing", "question", "task"}:
         return False
     if verdict.veto is not None and verdict.veto.name == "question":
         return True
-    if any(rs.asks is not None and rs.asks.search(text) for rs in rule_sets):
+    if any(rs.asks is not None and rs.asks.search(text) for rs, text in readings):
         return True
-    return any(shift.name in _ASKING and shift.pattern.search(text) for rs in rule_sets for shift in rs.shifts)
+    return any(shift.name in _ASKING and shift.pattern.search(text) for rs, text in readings for shift in rs.shifts)
 
 
-def _veto(text: str, rule_sets: Sequence[RuleSet], groups: frozenset[str]) -> Veto | None:
+def _veto(readings: _Readings, groups: frozenset[str]) -> Veto | None:
     """Return the veto with the widest scope that holds."""
     width = {"sentence": 0, "paragraph": 1, "before": 2, "message": 3}
     holding = [
         veto
-        for rule_set in rule_sets
+        for rule_set, text in readings
         for veto in rule_set.vetoes
         if not veto.spares & groups and veto.pattern.search(text)
     ]
     return max(holding, key=lambda veto: width[veto.scope], default=None)
 
 
-def _score(
-    verdict: Verdict, matched: list[Rule], text: str, rule_sets: Sequence[RuleSet], speaker: str, paragraph: str
-) -> None:
+def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: str, paragraph: str) -> None:
     best = max(matched, key=lambda rule: (speaker not in rule.weak_for, rule.confidence))
     specific = [rule for rule in matched if rule.category != "auto"]
     verdict.rule = best
@@ -122,10 +125,12 @@ def _score(
         confidence -= _ASSISTANT_PENALTY
     spared = verdict.groups if speaker == "user" else verdict.groups - {CUSTOM}
     applied: set[str] = set()
-    for shift in (shift for rule_set in rule_sets for shift in rule_set.shifts):
+    for shift, text in ((shift, text) for rule_set, text in readings for shift in rule_set.shifts):
+        if shift.categories and verdict.category not in shift.categories:
+            continue
         if shift.weight > 0:
             searched = paragraph if shift.name == _CERTAINTY else text
-            if verdict.category in shift.categories and shift.pattern.search(searched):
+            if shift.pattern.search(searched):
                 confidence += shift.weight
         elif shift.name not in applied and not (shift.spares | {CUSTOM}) & spared and shift.pattern.search(text):
             applied.add(shift.name)  # two languages may share the word

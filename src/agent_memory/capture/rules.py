@@ -6,12 +6,13 @@ A file has these keys:
 - `function_words`: words by which the language is told from others in the same script.
 - `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
 - `asks`: what asks for something at this moment; it weakens the statements around it.
+- `contractions`: words such as "don't" that are also read when written without the apostrophe.
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
 - `vetoes`: what forbids a capture. `scope`: sentence; paragraph (and the rest of it); before (this sentence and all
   before it); message. `spares`: groups of rules that pass nevertheless.
 - in all of these, `patterns`: regular expressions of which one must be found; case is ignored.
-- `penalties`: what makes a capture less likely; `weight` is taken from the confidence, unless the rule's group is
-  spared.
+- `penalties`: what makes a capture (of one of the categories in `of`, if there is one) less likely; `weight` is taken
+  from the confidence, unless the rule's group is spared.
 - `boosts`: what makes one of the categories in `of` more likely.
 - `rules`: what is captured. `confidence` 0..1; `category` (`auto`: that of the best other rule, else note); `sources`:
   user, assistant, teammate; `group`: explicit, standing, task, question or none. `weak_for`: sources in whose mouth it
@@ -27,7 +28,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ru", "ja", "zh", "ko")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
@@ -77,6 +78,22 @@ class RuleSet:
     vetoes: tuple[Veto, ...]
     shifts: tuple[Shift, ...]
     rules: tuple[Rule, ...]
+    contractions: re.Pattern[str] | None = None
+    """The language's contractions as they look without their apostrophe."""
+
+    def read(self, text: str) -> str:
+        """Return `text` with the apostrophes that were left out: "dont" becomes "don't"."""
+        if self.contractions is None:
+            return text
+        return self.contractions.sub(lambda found: found[0][: _stem(found[0])] + "'" + found[0][_stem(found[0]) :], text)
+
+
+def _stem(contraction: str) -> int:
+    """Return where the apostrophe belongs in a contraction that was written without it."""
+    folded = contraction.casefold()
+    if folded.endswith("nt"):
+        return len(folded) - 1
+    return len(folded) - (2 if folded.endswith(("re", "ve", "ll")) else 1)
 
 
 @functools.cache
@@ -99,7 +116,13 @@ def load_rules(language: str) -> RuleSet:
             *(_shift(entry, define, 1) for entry in raw.get("boosts", ())),
         ),
         rules=tuple(_rule(entry, define, language) for entry in raw["rules"]),
+        contractions=_without_apostrophe(raw.get("contractions", ())),
     )
+
+
+def _without_apostrophe(contractions: Sequence[str]) -> re.Pattern[str] | None:
+    words = "|".join(word.replace("'", "") for word in contractions)
+    return re.compile(rf"\b(?:{words})\b", re.IGNORECASE) if words else None
 
 
 def _expanded(pattern: str, define: Mapping[str, str]) -> str:
