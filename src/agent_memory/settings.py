@@ -265,7 +265,10 @@ class CaptureSettings(_Settings):
         default=True, description="Look at what the agent says at the end of a turn."
     )
     observe_session_end: bool = Field(default=False, description="Look once more at the end of a session.")
-    min_content_length: Positive = Field(default=10, description="Characters a captured text has at least.")
+    min_content_length: Positive = Field(
+        default=10,
+        description="Characters a captured text has at least; Chinese, Japanese and Korean ones count twice.",
+    )
     max_content_length: int = Field(default=10_000, ge=1, le=10_000, description="Characters it has at most.")
     max_captures_per_session: int = Field(default=100, ge=0, description="Captures in one session at most.")
     async_capture: bool = Field(default=True, description="Capture behind the conversation instead of within it.")

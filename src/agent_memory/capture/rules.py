@@ -85,15 +85,13 @@ class RuleSet:
         """Return `text` with the apostrophes that were left out: "dont" becomes "don't"."""
         if self.contractions is None:
             return text
-        return self.contractions.sub(lambda found: found[0][: _stem(found[0])] + "'" + found[0][_stem(found[0]) :], text)
+        return self.contractions.sub(lambda found: _with_apostrophe(found[0]), text)
 
 
-def _stem(contraction: str) -> int:
-    """Return where the apostrophe belongs in a contraction that was written without it."""
-    folded = contraction.casefold()
-    if folded.endswith("nt"):
-        return len(folded) - 1
-    return len(folded) - (2 if folded.endswith(("re", "ve", "ll")) else 1)
+def _with_apostrophe(bare: str) -> str:
+    """Return a contraction that was written without its apostrophe with it: dont, im, youre."""
+    ending = 2 if bare.casefold().endswith(("re", "ve", "ll")) else 1
+    return f"{bare[:-ending]}'{bare[-ending:]}"
 
 
 @functools.cache

@@ -41,6 +41,7 @@ WANTED = [
     ("decision", "let's go with sqlite for the cache, redis is overkill"),
     ("decision", "Decision: the public API stays on REST."),
     ("pattern", "we always squash before merging"),
+    ("pattern", "all migrations must be reversible, no exceptions"),
     ("pattern", "Our convention is kebab-case for file names."),
     ("note", "Remember that the staging cluster lives in Frankfurt."),
     ("note", "FYI the certificate expires on 3 May"),
@@ -77,7 +78,6 @@ def test_a_lasting_statement_is_captured_with_its_category(category: str, text: 
 
 
 WEAK = [
-    ("pattern", "all migrations must be reversible, no exceptions"),
     ("note", "The customer's firewall only lets 443 through."),
     ("note", "the importer expects a header line in each file"),
     ("note", "Priya owns the invoice schema."),
