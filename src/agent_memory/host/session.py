@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
-from agent_memory.host.hands import Hands
 from agent_memory.host.identity import (
     Activated,
     Configured,
@@ -23,6 +22,7 @@ from agent_memory.host.identity import (
     named,
     write_activation,
 )
+from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import SERVICES, Key
@@ -59,7 +59,7 @@ class MemorySession:
     Attributes:
         turn: The turn under way.
         taint: Whether a stranger's text is in the conversation, of this session or of another of the same root.
-        hands: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
+        model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
     """
@@ -71,7 +71,7 @@ class MemorySession:
         self.turn = Turn()
         self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
         self.taint: Taint = self._root.taint if self._root else Taint()
-        self.hands: Hands = self._root.hands if self._root else Hands()
+        self.model_writes: ModelWrites = self._root.model_writes if self._root else ModelWrites()
         self.warnings: list[str] = []
         self.problem: AgentMemoryError | None = None
         self._coordinator = coordinator
@@ -120,6 +120,7 @@ class MemorySession:
             self.problem = self.problem or error
             return None
         self._shared[module] = shared
+        self.model_writes.watch(self.settings.storage_root)
         self.warn(warnings)
         return settings
 
@@ -269,7 +270,7 @@ class MemorySession:
                 await self._close_service()
                 self._opened = SERVICES.acquire(self.root_id, identity.agent_id, self.settings)
                 self._coordinator.register_capability(SERVICE_CAPABILITY, self._opened[1])
-                self._opened[1].witnesses[self.root_id] = self._hand_at
+                self._opened[1].attribute_edits((self._root or self).model_at)
                 self._opened[1].warm_up()
         return self._opened[1]
 
@@ -361,7 +362,7 @@ class MemorySession:
         self._undo = [
             register("prompt:submit", self._on_prompt, priority=_EARLY, name="agent-memory-turn"),
             register("tool:post", self._on_tool, priority=_EARLY, name="agent-memory-trust"),
-            *self.hands.listen(register, is_child=self.is_child),
+            *self.model_writes.listen(register, self.session_id, is_child=self.is_child),
         ]
 
     async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
@@ -370,9 +371,9 @@ class MemorySession:
         if is_first and not self.is_child:
             await self._look_back()
 
-    def _hand_at(self, moment: float) -> Caller | None:
+    def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml at that moment."""
-        return self.caller if self.hands.wrote_at(moment, is_tainted=self.taint.by is not None) else None
+        return self.caller if self.model_writes.wrote_at(moment, is_tainted=self.taint.by is not None) else None
 
     async def _look_back(self) -> None:
         """Look through a conversation that was there before this session for what strangers said in it."""
@@ -385,7 +386,7 @@ class MemorySession:
         name = text_of(data, "tool_name")
         if self.taint.by is None and self._strangers.speak_by(name, data.get("tool_input")):
             self.taint.note(name)
-        if self.hands.end_call(data.get("tool_input")) and self._opened is not None:
+        if self.model_writes.end_call(data, self.session_id) and self._opened is not None:
             await self._opened[1].notice_edits(self.caller)  # before another process takes it for a person's
 
     def _is_resumed(self) -> bool:

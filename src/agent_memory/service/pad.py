@@ -46,22 +46,25 @@ class WritePath(Protocol):
 
 
 class PadKeeper:
-    """Keeps scratchpad.yaml and the journal in step, off the critical path. For any number of event loops.
-
-    Attributes:
-        witnesses: By session: tells, of a moment in seconds since 1970, the model that may have saved the file then, or
-            None. What nobody knows a model for is a person's.
-    """
+    """Keeps scratchpad.yaml and the journal in step, off the critical path. For any number of event loops."""
 
     def __init__(self, manager: ScratchpadManager, write_path: WritePath) -> None:
         self._manager = manager
         self._write_path = write_path
         self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
-        self.witnesses: dict[str, Callable[[float], Caller | None]] = {}
+        self._model_at: Callable[[float], Caller | None] = lambda _moment: None
         self._is_stale = False
         self._noticed: tuple[int, int, int] | None = None
         self._tried: tuple[int, int, int] | None = None
         self._trouble: str | None = None  # code of what is in the way now, and was told
+
+    def attribute_edits(self, model_at: Callable[[float], Caller | None]) -> None:
+        """Have edits of the file told apart: those of a model, and those of a person, as which all count otherwise.
+
+        Args:
+            model_at: Returns, for a moment in seconds since 1970, the model that may have saved the file then, or None.
+        """
+        self._model_at = model_at
 
     def schedule(self, caller: Caller = NOBODY) -> None:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
@@ -189,7 +192,7 @@ class PadKeeper:
             message = f"{save.problem.message} Your edit is kept as {name}, and the file was rendered anew."
             await self._set_aside(save.problem, message, caller)
         else:
-            model = next(filter(None, (witness(save.changed_at) for witness in self.witnesses.values())), None)
+            model = self._model_at(save.changed_at)
             refused = await self._take_over(save.edits, caller, model)
             if refused:
                 name, first = await self._manager.keep_aside(save), refused[0]

@@ -59,7 +59,7 @@ class MemoryService:
         clock: Source of the present.
 
     Attributes:
-        notice_edits: Takes over a person's edits of scratchpad.yaml, if there are any; costs a look at the file.
+        notice_edits, attribute_edits: Take over the edits of scratchpad.yaml; say whose they are. See `PadKeeper`.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
         warm_up: Begins, behind the first answer, what makes the first search fast: reading all, loading the model.
@@ -93,7 +93,7 @@ class MemoryService:
         self._pad = PadKeeper(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
         self._degradation = Degradation(storage, self.report)
-        self.notice_edits, self.witnesses = self._pad.notice, self._pad.witnesses
+        self.notice_edits, self.attribute_edits = self._pad.notice, self._pad.attribute_edits
         self.past = Past(storage, self, self._pad)
         self.growth = Growth(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
