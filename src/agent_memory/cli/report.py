@@ -59,6 +59,8 @@ class Report:
         self.counts[moved.outcome] += 1
         if getattr(moved, "lowered", ()):
             self.counts["lowered"] = self.counts.get("lowered", 0) + 1
+        if getattr(moved, "raised", ()):
+            self.counts["raised"] = self.counts.get("raised", 0) + 1
         self.redacted.update(dict.fromkeys(moved.redacted))
         if moved.error is not None:
             self._note(self._labels[self._told], moved.error.message)
@@ -102,11 +104,16 @@ class Report:
         if self.unknown_fields:
             say(f"Left aside, unknown to this version: {', '.join(self.unknown_fields)}.")
         if self.counts.get("lowered"):
-            say(f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future or what it "
-                "replaces counts only with --trusted.")  # fmt: skip
+            say(
+                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future or what it "
+                "replaces counts only with --trusted. If the file is your own, say the same again with it."
+            )
         there = self.counts["present"] + self.counts["differs"]
         parts = [f"{self._done} {counted(self.counts['stored'], 'memory', 'memories')}"]
         parts += [f"skipped {there:,} that were there"] if there else []
+        parts += (
+            [f"raised {self.counts['raised']:,} of them to what the file claims"] if self.counts.get("raised") else []
+        )
         parts += [f"left {self.counts['forgotten']:,} forgotten"] if self.counts.get("forgotten") else []
         parts += [f"refused {self.counts['refused']:,}"] if self.counts["refused"] else []
         self._screen.show(", ".join(parts) + ".")

@@ -70,7 +70,7 @@ async def import_(
     records = list(decode(_read(file), chosen, run.service.agent_id))
     found = [(f"line {record.line}", record.memory) for record in records if record.memory is not None]
     report = Report(run.screen, "Would import" if dry_run else "Imported", [label for label, _ in found])
-    report.counts["lowered"] = 0
+    report.counts |= {"lowered": 0, "raised": 0}
     report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
     for record in records:
         if record.memory is None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import Source
-from agent_memory.storage.cleaning import redact_memory, with_fields
+from agent_memory.storage.cleaning import redact_fields, redact_memory, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -36,6 +36,7 @@ class Restored:
         redacted: Kinds of secrets that were taken out before it was stored.
         lowered: Fields whose claims were not believed.
         error: Why it was refused; with `stored`, why a link to it was.
+        raised: With `present`, fields that are now as claimed, and were as a restore that believes nothing leaves them.
     """
 
     memory_id: str
@@ -43,6 +44,7 @@ class Restored:
     redacted: tuple[str, ...] = ()
     lowered: tuple[str, ...] = ()
     error: ValidationError | None = None
+    raised: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ async def restore_all(
             elif restored.outcome == "present" and not (is_synced or terms.dry_run):
                 await service.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
                 is_synced = True
+            if restored.outcome == "present" and terms.trusted:
+                restored = await _raise(service, redactor, memory, before, caller, terms)
             each(restored)
     finally:
         if not terms.dry_run:
@@ -173,6 +177,33 @@ async def _keep(storage: MemoryStorage, memory: Redacted[Memory]) -> ValidationE
         await storage.store_many([with_fields(memory, supersedes=None)])
         return error
     return None
+
+
+_RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
+"""Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
+
+
+async def _raise(
+    service: Service, redactor: Redactor, memory: Memory, before: Collection[str], caller: Caller, terms: Terms
+) -> Restored:
+    """Believe now what an earlier restore of the same memory did not; what was changed since stays as it is."""
+    known = await service.storage.get(memory.id)
+    lowered, claims = _lowered(memory, before, terms.now)
+    claims = tuple(name for name in claims if name in _RAISED)
+    if known is None or any(getattr(known, name) != getattr(lowered, name) for name in ("trust", "source", "pinned")):
+        return Restored(memory.id, "present")
+    fields = {name: getattr(memory, name) for name in claims if getattr(known, name) == getattr(lowered, name)}
+    if not fields:
+        return Restored(memory.id, "present")
+    try:
+        cleaned = await asyncio.to_thread(redact_fields, fields, redactor)
+        if not terms.dry_run:
+            await service.storage.update(memory.id, cleaned)
+            noted = {"fields": list(fields), "redacted": list(cleaned.kinds)}
+            await service.report("memory:updated", caller, memory_id=memory.id, **noted)
+    except ValidationError as error:
+        return Restored(memory.id, "present", error=error)
+    return Restored(memory.id, "present", cleaned.kinds, raised=tuple(fields))
 
 
 async def _report(service: Service, memory: Memory, restored: Restored, caller: Caller) -> None:

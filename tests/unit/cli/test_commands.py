@@ -438,6 +438,27 @@ def test_import_tells_how_many_claims_it_did_not_believe(bob: Callable[..., Resu
     assert document(bob("list", "--pinned", "--trust", "high", "--json", "--agent", "twin"))["total"] == 1
 
 
+def test_an_import_done_again_with_trust_raises_what_the_first_one_lowered(bob: Callable[..., Result]) -> None:
+    claims = {"trust": "high", "pinned": True, "source": {"kind": "user"}, "supersedes": B, "access_count": 3}
+    known = {"id": "mem-00000000000d", "content": "Maria likes coffee.", **claims}
+    plain = {"id": "mem-00000000000e", "content": "Olaf likes tea.", "trust": "high"}
+    given = f"{json.dumps(known)}\n{json.dumps(plain)}\n"
+    assert "say the same again" in bob("import", "-", given=given).stderr.replace("\n", " ")
+    bob("update", plain["id"], "--pin")
+    rehearsed = document(bob("import", "-", "--trusted", "--dry-run", "--json", given=given))
+    assert (rehearsed["present"], rehearsed["raised"]) == (2, 1)
+    assert "raised 1 of them" in bob("import", "-", "--trusted", given=given).stdout
+    shown = document(bob("show", known["id"], "--json"))
+    assert {name: shown[name] for name in ("trust", "pinned", "supersedes")} == {
+        "trust": "high",
+        "pinned": True,
+        "supersedes": B,
+    }
+    assert shown["source"]["kind"] == "user"
+    assert document(bob("show", plain["id"], "--json"))["trust"] == "medium", "somebody changed it since"
+    assert "raised" not in bob("import", "-", "--trusted", given=given).stdout
+
+
 def test_an_import_can_be_rehearsed(bob: Callable[..., Result], root: Path) -> None:
     journal = (root / "bob" / "memories.yaml").read_bytes()
     given = '{"content": "Something new.", "trust": "high"}\n{"content": ""}\n'
