@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal.files import make_private_folder, open_private, translated, write_all
-from agent_memory.journal.held import unlock_and_close
+from agent_memory.journal.held import lock_at_once, unlock_and_close
 from agent_memory.journal.lock import folder_lock
 
 if TYPE_CHECKING:
@@ -68,12 +67,12 @@ def _keep_others_out(descriptor: int) -> None:
 
     A process that was stopped may hold it for ever, and a line glued to half of another's is no harm worth waiting for.
     """
-    try:
-        import fcntl  # noqa: PLC0415 - exists on Unix alone
-    except ImportError:
-        return
     for _ in range(_TRIES):
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            lock_at_once(descriptor)
+        except ImportError:  # there are no such locks here
             return
-        time.sleep(_BETWEEN_TRIES)
+        except OSError:
+            time.sleep(_BETWEEN_TRIES)
+        else:
+            return

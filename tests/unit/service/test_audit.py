@@ -9,10 +9,12 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from agent_memory.service import AuditLog
+from agent_memory.service import AuditLog, audit
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 EVENT = {"timestamp": "2026-03-01T12:00:00Z", "session_id": "s1", "memory_id": "mem-0123456789ab"}
 
@@ -51,3 +53,34 @@ def test_somebody_who_holds_the_file_for_ever_is_not_waited_for(tmp_path: Path) 
         fcntl.flock(other, fcntl.LOCK_EX)
         log.append("memory:updated", EVENT)
     assert len(lines(path)) == 2
+
+
+def test_a_child_forked_while_a_line_is_written_does_not_keep_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.jsonl"
+    ended, may_end = os.pipe()
+    children: list[int] = []
+
+    def fork_and_write(descriptor: int, data: bytes) -> None:
+        child = os.fork()
+        if not child:  # lives on with a copy of what the parent had open
+            os.close(may_end)
+            os.read(ended, 1)
+            os._exit(0)
+        children.append(child)
+        monkeypatch.undo()
+        audit.write_all(descriptor, data)
+        os._exit(0)  # the parent dies without letting go
+
+    writer = os.fork()
+    if not writer:
+        monkeypatch.setattr(audit, "write_all", fork_and_write)
+        AuditLog(path).append("memory:stored", EVENT)
+    os.close(ended)
+    try:
+        os.waitpid(writer, 0)
+        with path.open("ab") as other:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(may_end)
