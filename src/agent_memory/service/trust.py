@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import Memory
+from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
 if TYPE_CHECKING:
@@ -77,13 +78,15 @@ class TrustGate:
         """Return what an update is to change: where the words are new, trust and source, too.
 
         Raises:
-            ValidationError: The memory has higher trust, and the user did not order this (`needs_user`).
+            ValidationError: A value is wrong; or the memory has higher trust, and the user did not order this
+                (`needs_user`).
         """
         if caller.trust == "high":
             return changes
         values = changes.value
         await self.check("pin" if values.keys() == {"pinned"} else "change", [before], caller)
-        words = {key for key in values.keys() - _NO_WORDS if values[key] != getattr(before, key, None)}
+        after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
+        words = {key for key in values.keys() - _NO_WORDS if getattr(after, key, None) != getattr(before, key, None)}
         if not words:
             return changes
         content = values.get("content")

@@ -185,6 +185,18 @@ async def test_an_order_for_one_memory_is_none_for_another(service: MemoryServic
     await refused(service.update(mine, {"content": EVIL}, tainted("Correct the rule about reviews.")))
 
 
+@pytest.mark.parametrize(
+    "change", [{"tags": ["DB"]}, {"tags": ["db", " Db "]}, {"supersedes": None}, {"tags": ("db",)}]
+)
+async def test_values_that_the_model_of_a_memory_makes_the_same_are_no_change(
+    service: MemoryService, change: dict[str, Any]
+) -> None:
+    mine = await known(service, tags=["db"])
+    updated = await service.update(mine, change, MODEL)
+    assert (updated.memory.trust, updated.memory.source.kind, updated.memory.tags) == ("high", "user", ["db"])
+    assert updated.fields == ()
+
+
 @pytest.mark.parametrize("change", [{"pinned": True}, {"expires_at": "2030-01-01"}, {"content": "Tea is served"}])
 async def test_a_change_without_new_words_leaves_whose_it_is(service: MemoryService, change: dict[str, Any]) -> None:
     mine = await known(service, "Tea is served")
