@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pydantic
+
 from agent_memory.errors import ValidationError
 from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS
+from agent_memory.models.times import UtcDatetime
 from agent_memory.storage.cleaning import Redacted, make_memory, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from agent_memory.models import Memory
     from agent_memory.redaction import Redactor
@@ -37,6 +41,25 @@ def draft(values: Mapping[str, Any], agent_id: str, redactor: Redactor) -> Redac
         ValidationError: Names the field and the rule, not the value; or it is nothing but a secret.
     """
     return make_memory(clean(values, redactor), agent_id)
+
+
+def check_expiry(expires_at: object, now: datetime) -> None:
+    """Refuse an end that has passed: a memory that nobody finds is what nobody means by it.
+
+    Raises:
+        ValidationError: It has passed. What is no time at all is told with the other fields.
+    """
+    if expires_at is None:
+        return
+    try:
+        moment = pydantic.TypeAdapter(UtcDatetime).validate_python(expires_at)
+    except pydantic.ValidationError:
+        return
+    if moment <= now:
+        raise ValidationError(
+            f"Nothing was stored: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so nobody would find it.",
+            recovery="Name a date to come, or leave it out; to take a memory away, forget it.",
+        )
 
 
 def _bound(values: Mapping[str, Any]) -> None:

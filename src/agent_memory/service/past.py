@@ -43,7 +43,9 @@ class BroughtBack:
 class WritePath(Protocol):
     """What bringing something back needs of the service."""
 
-    async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller) -> Updated:
+    async def update(
+        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
+    ) -> Updated:
         """Change fields of a memory."""
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
@@ -119,7 +121,7 @@ class Past:
         changes = _differing(wanted, memory)
         if (target := changes.get("supersedes")) and await self._storage.get(target) is None:
             del changes["supersedes"]  # that was forgotten since
-        updated = await self._write_path.update(memory.id, changes, caller)
+        updated = await self._write_path.update(memory.id, changes, caller, may_have_expired=True)
         await self._report(memory.id, "changed", caller)
         return BroughtBack("changed", (updated.memory,), updated.fields)
 

@@ -20,7 +20,7 @@ from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.degrading import Degradation
-from agent_memory.service.drafts import clean, draft
+from agent_memory.service.drafts import check_expiry, clean, draft
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.growing import Growth
 from agent_memory.service.pad import PadKeeper
@@ -117,6 +117,7 @@ class MemoryService:
         """
         stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
         drafted = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
+        check_expiry(drafted.value.expires_at, self._clock())
         memory = await self._gate.admit(drafted, caller)
         stored, duplicate = await self._gate.keep(memory)
         pad, degraded = await self._pad_after(caller)
@@ -140,17 +141,28 @@ class MemoryService:
         degraded = degraded or await self._degradation.after_store(caller)
         return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
 
-    async def update(self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY) -> Updated:
+    async def update(
+        self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY, *, may_have_expired: bool = False
+    ) -> Updated:
         """Change fields of a memory; None gives a field its default again. New words lower its trust to the caller's.
+
+        Args:
+            memory_id: Which.
+            changes: The new values.
+            caller: The session that asks.
+            may_have_expired: Take an `expires_at` that has passed, as an older version may have it.
 
         Raises:
             UnknownIdError: There is no such memory.
-            ValidationError: A field is wrong, or the caller may not change this memory; nothing was changed.
+            ValidationError: A field is wrong, the caller may not change this memory, or it would have expired already;
+                nothing was changed.
             StorageError: Nothing was changed.
         """
         cleaned = await asyncio.to_thread(clean, changes, self._redactor)
         before = await self.storage.get(memory_id)
         changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
+        if not may_have_expired:
+            check_expiry(changing.value.get("expires_at"), self._clock())
         after = await self.storage.update(memory_id, changing)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = tuple(key for key in noticed if before is None or getattr(before, key) != getattr(after, key))

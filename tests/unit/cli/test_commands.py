@@ -153,7 +153,7 @@ def test_explain_tells_parts_and_what_was_left_out(bob: Callable[..., Result]) -
 
 
 def test_explain_names_the_expired(bob: Callable[..., Result]) -> None:
-    bob("store", "The ledger is frozen.", "--expires", "2026-01-01")
+    bob("import", "-", given='{"content": "The ledger is frozen.", "expires_at": "2026-01-01"}\n')
     assert "  expired" in bob("search", "ledger", "--explain").stdout
 
 
@@ -551,3 +551,10 @@ def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Callable[...,
     assert bob("list").stderr == ""
     pad.write_text(pad.read_text().replace("\n- id", "\n- content: 5\n- id", 1))
     assert "were refused" in bob("list").stderr
+
+
+def test_an_end_that_has_passed_is_refused(bob: Callable[..., Result]) -> None:
+    assert "has passed" in bob("store", "Maria is away.", "--expires", "2020-01-01", code=1).stderr
+    assert "has passed" in bob("update", B, "--expires", "2020-01-01", code=1).stderr
+    assert document(bob("show", B, "--json"))["expires_at"] is None
+    bob("update", B, "--expires", "2999-01-01")

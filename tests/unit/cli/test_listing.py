@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.cli.output import lines_of
+from agent_memory.cli.running import opened
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from typer.testing import Result
 
@@ -49,9 +52,13 @@ def test_a_list_has_what_was_asked_for(bob: Callable[..., Result], options: list
     assert listed(bob, *options) == expected
 
 
-def test_pinned_and_expired_memories_are_found_by_that(bob: Callable[..., Result]) -> None:
+def test_pinned_and_expired_memories_are_found_by_that(bob: Callable[..., Result], root: Path) -> None:
+    async def expire() -> None:
+        async with opened("bob", root) as service:
+            await service.update(C, {"expires_at": "2026-03-11"}, may_have_expired=True)
+
     bob("pin", B)
-    bob("update", C, "--expires", "2026-03-11")
+    asyncio.run(expire())
     assert listed(bob, "--pinned") == [B]
     assert listed(bob, "--expired") == [C]
     assert listed(bob, "--expired", "--superseded") == [C]  # with what had replaced it, the older one is valid again
