@@ -54,6 +54,7 @@ class PadKeeper:
         self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
         self._model_at: Callable[[float], Caller | None] = lambda _moment: None
         self._is_stale = False
+        self._folds = 0
         self._noticed: tuple[int, int, int] | None = None
         self._tried: tuple[int, int, int] | None = None
         self._trouble: str | None = None  # code of what is in the way now, and was told
@@ -124,7 +125,9 @@ class PadKeeper:
     async def settle(self) -> None:
         """Wait for a rendering under way in this loop, and do that of a loop that ended before it."""
         loop = asyncio.get_running_loop()
-        if self._is_stale:
+        folds = await self._manager.storage.folds()
+        if self._is_stale or folds != self._folds:  # what has expired and was dropped may still stand in the file
+            self._folds = folds
             self.schedule()
         while (rendering := self._rendering.get(loop)) and not rendering.task.done():
             await asyncio.gather(rendering.task, return_exceptions=True)

@@ -223,6 +223,8 @@ class MemoryService:
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
         await self.storage.compact(grace)
+        self._pad.schedule()  # the file may show what has expired
+        await self.settle()
 
     async def restore(
         self,

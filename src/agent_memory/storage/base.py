@@ -317,6 +317,10 @@ class MemoryStorage(ABC):
             StorageError: The files are as they were.
         """
 
+    async def folds(self) -> int:
+        """Return how often this object compacted its files unasked, behind a write."""
+        return 0
+
     @abstractmethod
     async def close(self) -> None:
         """Finish what is under way and let go of files and threads. May be called more than once."""

@@ -81,6 +81,7 @@ class FileStorage(MemoryStorage):
         self._stood: tuple[tuple[int, int, int] | None, frozenset[str]] = (None, frozenset())  # what is known as true
         self._asked: tuple[int, int, Callable[[Memory], bool]] | None = None
         self._shortlist = Shortlist(self.folder)
+        self._folds = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -138,14 +139,14 @@ class FileStorage(MemoryStorage):
     async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
         memory_id = await self._worker.write_prepared(cleaned, lambda memory: self._store.store(memory, unique=unique))
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)  # behind the answer: words now, the vector after that
-        self._worker.submit(self._store.compact_if_worthwhile)
+        self._worker.submit(self._fold)
         return memory_id
 
     @override
     async def _keep_many(self, cleaned: Callable[[], Sequence[Memory]]) -> None:
         await self._worker.write_prepared(cleaned, self._store.store_many)
         self._worker.submit(self._store.warm, _WARM_AT_ONCE)
-        self._worker.submit(self._store.compact_if_worthwhile)
+        self._worker.submit(self._fold)
 
     @override
     async def get(self, memory_id: str) -> Memory | None:
@@ -159,14 +160,14 @@ class FileStorage(MemoryStorage):
     async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
         memory = await self._worker.write_prepared(cleaned, lambda changes: self._store.update(memory_id, changes))
         self._worker.submit(self._shortlist.drop)
-        self._worker.submit(self._store.compact_if_worthwhile)
+        self._worker.submit(self._fold)
         return memory
 
     @override
     async def delete(self, memory_id: str) -> Memory:
         memory = await self._worker.write(self._delete, memory_id)
         self._worker.submit(self._drop_vectors)
-        self._worker.submit(self._store.compact_if_worthwhile)
+        self._worker.submit(self._fold)
         return memory
 
     @override
@@ -176,7 +177,7 @@ class FileStorage(MemoryStorage):
     @override
     async def touch(self, memory_ids: Collection[str]) -> None:
         await self._worker.write(self._store.touch, memory_ids)
-        self._worker.submit(self._store.compact_if_worthwhile)
+        self._worker.submit(self._fold)
 
     @override
     async def count(self) -> int:
@@ -286,6 +287,16 @@ class FileStorage(MemoryStorage):
     async def compact(self, grace: timedelta | None = None) -> None:
         await self._worker.write(self._store.compact, grace)
         await self._worker.run(self._store.prune_vectors)
+        await self._worker.run(self._shortlist.drop)  # it may show what has expired, and is gone from the journal now
+
+    @override
+    async def folds(self) -> int:
+        return await self._worker.run(lambda: self._folds) if self._has_read else self._folds
+
+    def _fold(self) -> None:
+        if self._store.compact_if_worthwhile():
+            self._folds += 1
+            self._shortlist.drop()
 
     def _drop_vectors(self) -> None:
         """Drop the vectors of what was just forgotten; the first time also those of whatever was forgotten before.

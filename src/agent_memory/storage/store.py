@@ -280,8 +280,8 @@ class JournalStore:
         """See `MemoryStorage.compact`."""
         self._compact(grace)
 
-    def compact_if_worthwhile(self) -> None:
-        """Compact once that pays, see `Weight`, unless another process is at it or was faster.
+    def compact_if_worthwhile(self) -> bool:
+        """Compact once that pays, see `Weight`, unless another process is at it or was faster; tell whether it did.
 
         Raises:
             StorageError: The files are as they were.
@@ -291,6 +291,8 @@ class JournalStore:
             with contextlib.suppress(BusyError):  # the next write tries again
                 self._compact(generation=self.watermark()[0])
                 self.prune_vectors()
+                return True
+        return False
 
     def _compact(self, grace: timedelta | None = None, generation: str | None = None) -> None:
         until = self.clock() - (self._journal.grace if grace is None else grace)
