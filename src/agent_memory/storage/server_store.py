@@ -155,8 +155,9 @@ class ServerStore(JournalStore):
         self._until_won(purge)
 
     @override
-    def compact_if_worthwhile(self) -> None:
+    def compact_if_worthwhile(self) -> bool:
         """Do nothing: a server keeps no past that could pile up."""
+        return False
 
     # -- underneath ---------------------------------------------------------------------------------------------------
 
