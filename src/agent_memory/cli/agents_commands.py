@@ -9,6 +9,8 @@ from agent_memory.cli.parameters import Yes
 from agent_memory.cli.running import FAILED, Place, complete_agent, rooted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_memory.storage import AgentFolder, AgentSummary
 
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")
@@ -23,6 +25,7 @@ async def list_agents(place: Place) -> None:
     from agent_memory.cli.agents import agents_under
     from agent_memory.storage import summary_of
 
+    _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]
     rows = [_document(each) for each in summaries]
     place.screen.rows({"root": str(place.root), "agents": rows}, "agents", _COLUMNS)
@@ -69,7 +72,26 @@ def _existing(place: Place, name: str) -> "AgentFolder":
     from agent_memory.cli.agents import choose_agent
     from agent_memory.storage import folder_of
 
+    _sweep(place)
     return folder_of(choose_agent(name, place.root, may_be_new=False), place.root)
+
+
+def _sweep(place: Place) -> None:
+    """Remove what earlier commands left that were interrupted; what cannot be removed stops nothing else."""
+    from agent_memory.errors import StorageError
+    from agent_memory.storage import sweep_agents
+
+    try:
+        swept = sweep_agents(place.root)
+    except StorageError as error:
+        place.screen.note(f"{error.message} {error.recovery}")
+    else:
+        if swept:
+            place.screen.note(f"Removed what an interrupted deletion or copying had left: {_names(swept)}.")
+
+
+def _names(paths: "list[Path]") -> str:
+    return ", ".join(path.name for path in paths)
 
 
 def _ask(place: Place, question: str, otherwise: str, name: str, *, yes: bool) -> None:

@@ -55,6 +55,7 @@ CODES: Final[dict[str, Code]] = {
     "home_missing": Code("home", NOTE, "there is no such folder yet"),
     "home_unusable": Code("home", PROBLEM, "it is no folder, or cannot be listed"),
     "name_unusable": Code("home", NOTE, "a folder with memories has a name that no agent can have"),
+    "agents_unfinished": Code("home", WARNING, "a deletion or a copying of an agent was interrupted"),
     "names_clash": Code("home", WARNING, "two agents' names differ in case alone"),
     "folder": Code("folder", OK, "the folder can be used, and by nobody else"),
     "folder_unusable": Code(

@@ -18,6 +18,7 @@ from agent_memory.doctor.looking import kind_of, names_in, read_regular, size_of
 from agent_memory.errors import ValidationError
 from agent_memory.installing import advice
 from agent_memory.models import check_agent_id
+from agent_memory.storage import unfinished_agents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +61,7 @@ def examine_home(root: Path) -> Iterator[Finding]:
         if kind != "folder":
             raise NotADirectoryError(0, "it is no folder")
         entries = sorted(path.name for path in root.iterdir())
+        unfinished = unfinished_agents(root)
         free = shutil.disk_usage(root).free
     except OSError as error:
         yield Finding("home_unusable", f"{root} cannot be used: {error.strerror}.", "Name another one with --root.")
@@ -75,6 +77,7 @@ def examine_home(root: Path) -> Iterator[Finding]:
                 "Rename it: letters, digits, '_' and '-', beginning with a letter or digit.",
                 size_of(root / name),
             )
+    yield from _unfinished(unfinished)
     twins = [key for key, count in Counter(name.lower() for name in agents).items() if count > 1]
     for twin in twins:
         both = " and ".join(name for name in agents if name.lower() == twin)
@@ -82,6 +85,18 @@ def examine_home(root: Path) -> Iterator[Finding]:
             "names_clash",
             f"{both} differ in case alone; on some disks they are one folder.",
             "Rename one of them, or export it into the other.",
+        )
+
+
+def _unfinished(folders: list[Path]) -> Iterator[Finding]:
+    if folders:
+        yield Finding(
+            "agents_unfinished",
+            f"{number(len(folders), 'folder')} of an agent whose deletion or copying was interrupted; memories are "
+            "still in there.",
+            "`agent-memory agents` removes such folders.",
+            sum(map(size_of, folders)),
+            tuple(path.name for path in folders[:3]),
         )
 
 

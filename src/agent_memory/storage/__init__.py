@@ -1,6 +1,14 @@
 """Storage of one agent's memories: the journal is the truth, what is searched is derived from it."""
 
-from agent_memory.storage.agents import AgentSummary, copy_agent, delete_agent, rename_agent, summary_of
+from agent_memory.storage.agents import (
+    AgentSummary,
+    copy_agent,
+    delete_agent,
+    rename_agent,
+    summary_of,
+    sweep_agents,
+    unfinished_agents,
+)
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.candidates import PAYS_FROM
 from agent_memory.storage.conditions import filters_of
@@ -30,4 +38,6 @@ __all__ = [
     "rollback_migration",
     "should_migrate",
     "summary_of",
+    "sweep_agents",
+    "unfinished_agents",
 ]

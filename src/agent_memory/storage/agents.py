@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from agent_memory.journal.files import (
     sync_tree,
     translated,
 )
+from agent_memory.journal.held import hold_folder, unlock_and_close
 from agent_memory.journal.lock import folder_lock, make_lock
 from agent_memory.storage.folder import AgentFolder, folder_of, root_of
 from agent_memory.storage.projection import KIND
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OPEN_FILES: Final = Path("/proc")
+_UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,10 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
     copied = _new_folder(name, storage_root)
     hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
     with translated(copied.path, "copy an agent to"):
+        held = None
         try:
             hidden.mkdir(mode=PRIVATE_FOLDER)
+            held = hold_folder(hidden)
             make_lock(hidden)
             with folder_lock(folder.path):
                 replace_file(hidden / folder.journal.name, read_file(folder.journal), durable=True)
@@ -125,6 +130,9 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
         except BaseException:
             shutil.rmtree(hidden, ignore_errors=True)
             raise
+        finally:
+            if held is not None:
+                unlock_and_close(held)
     return copied
 
 
@@ -133,7 +141,7 @@ def delete_agent(folder: AgentFolder) -> None:
 
     Raises:
         BusyError: A process writes to it, or has a file of it open.
-        StorageError: Its folder is a link, or could not be removed.
+        StorageError: Its folder is a link, or could not be removed; what is left of it then, `sweep_agents` removes.
     """
     if folder.path.is_symlink():
         raise StorageError(
@@ -143,11 +151,54 @@ def delete_agent(folder: AgentFolder) -> None:
             path=folder.path,
         )
     hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
-    with translated(folder.path, "delete"):
-        with _to_itself(folder):
-            folder.path.rename(hidden)
-            sync_folder(hidden.parent)
+    with translated(folder.path, "delete"), _to_itself(folder):
+        folder.path.rename(hidden)
+        sync_folder(hidden.parent)
+    _remove(hidden)
+
+
+def unfinished_agents(root: Path) -> list[Path]:
+    """Return the folders that a deletion or a copying left when it was interrupted; nobody is at them now.
+
+    Raises:
+        OSError: `root` cannot be listed.
+    """
+    found = []
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        if _UNFINISHED.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            with contextlib.suppress(BlockingIOError):
+                held = hold_folder(path)
+                found.append(path)
+                if held is not None:
+                    unlock_and_close(held)
+    return found
+
+
+def sweep_agents(root: Path) -> list[Path]:
+    """Remove what deletions and copyings left that were interrupted, and return the folders.
+
+    Raises:
+        StorageError: One could not be removed.
+    """
+    with translated(root, "list"):
+        found = unfinished_agents(root)
+    for path in found:
+        _remove(path)
+    return found
+
+
+def _remove(hidden: Path) -> None:
+    try:
         shutil.rmtree(hidden)
+    except FileNotFoundError:
+        shutil.rmtree(hidden, ignore_errors=True)  # another process is removing it, too
+    except OSError as error:
+        raise StorageError(
+            f"Could not remove {hidden}: {error.strerror or error}. No agent uses it, and memories are still in it.",
+            code="not_removed",
+            recovery="Remove that folder by hand, or run `agent-memory agents` again once it can be removed.",
+            path=hidden,
+        ) from error
 
 
 def _new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFolder:

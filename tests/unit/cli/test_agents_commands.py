@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.journal.held import hold_folder, unlock_and_close
 from agent_memory.journal.lock import folder_lock
+from agent_memory.storage import agents, folder_of
 from tests.unit.cli.conftest import B, C
 
 if TYPE_CHECKING:
@@ -105,3 +108,53 @@ def test_what_another_process_has_open_stays_where_it_is(
 def test_a_locked_agent_is_not_touched(bob: Callable[..., Result], root: Path) -> None:
     with folder_lock(root / "bob"):
         assert "[busy" in bob("agents", "delete", "bob", "--yes", code=4).stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["agents"], ["agents", "copy", "bob", "twin"], ["agents", "rename", "bob", "x", "-y"]]
+)
+def test_what_an_interrupted_deletion_or_copying_left_goes_with_the_next_command(
+    bob: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    bob("store", "The vault is in Basel", "-a", "carol")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agents.shutil, "rmtree", killed)
+        bob("agents", "delete", "carol", "--yes", code=130)
+        with contextlib.suppress(KeyboardInterrupt):
+            patch.setattr(agents, "sync_tree", killed)
+            agents.copy_agent(folder_of("bob", root), "dave", root)
+    (left,) = root.glob("_deleted-*")
+    (half,) = root.glob("_copy-*")
+    told = json.loads(bob("doctor", "--json", code=1).stdout)["findings"]
+    (found,) = [each for each in told if each["code"] == "agents_unfinished"]
+    assert set(found["details"]) == {left.name, half.name}
+    assert left.name in bob(*command).stderr
+    assert [path.name for path in root.iterdir() if path.name.startswith(("_deleted", "_copy"))] == []
+
+
+def test_a_folder_that_could_not_be_removed_is_named(
+    bob: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(agents.shutil, "rmtree", refused)
+    output = bob("agents", "delete", "bob", "--yes", code=1).stderr
+    (left,) = root.glob("_deleted-*")
+    assert left.name in output.replace("\n", "")
+    assert left.name in bob("agents").stderr.replace("\n", ""), "and again by whoever looks next"
+
+
+def test_a_copying_under_way_is_left_alone(root: Path) -> None:
+    under_way = root / "_copy-0123456789ab"
+    under_way.mkdir(parents=True)
+    held = hold_folder(under_way)
+    if held is None:
+        pytest.skip("folders cannot be held here")
+    assert agents.sweep_agents(root) == []
+    unlock_and_close(held)
+    assert agents.sweep_agents(root) == [under_way]
