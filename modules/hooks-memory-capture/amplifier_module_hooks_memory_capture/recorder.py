@@ -58,14 +58,15 @@ class Recorder:
         ConfigurationError: A pattern of the user's own cannot be used.
     """
 
-    def __init__(self, settings: CaptureSettings, session: MemorySession) -> None:
+    def __init__(self, settings: CaptureSettings, session: MemorySession, *, queue_size: int = _QUEUE_SIZE) -> None:
         self._settings = settings
         self._session = session
         self._extractor = Extractor(settings)
         self._buffer = TurnBuffer()
         self._ledger = CaptureLedger(settings.max_captures_per_session)
         self._skipped_in_turn: Counter[str] = Counter()
-        self._queue: asyncio.Queue[Heard | TurnEnded] = asyncio.Queue(_QUEUE_SIZE)
+        self._queue: asyncio.Queue[Heard | TurnEnded] = asyncio.Queue()
+        self._queue_size = queue_size
         self._worker: asyncio.Task[None] | None = None
         self._turn_open = False
         self._hurry = asyncio.Event()
@@ -81,11 +82,12 @@ class Recorder:
             return
         if self._worker is None or self._worker.done():
             self._worker = asyncio.get_running_loop().create_task(self._work())
-        try:
-            self._queue.put_nowait(item)
-        except asyncio.QueueFull:
+        # The end of a turn always gets in: without it, its candidates would meet what the next turn stored.
+        if isinstance(item, Heard) and self._queue.qsize() >= self._queue_size:
             self.miss("queue_full")
             log.warning("capture_queue_full", waiting=self._queue.qsize())
+        else:
+            self._queue.put_nowait(item)
 
     def miss(self, reason: str) -> None:
         """Count something that could not be listened to; the end of the turn tells it by event."""

@@ -31,7 +31,6 @@ _TOO_LATE: Final = (
     f"This program had imported onnxruntime before agent-memory did, without {OPT_OUT}=1, so onnxruntime may report to "
     "its maker, though no text of a memory."
 )
-RECOVERY: Final = f"Set {OPT_OUT}=1 in the environment before the program starts."
 
 _problem: str | None = None
 

@@ -97,11 +97,6 @@ class EngineClient:
         return self._pid == os.getpid()
 
     @property
-    def is_gone(self) -> bool:
-        """Whether the child has ended or can no longer be understood."""
-        return self._gone
-
-    @property
     def is_idle(self) -> bool:
         """Whether a request would be answered at once."""
         return not self._gone and self._waiting is None

@@ -6,11 +6,10 @@ Owns the events of a migration and when one is suggested. Knows no engine: it as
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.errors import AgentMemoryError, BusyError
+from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -105,6 +104,10 @@ class Growth:
             except AgentMemoryError as error:
                 await self._failed(error, before, watch, caller)
                 raise
+            except Exception as error:
+                broken = MigrationError(f"It broke off ({type(error).__name__}), which is a defect of agent-memory.")
+                await self._failed(broken, before, watch, caller)
+                raise
             except asyncio.CancelledError:
                 await self._paused(watch, caller)
                 raise
@@ -151,8 +154,12 @@ class Growth:
         )
 
     async def _migrate_unasked(self, caller: Caller) -> None:
-        with contextlib.suppress(AgentMemoryError):  # told by its own event
+        try:
             await self.migrate(caller)
+        except AgentMemoryError as error:  # told by an event of its own, if it had begun
+            log.warning("unasked_migration_ended", code=error.code, error=error.message)
+        except Exception as error:  # noqa: BLE001 - told so, too; nobody waits who could be handed it
+            log.warning("unasked_migration_broke", error=type(error).__name__)
 
     async def _failed(self, error: AgentMemoryError, before: str, watch: _Watch, caller: Caller) -> None:
         log.warning("migration_failed", code=error.code, error=error.message)

@@ -406,7 +406,7 @@ async def test_a_drain_that_takes_too_long_ends_and_is_told(talk: Talk, monkeypa
 
 
 async def test_a_full_queue_drops_and_counts(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.Queue, "put_nowait", _full)
+    monkeypatch.setattr(asyncio.Queue, "qsize", _full)
     await talk.say(FACT)
 
     assert talk.statistics()["skipped"] == {"queue_full": 1}
@@ -416,12 +416,30 @@ async def test_what_a_full_queue_dropped_is_told_at_the_end_of_the_turn(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(asyncio.Queue, "put_nowait", _full)
+        patched.setattr(asyncio.Queue, "qsize", _full)
         await talk.say(FACT)
     await talk.answer("ok")
     await talk.end()
 
     assert talk.reasons() == {"queue_full": 1}
+
+
+async def test_the_end_of_a_turn_gets_into_a_full_queue(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    await talk.say(FACT)
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.Queue, "qsize", _full)
+        await talk.emit("orchestrator:complete", orchestrator="x", turn_count=1, status="success")
+    recorded: list[Any] = []
+    real = Recorder._deal_with
+
+    async def deal_with(self: Recorder, item: Any) -> None:
+        recorded.append(type(item).__name__)
+        await real(self, item)
+
+    monkeypatch.setattr(Recorder, "_deal_with", deal_with)
+    await talk.end()
+    assert recorded == ["Heard", "TurnEnded"]
+    assert await talk.memories() == [FACT]
 
 
 async def test_a_context_that_cannot_be_read_is_told_and_the_users_words_are_kept(
@@ -439,8 +457,8 @@ async def test_a_context_that_cannot_be_read_is_told_and_the_users_words_are_kep
     assert talk.reasons() == {"context_unreadable": 1}
 
 
-def _full(*_: Any) -> None:
-    raise asyncio.QueueFull
+def _full(*_: Any) -> int:
+    return 1_000_000
 
 
 class Child(MockCoordinator):

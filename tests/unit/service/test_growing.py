@@ -174,6 +174,22 @@ async def test_a_failure_is_told_with_what_is_true_now(
     assert service.storage.backend == "file"
 
 
+async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(
+    growing: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_args: object, **_options: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("agent_memory.storage.vector.build_index", broken)
+    service = growing(auto_migrate=True)
+    await stored(service, listener, THRESHOLD)
+    assert service.growth._unasked is not None
+    await service.growth._unasked
+    (failed,) = listener.of("memory:migration_failed")
+    assert (failed["code"], failed["rolled_back"]) == ("migration", True)
+    assert "ZeroDivisionError" in failed["error"]
+
+
 async def test_going_back_is_told_once(
     growing: Callable[..., MemoryService], listener: Listener, builds: list[str]
 ) -> None:
