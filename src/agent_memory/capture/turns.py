@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from agent_memory.capture.sameness import is_near_duplicate, is_told
+from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,5 +88,4 @@ class CaptureLedger:
 
 def _covers(seen: Observation, observation: Observation) -> bool:
     """Tell whether what was seen makes `observation` superfluous; a stranger's words never do that to a person's."""
-    counts = seen.trust != "low" or observation.trust == "low"
-    return counts and is_near_duplicate(observation.content, seen.content)
+    return may_stand_for(seen.trust, observation.trust) and is_near_duplicate(observation.content, seen.content)

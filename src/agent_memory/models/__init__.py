@@ -11,6 +11,7 @@ from agent_memory.models.memory import (
     Source,
     SourceKind,
     Trust,
+    may_stand_for,
     record_of,
 )
 from agent_memory.models.observation import Observation
@@ -53,6 +54,7 @@ __all__ = [
     "content_hash",
     "describe",
     "is_memory_id",
+    "may_stand_for",
     "new_memory_id",
     "parse_bound",
     "record_of",

@@ -33,6 +33,12 @@ CATEGORIES: Final = (
 Trust = Literal["high", "medium", "low"]
 """Where a memory's words come from: a person (high), the model (medium), or after untrusted input (low)."""
 
+
+def may_stand_for(trust: Trust, other: Trust) -> bool:
+    """Tell whether words of one trust may take the place of those of another: a stranger's only of a stranger's."""
+    return trust != "low" or other == "low"
+
+
 SourceKind = Literal["user", "assistant", "tool", "import"]
 MEMORY_ID_PATTERN: Final = r"^mem-[0-9a-f]{12}$"
 MemoryId = Annotated[str, Field(pattern=MEMORY_ID_PATTERN)]

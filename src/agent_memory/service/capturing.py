@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import ValidationError
+from agent_memory.models import may_stand_for
 from agent_memory.service.drafts import draft
 from agent_memory.service.results import CaptureOutcome
 from agent_memory.service.trust import statement_of
@@ -93,7 +94,7 @@ class CaptureKeeper:
 
         nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(
-            _counts_against(found.memory, memory) and is_near_duplicate(found.memory.content, memory.content)
+            may_stand_for(found.memory.trust, memory.trust) and is_near_duplicate(found.memory.content, memory.content)
             for found in nearest
         )
 
@@ -103,11 +104,7 @@ class CaptureKeeper:
         Whatever the stranger gave it goes: tags, links, what it claims to replace.
         """
         known = await self._storage.get(memory_id)
-        if known is None or _counts_against(known, memory):
+        if known is None or may_stand_for(known.trust, memory.trust):
             return False
         await self._storage.update(memory_id, statement_of(memory))
         return True
-
-
-def _counts_against(known: Memory, memory: Memory) -> bool:
-    return known.trust != "low" or memory.trust == "low"

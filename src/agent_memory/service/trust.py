@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory
+from agent_memory.models import Memory, may_stand_for
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
@@ -108,7 +108,7 @@ class TrustGate:
             if known_as == new.id:
                 return new, False
             known = await self._storage.get(known_as)
-            if known is not None and known.trust == "low" != new.trust:
+            if known is not None and not may_stand_for(known.trust, new.trust):
                 known = await self._storage.update(known_as, statement_of(new))
             if known is not None:  # else somebody has forgotten it in between, and the text is to be stored after all
                 return known, True

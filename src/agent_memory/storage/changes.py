@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory, describe, record_of
+from agent_memory.models import Memory, describe, may_stand_for, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
 
 def says_the_same(shown: Memory, now: Memory | None) -> bool:
     """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
-    if now is None or (now.trust == "low" and shown.trust != "low"):
+    if now is None or not may_stand_for(now.trust, shown.trust):
         return False
     return (shown.content, shown.category, shown.tags) == (now.content, now.category, now.tags)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pydantic
 
 from agent_memory.journal import Records, apply_change
-from agent_memory.models import Memory, content_hash, describe
+from agent_memory.models import Memory, content_hash, describe, may_stand_for
 from agent_memory.storage.changes import says_the_same
 
 if TYPE_CHECKING:
@@ -249,8 +249,8 @@ class Projection:
 
 
 def _may_replace(memory: Memory, older: Memory | None) -> bool:
-    """Tell whether a memory hides one it supersedes: words of a stranger hide nobody else's."""
-    return memory.trust != "low" or older is None or older.trust == "low"
+    """Tell whether a memory hides one it supersedes."""
+    return older is None or may_stand_for(memory.trust, older.trust)
 
 
 def _about_circle(newest: str, circle: frozenset[str]) -> str:

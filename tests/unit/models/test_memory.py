@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import CATEGORIES, Memory, Observation, Scratchpad, Source, is_memory_id, new_memory_id
+from agent_memory.models import (
+    CATEGORIES,
+    Memory,
+    Observation,
+    Scratchpad,
+    Source,
+    Trust,
+    is_memory_id,
+    may_stand_for,
+    new_memory_id,
+)
 from tests.support import NOON, memory_of
 
 moments = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - aware by timezones
@@ -163,3 +173,9 @@ def test_a_scratchpad_is_searched_by_words_best_first() -> None:
     assert len(pad) == 3
     assert pad.entries[0].id in pad
     assert "mem-000000000000" not in pad
+
+
+def test_a_strangers_words_take_the_place_of_a_strangers_alone() -> None:
+    trusts: tuple[Trust, ...] = ("high", "medium", "low")
+    refused = [(one, other) for one in trusts for other in trusts if not may_stand_for(one, other)]
+    assert refused == [("low", "high"), ("low", "medium")]
