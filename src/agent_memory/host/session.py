@@ -83,7 +83,7 @@ class MemorySession:
         self._background: set[asyncio.Task[None]] = set()
         self._opened: tuple[Key, MemoryService] | None = None
         self._users = 0
-        self._opening = asyncio.Lock()
+        self._opening, self._noting = asyncio.Lock(), asyncio.Lock()
         self._undo: list[Callable[[], None]] = []
 
     @classmethod
@@ -167,10 +167,11 @@ class MemorySession:
                 task.add_done_callback(self._background.discard)
 
     async def _remember(self) -> None:
-        note = Note(self._activated, is_tainted=self.taint.by is not None)
         try:
             root = root_of(self.settings.storage_root)
-            await asyncio.to_thread(SessionMemory(root).remember, self.session_id, note)
+            async with self._noting:  # the note is made when it is its turn: none is written after a newer one
+                note = Note(self._activated, is_tainted=self.taint.by is not None)
+                await asyncio.to_thread(SessionMemory(root).remember, self.session_id, note)
         except AgentMemoryError as error:  # what can only be read is read: no more is lost than the note at a resume
             log.warning("session_not_remembered", code=error.code, error=error.message)
 
@@ -352,10 +353,8 @@ class MemorySession:
             self.taint.on_change = self._keep_note
         elif (inherited := activation(self._coordinator)) is not None:
             write_activation(self._coordinator, inherited)  # for grandchildren in other processes
-            if self._root is None:
-                self.taint.note(
-                    "a session of another process"
-                )  # what it read, and its user's words, are not known here
+            if self._root is None:  # what it read, and its user's words, are not known here
+                self.taint.note("a session of another process")
         # Once for the three modules: a logger that follows the declarations would write an event once for each.
         self._coordinator.register_contributor("observability.events", "agent-memory", lambda: list(EVENTS))
         register = self._coordinator.hooks.register

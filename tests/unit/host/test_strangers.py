@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -358,3 +360,24 @@ async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(
     assert coordinator_of().get("context") is None
     await say(session, "hello")
     assert session.caller.trust == "medium"
+
+
+async def test_of_two_notes_at_once_the_newer_is_the_last(
+    make_session: Callable[..., MemorySession], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = make_session("root-1", settings={"agent_id": "bob"})
+    remember, newer_is_written = SessionMemory.remember, threading.Event()
+
+    def slow_when_clean(self: SessionMemory, session_id: str, note: Note) -> None:
+        if not note.is_tainted:
+            newer_is_written.wait(0.2)
+        remember(self, session_id, note)
+        if note.is_tainted:
+            newer_is_written.set()
+
+    monkeypatch.setattr(SessionMemory, "remember", slow_when_clean)
+    older = asyncio.create_task(session._remember())
+    await asyncio.sleep(0)
+    session.taint.by = "web_fetch"
+    await asyncio.gather(older, session._remember())
+    assert SessionMemory(root).recall("root-1").is_tainted
