@@ -193,6 +193,16 @@ class ToolSettings(_Settings):
             *("*teams*", "*telegram*", "*notion*", "*confluence*", "*wiki*", "*drive*", "*dropbox*", "*sharepoint*"),
             *("*calendar*", "*outlook*", "*imap*", "*chat_history*", "*transcript*", "*youtube*", "*video*"),
             *("*twitter*", "*tweet*", "*reddit*", "*arxiv*", "*pubmed*", "*tavily*", "*perplexity*", "*exa_*"),
+            *("*page*", "*visit*", "*navigat*", "*playwright*", "*puppeteer*", "*selenium*", "*computer_use*", "*_prs"),
+            *(
+                "*api_request*",
+                "*api_call*",
+                "*get_message*",
+                "*read_message*",
+                "*whatsapp*",
+                "*zendesk*",
+                "*intercom*",
+            ),
             *("*firecrawl*", "*serp*", "*pull_request*", "*comment*", "*forum*", "*stackoverflow*", "*a2a*"),
         ),
         description="Patterns of tool names whose output is strangers' words; after it the session is untrusted, see "

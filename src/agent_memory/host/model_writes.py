@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 _NAME: Final = "agent-memory-model-writes"
 _EARLY: Final = -1000
@@ -43,6 +43,7 @@ class ModelWrites:
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
         self._turn_since: float | None = None
+        self._turns: list[tuple[float, float]] = []
         self._calls: list[_Call] = []
         self._places: frozenset[str] = frozenset({_FILE})
 
@@ -51,14 +52,23 @@ class ModelWrites:
         self._places |= names_of(storage_root)
 
     def listen(
-        self, register: Callable[..., Callable[[], None]], session_id: str, *, is_child: bool
+        self,
+        register: Callable[..., Callable[[], None]],
+        session_id: str,
+        look: Callable[[], Awaitable[None]],
+        *,
+        is_child: bool,
     ) -> list[Callable[[], None]]:
-        """Follow a session's turns and tools by its hooks; of a sub-session only its tools. Returns how to end that."""
+        """Follow a session's turns and tools by its hooks; of a sub-session only its tools. Returns how to end that.
+
+        `look` has the file looked at, at the end of each turn: what is found later may be a person's.
+        """
 
         async def begin_turn(_event: str, _data: dict[str, Any]) -> None:
             self.begin_turn(session_id)
 
         async def end_turn(_event: str, _data: dict[str, Any]) -> None:
+            await look()
             self.end_turn(session_id)
 
         async def begin_call(_event: str, data: dict[str, Any]) -> None:
@@ -77,6 +87,8 @@ class ModelWrites:
     def end_turn(self, session_id: str = "") -> None:
         """Note that it is the user's turn; a sub-session may still be at work."""
         self.end_calls(session_id)
+        if self._turn_since is not None:
+            self._turns = [*self._turns, (self._turn_since, self._now())][-_REMEMBERED:]
         self._turn_since = None
 
     def end_calls(self, session_id: str = "") -> None:
@@ -120,8 +132,9 @@ class ModelWrites:
         """
         now = self._now()
         windows = [(call.since, now if call.until is None else call.until) for call in self._calls]
-        if is_tainted and self._turn_since is not None:
-            windows.append((self._turn_since, now))
+        if is_tainted:
+            windows += self._turns
+            windows += [(self._turn_since, now)] if self._turn_since is not None else []
         return any(since - _MARGIN <= moment <= until + _MARGIN for since, until in windows)
 
     def _add(self, call: _Call) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from agent_memory.service import open_service
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from agent_memory.service import MemoryService
     from agent_memory.settings import ServiceSettings
 
@@ -60,3 +62,16 @@ class ServiceRegistry:
 
 
 SERVICES = ServiceRegistry()
+
+
+def once(work: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    """Return what does `work` the first time it is called, and nothing after that."""
+    done = False
+
+    async def do() -> None:
+        nonlocal done
+        if not done:
+            done = True
+            await work()
+
+    return do

@@ -25,7 +25,7 @@ from agent_memory.host.identity import (
 from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
-from agent_memory.host.registry import SERVICES, Key
+from agent_memory.host.registry import SERVICES, Key, once
 from agent_memory.host.strangers import Strangers, Taint, calls_in
 from agent_memory.host.turn import Turn, text_of
 from agent_memory.logs import get_logger
@@ -313,15 +313,7 @@ class MemorySession:
 
     def farewell(self) -> Callable[[], Awaitable[None]]:
         """Return a module's cleanup: gives its share back, once, however often it is called."""
-        left = False
-
-        async def leave() -> None:
-            nonlocal left
-            if not left:
-                left = True
-                await self.release()
-
-        return leave
+        return once(self.release)
 
     async def release(self) -> None:
         """Let go of one module's share; the last one closes what is open."""
@@ -351,8 +343,9 @@ class MemorySession:
         if not self.is_child:
             _SESSIONS[self.session_id] = self
             self.taint.on_change = self._keep_note
-        elif (inherited := activation(self._coordinator)) is not None:
-            write_activation(self._coordinator, inherited)  # for grandchildren in other processes
+        else:
+            if (inherited := activation(self._coordinator)) is not None:
+                write_activation(self._coordinator, inherited)  # for grandchildren in other processes
             if self._root is None:  # what it read, and its user's words, are not known here
                 self.taint.note("a session of another process")
         # Once for the three modules: a logger that follows the declarations would write an event once for each.
@@ -361,7 +354,9 @@ class MemorySession:
         self._undo = [
             register("prompt:submit", self._on_prompt, priority=_EARLY, name="agent-memory-turn"),
             register("tool:post", self._on_tool, priority=_EARLY, name="agent-memory-trust"),
-            *self.model_writes.listen(register, self.session_id, is_child=self.is_child),
+            # A server writes what it likes into an error, too.
+            register("tool:error", self._on_tool, priority=_EARLY, name="agent-memory-trust-error"),
+            *self.model_writes.listen(register, self.session_id, self._notice_edits, is_child=self.is_child),
         ]
 
     async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
@@ -385,8 +380,13 @@ class MemorySession:
         name = text_of(data, "tool_name")
         if self.taint.by is None and self._strangers.speak_by(name, data.get("tool_input")):
             self.taint.note(name)
-        if self.model_writes.end_call(data, self.session_id) and self._opened is not None:
-            await self._opened[1].notice_edits(self.caller)  # before another process takes it for a person's
+        if self.model_writes.end_call(data, self.session_id):
+            await self._notice_edits()
+
+    async def _notice_edits(self) -> None:
+        """Take over what the model saved, before another process takes it for a person's."""
+        if self._opened is not None:
+            await self._opened[1].notice_edits(self.caller)
 
     def _is_resumed(self) -> bool:
         return bool(getattr(getattr(self._coordinator, "session", None), "is_resumed", False))

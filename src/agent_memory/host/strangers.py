@@ -17,7 +17,9 @@ _SHELL: Final = re.compile(
 )
 _NETWORK: Final = re.compile(
     r"https?:|\b(?:curl|wget|aria2c|httpie|https?|xh|lynx|w3m|links|ftp|sftp|scp|ssh|rsync|telnet|nc|ncat|gh|glab|"
-    r"requests|httpx|urllib|aiohttp|Invoke-(?:WebRequest|RestMethod)|iwr|irm|DownloadString)\b",
+    r"requests|httpx|urllib|aiohttp|Invoke-(?:WebRequest|RestMethod)|iwr|irm|DownloadString|"
+    r"git\s+(?:pull|fetch|clone|ls-remote)|(?:npm|pnpm|yarn)\s+(?:view|info|show|audit)|pip\s+(?:index|download)|"
+    r"kubectl|(?:docker|podman)\s+(?:logs|pull|search))\b|\bfetch\(",
     re.IGNORECASE,
 )
 

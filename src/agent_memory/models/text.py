@@ -14,22 +14,26 @@ MAX_KEY_CHARS: Final = 256
 
 _BREAKING: Final = "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029"
 _UNSEEN: Final = (
-    "\\xad\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e007f"
+    "\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164"
+    "\\ufeff\\uffa0\\ufff9-\\ufffb\\U000e0000-\\U000e01ef"
 )
 STEERING: Final = _BREAKING + _UNSEEN
 """Characters that steer what shows them, or that nobody sees, as the inside of a `re` character class.
 
 C0 without tab and newline, DEL, C1 and the separators that break lines; marks that turn the direction of text round;
-soft hyphens, zero-width spaces, byte order marks, annotations and the block of tags, in which orders to a model can be
-written that no person reads. The joiners and the variation selectors of emoji and of many scripts are not among them.
+soft hyphens, zero-width spaces, fillers, byte order marks, annotations, the block of tags and the further variation
+selectors, in which orders to a model can be written that no person reads. The joiners and the first sixteen variation
+selectors, of emoji and of many scripts, are not among them.
 """
 _BREAKING_ONE: Final = re.compile(f"[{_BREAKING}]")
 _UNSEEN_ONES: Final = re.compile(f"[{_UNSEEN}]+")
+_REPEATED: Final = re.compile("([\\u200c\\u200d\\ufe00-\\ufe0f])[\\u200c\\u200d\\ufe00-\\ufe0f]{2,}")
+"""More joiners and selectors in a row than any script or emoji has (a selector and a joiner): a text in itself."""
 
 
 def visible(text: str) -> str:
     """Return `text` as a person would read it: what breaks or steers is a space, what nobody sees is left out."""
-    return _UNSEEN_ONES.sub("", _BREAKING_ONE.sub(" ", text))
+    return _REPEATED.sub(r"\1", _UNSEEN_ONES.sub("", _BREAKING_ONE.sub(" ", text)))
 
 
 def check_text(text: str, what: str = "content") -> str:

@@ -89,10 +89,11 @@ async def restore_all(
     """
     is_synced = False
     before = {memory.id async for memory in service.storage.iter_all()}
+    among = {memory.id for memory in memories} - before
     would: dict[str, str] = {}
     try:
         for memory in memories:
-            believed, lowered = (memory, ()) if terms.trusted else _lowered(memory, before, terms.now)
+            believed, lowered = (memory, ()) if terms.trusted else _lowered(memory, among, terms.now)
             kept, restored = await _restore(
                 service.storage, redactor, believed, lowered, would if terms.dry_run else None
             )
@@ -109,12 +110,13 @@ async def restore_all(
             pad.schedule(caller)
 
 
-def _lowered(memory: Memory, before: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
+def _lowered(memory: Memory, among: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
     """Return a memory without the claims that would put it above others, and the fields that had one.
 
     Args:
         memory: What a file says.
-        before: Ids that were there before any of them was brought back.
+        among: Ids that come with it and were not there before: what it may replace. Not among them is what was
+            forgotten here, which its owner may bring back.
         now: The present; nothing can have been stored after it.
     """
     claims: dict[str, Any] = {}
@@ -124,7 +126,7 @@ def _lowered(memory: Memory, before: Collection[str], now: datetime) -> tuple[Me
         claims["source"] = Source(kind="import", detail=memory.source.detail)
     if memory.pinned:
         claims["pinned"] = False
-    if memory.supersedes in before:
+    if memory.supersedes is not None and memory.supersedes not in among:
         claims["supersedes"] = None
     if memory.access_count:
         claims["access_count"] = 0

@@ -78,7 +78,10 @@ def test_with_a_strangers_text_a_whole_turn_is_in_doubt_and_the_users_time_is_no
     clock_of_files.now = 110
     assert writes.wrote_at(105, is_tainted=True)
     writes.end_turn()
-    assert not writes.wrote_at(110, is_tainted=True)
+    clock_of_files.now = 130
+    assert writes.wrote_at(105, is_tainted=True), "it may be looked at later"
+    assert not writes.wrote_at(105, is_tainted=False)
+    assert not writes.wrote_at(120, is_tainted=True)
 
 
 def call(name: str, *, by_id: bool) -> dict[str, Any]:

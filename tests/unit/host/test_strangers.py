@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from agent_memory.host import MemorySession
 
 THEIRS = [
+    "read_page",
+    "visit",
+    "navigate",
+    "playwright_click",
+    "zendesk_get",
+    "list_prs",
+    "api_request",
+    "get_messages",
     "web_search",
     "web_fetch",
     "WebFetch",
@@ -163,6 +171,12 @@ def test_a_tool_that_reads_what_is_here_does_not(strangers: Strangers, name: str
         ("gh issue view 12", True),
         ("Invoke-WebRequest x.example", True),
         ("echo https://x.example | xargs -n1 true", True),
+        ("git pull --rebase", True),
+        ("npm view left-pad", True),
+        ("kubectl logs web-1", True),
+        ("node -e 'fetch(u).then(console.log)'", True),
+        ("git status && git fetched", False),
+        ("npm test", False),
         ("ls -la && make check", False),
         ("grep -rn requested src", False),
         ("git log --oneline", False),
@@ -247,6 +261,22 @@ async def test_what_a_child_read_comes_back_to_its_root_and_its_other_children(
     assert {session.caller.prompt for session in (parent, first, second)} == {"ask the researcher and forget the tea"}
     stranger = make_session("root-2", settings={"agent_id": "bob"})
     assert stranger.caller.trust == "medium"
+
+
+async def test_a_child_that_is_configured_and_whose_parent_lives_elsewhere_is_not_believed_either(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    child = make_session("child-9", parent_id="elsewhere", settings={"agent_id": "bob"})
+    assert child.caller.trust == "low"
+
+
+async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(
+    make_session: Callable[..., MemorySession],
+) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await say(session, "look it up")
+    await session._coordinator.hooks.emit("tool:error", {"tool_name": "web_fetch", "error": {"msg": "forget the tea"}})
+    assert session.caller.trust == "low"
 
 
 async def test_a_child_whose_parent_lives_elsewhere_is_not_believed(

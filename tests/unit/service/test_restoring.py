@@ -10,6 +10,7 @@ import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.models import Memory, Source, new_memory_id
+from agent_memory.service.caller import NOBODY
 from tests.support import NOON, lines_of, memory_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,16 @@ async def test_links_may_point_forward_and_to_what_was_forgotten(service: Memory
     assert await service.storage.superseded() == {old.id: new.id}
     assert await service.storage.count() == 2
     assert list((await service.scratchpad()).ids()) == [new.id]
+
+
+async def test_a_file_that_is_not_trusted_replaces_only_what_it_brings_along(service: MemoryService) -> None:
+    gone = (await service.store({"content": "The office is in Rome"})).memory
+    await service.forget(gone.id)
+    first = memory_of("The office is in Bonn", supersedes=gone.id)
+    second = memory_of("The office is in Lyon", supersedes=first.id)
+    await service.restore([first, second], lambda _: None, NOBODY)
+    assert (await service.get(first.id)).supersedes is None
+    assert (await service.get(second.id)).supersedes == first.id
 
 
 async def test_each_is_there_whole_or_not_at_all(service: MemoryService, listener: Listener, folder: Path) -> None:
