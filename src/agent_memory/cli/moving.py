@@ -46,7 +46,7 @@ async def rollback(run: Run) -> None:
     run.screen.show(
         "Memories are found from the files alone again; the index is removed."
         if changed
-        else "This memory answered from its files already."
+        else "There is nothing to roll back: this memory is found from its files already."
     )
 
 

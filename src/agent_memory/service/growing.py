@@ -135,10 +135,9 @@ class Growth:
             StorageError: The switch could not be thrown.
         """
         async with self._moving:
-            before = self._storage.backend
             changed = await self._storage.rollback()
             if changed:
-                await self._rolled_back(before, "requested", caller)
+                await self._rolled_back("vector", "requested", caller)
             return changed
 
     async def close(self) -> None:

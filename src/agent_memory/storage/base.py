@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, UnknownIdError, UnsupportedError
-from agent_memory.installing import advice
 from agent_memory.storage.changes import says_the_same
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_memory
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
@@ -237,7 +236,7 @@ class MemoryStorage(ABC):
             ConfigurationError: This storage cannot be moved.
             StorageError: The memories cannot be read.
         """
-        raise _cannot_move()
+        raise self._immovable()
 
     async def migrate(self, progress: Progress | None = None) -> Built:  # noqa: ARG002 - for those that can
         """Move to the vector engine; stores and searches go on meanwhile. See `GrowingStorage.migrate`.
@@ -246,7 +245,7 @@ class MemoryStorage(ABC):
             ConfigurationError: This storage cannot be moved.
             MigrationError: It failed; the backend is what it was before.
         """
-        raise _cannot_move()
+        raise self._immovable()
 
     async def migration_begun(self) -> bool:
         """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
@@ -262,7 +261,11 @@ class MemoryStorage(ABC):
             ConfigurationError: This storage cannot be moved.
             StorageError: Nothing has changed.
         """
-        raise _cannot_move()
+        raise self._immovable()
+
+    def _immovable(self) -> ConfigurationError:
+        """Return the error that says why this storage cannot be moved."""
+        return ConfigurationError("This memory cannot be moved to the vector engine.", code="cannot_migrate")
 
     @abstractmethod
     async def health(self) -> dict[str, Any]:
@@ -330,12 +333,4 @@ def _keeps_no_past() -> UnsupportedError:
     return UnsupportedError(
         "This storage keeps no earlier versions, and nothing of what was forgotten.",
         recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
-    )
-
-
-def _cannot_move() -> ConfigurationError:
-    return ConfigurationError(
-        "This memory cannot be moved to the vector engine: the engine or an embedder is missing or switched off.",
-        code="cannot_migrate",
-        recovery=f"Set backend to 'auto' and embedder to 'local'. If a package is missing: {advice('local', 'vector')}",
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from agent_memory.errors import StorageError
+from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.journal import GRACE
 from agent_memory.journal.lock import LOCK_NAME
 from agent_memory.models import Clock, utc_now
@@ -261,6 +261,24 @@ class FileStorage(MemoryStorage):
     def embedding(self) -> dict[str, Any]:
         self._renew()
         return self._meaning.describe()
+
+    @override
+    def _immovable(self) -> ConfigurationError:
+        from agent_memory.storage.possible import immovable  # noqa: PLC0415 - rarely needed
+
+        return immovable(self._settings)
+
+    @override
+    async def rollback(self) -> bool:
+        """Answer from the files alone from now on; tell whether that was not so already. Needs no engine."""
+        from agent_memory.storage.generations import Generations  # noqa: PLC0415 - rarely needed
+
+        generations = Generations(self.folder)
+        if generations.active()[0] != "vector":
+            return False
+        await asyncio.to_thread(generations.switch, "file", None)
+        await asyncio.to_thread(generations.sweep)
+        return True
 
     @override
     async def health(self) -> dict[str, Any]:

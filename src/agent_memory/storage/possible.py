@@ -6,7 +6,7 @@ import pydantic
 
 from agent_memory.engine import is_installed
 from agent_memory.errors import ConfigurationError
-from agent_memory.installing import advice
+from agent_memory.installing import Part, advice
 from agent_memory.models import describe
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
 from agent_memory.storage.meaning import Meaning
@@ -31,6 +31,27 @@ def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSe
 def can_grow(settings: ServiceSettings) -> bool:
     """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
     return settings.enable_caching and is_installed() and Meaning.is_possible(settings)
+
+
+def immovable(settings: ServiceSettings) -> ConfigurationError:
+    """Return the error that names what a memory in files lacks for being moved to the vector engine."""
+    packages: list[Part] = [] if is_installed() else ["vector"]
+    lacking = [] if is_installed() else ["the vector engine is not installed"]
+    if settings.embedder == "none":
+        lacking.append("the setting embedder is 'none'")
+    elif not Meaning.is_possible(settings):
+        packages.append(settings.embedder)
+        lacking.append(f"the embedder {settings.embedder!r} is not installed")
+    if not settings.enable_caching:
+        lacking.append("the setting enable_caching is false")
+    if settings.backend != "auto":
+        lacking.append(f"the setting backend is {settings.backend!r}, not 'auto'")
+    why = "; ".join(lacking) or "it was opened as a memory in files alone"
+    return ConfigurationError(
+        f"This memory cannot be moved to the vector engine: {why}.",
+        code="cannot_migrate",
+        recovery=advice(*packages) if packages else "Change that, then try again; until then the files are searched.",
+    )
 
 
 def impossible(meaning: Meaning) -> ConfigurationError:

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.storage.folder import folder_of
+from agent_memory.storage.generations import Generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,5 +62,17 @@ def test_without_an_index_there_is_none_to_build_anew(cli: Callable[..., Result]
 
 def test_without_an_embedder_it_says_what_is_missing(cli: Callable[..., Result]) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
-    assert "pip install" in cli("migrate", code=1).stderr
-    assert "pip install" in cli("rollback", code=1).stderr
+    said = cli("migrate", code=1).stderr.replace("\n", " ")
+    assert "the embedder 'local' is not installed" in said
+    assert "pip install" in said
+    assert "Set backend" not in said, "there is no such option here"
+
+
+def test_without_an_engine_there_is_a_way_back_and_it_says_when_there_is_none(
+    cli: Callable[..., Result], root: Path
+) -> None:
+    cli("store", "--agent", "bob", "The office is in Lyon")
+    assert "nothing to roll back" in cli("rollback").stdout
+    Generations(folder_of("bob", root)).switch("vector", None)  # as it was migrated on a machine that has one
+    assert "files alone again" in cli("rollback").stdout
+    assert "nothing to roll back" in cli("rollback").stdout

@@ -236,10 +236,12 @@ def test_detection_follows_settings_and_switch(root: Path, monkeypatch: pytest.M
 async def test_a_plain_file_storage_says_why_it_cannot_be_moved(root: Path) -> None:
     storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
     assert not storage.can_migrate
-    for attempt in (storage.migrate(), storage.rollback(), storage.estimate()):
+    assert not await storage.rollback(), "it is where that leads"
+    for attempt in (storage.migrate(), storage.estimate()):
         with pytest.raises(ConfigurationError) as refused:
             await attempt
         assert refused.value.code == "cannot_migrate"
+        assert "embedder is 'none'" in refused.value.message
     await storage.close()
 
 
