@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import may_stand_for
 from agent_memory.service.drafts import draft
 from agent_memory.service.results import CaptureOutcome
-from agent_memory.service.trust import statement_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller
+    from agent_memory.service.trust import Report, TrustGate
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
@@ -24,18 +24,14 @@ _NEIGHBOURS: Final = 5
 """Nearest memories that are compared: the nearest of all may be one that does not count."""
 
 
-class Report(Protocol):
-    """Emits one of our events."""
-
-    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Tell the caller's session."""
-
-
 class CaptureKeeper:
     """Stores observations, unless they are known, were forgotten, or cannot be kept."""
 
-    def __init__(self, storage: MemoryStorage, redactor: Redactor, report: Report, clock: Clock) -> None:
+    def __init__(
+        self, storage: MemoryStorage, redactor: Redactor, gate: TrustGate, report: Report, clock: Clock
+    ) -> None:
         self._storage = storage
+        self._gate = gate
         self._redactor = redactor
         self._report = report
         self._clock = clock
@@ -66,14 +62,14 @@ class CaptureKeeper:
             return "forgotten"
         if await self._is_known(memory):
             return "duplicate"
-        known_as = await self._storage.store(drafted, unique=True)
-        if known_as != memory.id and not await self._take_over(known_as, memory):
+        stored, became = await self._gate.keep(drafted, caller, unique=True)
+        if became == "known":
             return "duplicate"
-        outcome.stored.append(known_as)
+        outcome.stored.append(stored.id)
         await self._report(
             "memory:captured",
             caller,
-            memory_id=known_as,
+            memory_id=stored.id,
             category=memory.category,
             confidence=observation.confidence,
             source=memory.source.kind,
@@ -97,14 +93,3 @@ class CaptureKeeper:
             may_stand_for(found.memory.trust, memory.trust) and is_near_duplicate(found.memory.content, memory.content)
             for found in nearest
         )
-
-    async def _take_over(self, memory_id: str, memory: Memory) -> bool:
-        """Make a stranger's memory with the same text that of who says it now; else leave it and return False.
-
-        Whatever the stranger gave it goes: tags, links, what it claims to replace.
-        """
-        known = await self._storage.get(memory_id)
-        if known is None or may_stand_for(known.trust, memory.trust):
-            return False
-        await self._storage.update(memory_id, statement_of(memory))
-        return True

@@ -89,9 +89,9 @@ class MemoryService:
             clock=clock,
             redactor=self._redactor,
         )
-        self._gate = TrustGate(storage)
+        self._gate = TrustGate(storage, self.report)
         self._pad = PadKeeper(self._manager, self)
-        self._captures = CaptureKeeper(storage, self._redactor, self.report, clock)
+        self._captures = CaptureKeeper(storage, self._redactor, self._gate, self.report, clock)
         self._degradation = Degradation(storage, self.report)
         self.notice_edits, self.attribute_edits = self._pad.notice, self._pad.attribute_edits
         self.past = Past(storage, self, self._pad)
@@ -119,10 +119,10 @@ class MemoryService:
         drafted = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
         check_expiry(drafted.value.expires_at, self._clock())
         memory = await self._gate.admit(drafted, caller)
-        stored, duplicate = await self._gate.keep(memory)
+        stored, outcome = await self._gate.keep(memory, caller)
         pad, degraded = await self._pad_after(caller)
         in_pad = pad is not None and stored.id in pad
-        if duplicate:
+        if outcome != "new":
             self._background.run(self.storage.touch([stored.id]))
         else:
             await self.report(
@@ -139,7 +139,7 @@ class MemoryService:
         self._pad.schedule(caller)
         self._background.run(self.growth.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
-        return Stored(stored, in_pad, self.storage.backend, duplicate, memory.kinds, degraded)
+        return Stored(stored, in_pad, self.storage.backend, outcome != "new", memory.kinds, degraded)
 
     async def update(
         self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY, *, may_have_expired: bool = False

@@ -7,9 +7,10 @@ nothing above low, unless the user's own words of the turn order it. The one pla
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+import contextlib
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import Memory, may_stand_for
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
@@ -40,6 +41,17 @@ _SAID: Final = frozenset(Memory.model_fields) - {
     "access_count",
 }
 """What a statement brings along; the rest is the memory's own history."""
+_IN_ORDER: Final = tuple(name for name in Memory.model_fields if name in _SAID)
+
+Outcome = Literal["new", "known", "taken_over"]
+"""What became of a memory that was to be stored: it is one of its own; it was there; a stranger's became it."""
+
+
+class Report(Protocol):
+    """Emits one of our events."""
+
+    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
+        """Tell the caller's session."""
 
 
 def statement_of(memory: Memory) -> dict[str, Any]:
@@ -55,8 +67,9 @@ def lowest(*trusts: Trust) -> Trust:
 class TrustGate:
     """Decides what trust a write has, and whether it may touch what is there."""
 
-    def __init__(self, storage: MemoryStorage) -> None:
+    def __init__(self, storage: MemoryStorage, report: Report) -> None:
         self._storage = storage
+        self._report = report
 
     async def admit(self, memory: Redacted[Memory], caller: Caller) -> Redacted[Memory]:
         """Return a new memory with the trust it may have.
@@ -94,24 +107,40 @@ class TrustGate:
         whose = {"trust": lowest(before.trust, theirs), "source": {"kind": "assistant", "detail": "memory_update"}}
         return joined(changes, redact_fields(whose))
 
-    async def keep(self, memory: Redacted[Memory]) -> tuple[Memory, bool]:
-        """Store a memory; return the one that now says it, and whether that was there before.
+    async def keep(
+        self, memory: Redacted[Memory], caller: Caller, *, unique: bool | None = None
+    ) -> tuple[Memory, Outcome]:
+        """Store a memory; return the one that now says it, and what became of the new one.
 
-        A stranger's that says the same becomes the caller's, and what the stranger gave it goes.
+        A stranger's that says the same becomes the caller's, what the stranger gave it goes, and it is reported as
+        updated.
+
+        Args:
+            memory: What is to be stored.
+            caller: Who says it.
+            unique: Store no second one with the same text; None for this unless it replaces another.
 
         Raises:
             ValidationError, StorageError: Nothing was stored.
         """
         new = memory.value
         while True:
-            known_as = await self._storage.store(memory, unique=new.supersedes is None)
+            known_as = await self._storage.store(memory, unique=new.supersedes is None if unique is None else unique)
             if known_as == new.id:
-                return new, False
+                return new, "new"
             known = await self._storage.get(known_as)
-            if known is not None and not may_stand_for(known.trust, new.trust):
-                known = await self._storage.update(known_as, statement_of(new))
-            if known is not None:  # else somebody has forgotten it in between, and the text is to be stored after all
-                return known, True
+            if known is not None and may_stand_for(known.trust, new.trust):
+                return known, "known"
+            if known is not None:
+                with contextlib.suppress(UnknownIdError):
+                    return await self._take_over(known, memory, caller), "taken_over"
+            # somebody has forgotten it in between, and the text is to be stored after all
+
+    async def _take_over(self, known: Memory, memory: Redacted[Memory], caller: Caller) -> Memory:
+        after = await self._storage.update(known.id, statement_of(memory.value))
+        fields = [name for name in _IN_ORDER if getattr(known, name) != getattr(after, name)]
+        await self._report("memory:updated", caller, memory_id=known.id, fields=fields, redacted=list(memory.kinds))
+        return after
 
     async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
         """Refuse like `check`; an unknown id is no reason to."""

@@ -81,6 +81,39 @@ async def test_a_strangers_memory_becomes_the_users_when_the_user_says_it(servic
     assert (again.memory.trust, again.memory.tags, again.in_scratchpad) == ("medium", [], True)
 
 
+async def test_taking_over_a_strangers_memory_is_told_as_an_update(service: MemoryService) -> None:
+    heard: list[tuple[str, Any]] = []
+
+    async def hear(event: str, data: dict[str, Any]) -> None:
+        heard.append((event, data.get("fields")))
+
+    first = await service.store({"content": "Tea is served", "tags": ["planted"]}, tainted())
+    again = await service.store({"content": "tea is served"}, Caller("s", hear, trust="medium"))
+    assert again.memory.id == first.memory.id
+    assert [fields for event, fields in heard if event == "memory:updated"] == [["tags", "trust"]]
+    await service.store({"content": "tea is served"}, Caller("s", hear, trust="medium"))
+    assert [event for event, _ in heard] == ["memory:updated"], "a repetition is no change"
+
+
+async def test_a_strangers_memory_that_is_forgotten_while_it_is_taken_over_is_stored_after_all(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await service.store({"content": "Tea is served", "tags": ["planted"]}, tainted())
+    get = service.storage.get
+
+    async def get_and_forget(memory_id: str) -> Any:
+        found = await get(memory_id)
+        monkeypatch.undo()
+        await service.storage.delete(memory_id)
+        return found
+
+    monkeypatch.setattr(service.storage, "get", get_and_forget)
+    again = await service.store({"content": "Tea is served"}, MODEL)
+    assert not again.duplicate
+    assert again.memory.id != first.memory.id
+    assert [memory.id for memory in await service.list_recent()] == [again.memory.id]
+
+
 async def test_a_stranger_who_repeats_what_is_known_changes_nothing(service: MemoryService) -> None:
     mine = await known(service)
     stored = await service.store({"content": "never push to main WITHOUT a review", "tags": ["x"]}, tainted())
