@@ -4,32 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import IdentityError, ValidationError
+from agent_memory.errors import IdentityError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _LISTED: Final = 20
-
-
-def agents_under(root: Path) -> list[str]:
-    """Return the names of all agents that have a journal under `root`, sorted; none if there is no such folder.
-
-    Raises:
-        StorageError: The folder cannot be listed.
-    """
-    from agent_memory.journal.files import translated
-    from agent_memory.models import check_agent_id
-
-    found = []
-    with translated(root, "list"):
-        for entry in sorted(root.iterdir()) if root.is_dir() else ():
-            try:
-                if (entry / "memories.yaml").exists():
-                    found.append(check_agent_id(entry.name))
-            except ValidationError:
-                continue  # a folder of something else
-    return found
 
 
 def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
@@ -46,6 +26,7 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         StorageError: The folders cannot be read.
     """
     from agent_memory.storage import folder_of
+    from agent_memory.storage.folder import agents_under
 
     known = agents_under(root)
     if name is None:

@@ -65,7 +65,7 @@ PlaceBody = Callable[Concatenate[Place, P], Awaitable[None]]
 
 def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the agents a shell may complete to; silence when they cannot be listed."""
-    from agent_memory.cli.agents import agents_under
+    from agent_memory.storage.folder import agents_under
 
     try:
         return [name for name in agents_under(root_given(ctx)) if name.startswith(incomplete)]

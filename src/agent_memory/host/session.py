@@ -239,11 +239,11 @@ class MemorySession:
         if current is not None and name.lower() == current.lower():
             return Activated(name, current)
         known = tuple(await asyncio.to_thread(agents_under, folder.path.parent))
-        is_known, in_doubt = folder.path.exists(), self.taint.by is not None
+        is_known, in_doubt = name in known, self.taint.by is not None
         if not await asyncio.to_thread(is_wished, name, self.turn.prompt, is_known=is_known, in_doubt=in_doubt):
             raise not_wished(name, before, is_heard=self.turn.is_heard)
         await self._switch_to(name, current)
-        return Activated(name, current, is_new=name not in known, known=known)
+        return Activated(name, current, is_new=not is_known, known=known)
 
     async def _switch_to(self, name: str, previous: str | None) -> None:
         await self._close_service()

@@ -133,7 +133,7 @@ def agents_under(root: Path) -> list[str]:
     """
     with translated(root, "list"):
         entries = sorted(root.iterdir()) if root.is_dir() else []
-        return [entry.name for entry in entries if entry.name[:1] != "_" and (entry / "memories.yaml").exists()]
+        return [entry.name for entry in entries if _is_agent_id(entry.name) and (entry / "memories.yaml").exists()]
 
 
 def _is_agent_id(name: str) -> bool:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.agents import agents_under, choose_agent
+from agent_memory.cli.agents import choose_agent
 from agent_memory.errors import IdentityError, StorageError, ValidationError
+from agent_memory.storage.folder import agents_under
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -478,3 +478,20 @@ async def test_a_sub_agent_that_inherits_its_roots_configuration_is_no_reason_to
     plain = make_session("child-2_coder", parent_id="root-1")
     assert child.identity().agent_id == plain.identity().agent_id == "alice"
     assert root_session.warnings == child.warnings == plain.warnings == []
+
+
+async def test_a_folder_without_memories_is_no_agent_that_is_known(
+    make_session: Callable[..., MemorySession], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+
+    def is_wished(_name: str, _prompt: str, *, is_known: bool, in_doubt: bool) -> bool:
+        told.append(is_known or in_doubt)
+        return True
+
+    monkeypatch.setattr("agent_memory.host.session.is_wished", is_wished)
+    (root / "bob").mkdir(parents=True)
+    (root / "not an agent").mkdir()
+    (root / "not an agent" / "memories.yaml").touch()
+    activated = await make_session("root-1").activate("bob")
+    assert (told, activated.is_new, activated.known) == ([False], True, ())
