@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.capture.rules import read_patterns
 from agent_memory.capture.sameness import word_set
-from agent_memory.capture.spoken import own_sentences
+from agent_memory.capture.spoken import is_question, own_sentences
 from agent_memory.retrieval.tokens import query_terms
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Action = Literal["change", "forget", "pin"]
 
-_QUESTION: Final = re.compile(r"[?\uff1f]\W*$|\u5417\W*$")
 _VERBATIM: Final = re.compile(r"[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
 """Numbers, addresses, paths: these have to be the same to the letter, not by their stems."""
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
@@ -52,9 +51,9 @@ def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *,
     meant = frozenset().union(*map(word_set, texts)) - _VAGUE
     before: frozenset[str] = frozenset()
     for sentence in own_sentences(prompt):
-        is_question = _QUESTION.search(sentence) is not None and not _any("request").search(sentence)
-        is_order = not is_question and _is_ordered(action, sentence)
-        if memory_id in sentence.lower() and (is_order or not (is_question or _any("denies").search(sentence))):
+        is_asked = is_question(sentence) and not _any("request").search(sentence)
+        is_order = not is_asked and _is_ordered(action, sentence)
+        if memory_id in sentence.lower() and (is_order or not (is_asked or _any("denies").search(sentence))):
             return True
         telling = word_set(sentence) - _VAGUE
         if is_order and (meant & (telling or before) or (was_shown and not telling)):

@@ -26,8 +26,14 @@ _QUOTED: Final = re.compile(
 )
 _LEFT_OPEN: Final = re.compile('["\u201c\u201e\u00ab\u300c\u300e`](?:[^\n]|\n(?!\\s*\n))*')
 _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_QUESTION: Final = re.compile(r"[?\uff1f]\W*$|\u5417\W*$")
 
 _INTRODUCES: Final = (":", "\uff1a")
+
+
+def is_question(sentence: str) -> bool:
+    """Tell whether a sentence ends as a question does."""
+    return _QUESTION.search(sentence) is not None
 
 
 def own_sentences(message: str, *, strict: bool = True) -> list[str]:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agent_memory.capture.rules import read_patterns
-from agent_memory.capture.spoken import own_sentences
+from agent_memory.capture.spoken import is_question, own_sentences
 
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
 _RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/])"
 _GENITIVE: Final = r"(?:['\u2019]s?|s)"
-_QUESTION: Final = re.compile(r"[?\uff1f]\W*$|\u5417\W*$")
 _CLAUSE_ENDS: Final = re.compile(r"(?<=[?\uff1f])|[,.;:!\uff0c\u3002\u3001\uff01]")
 
 
@@ -78,7 +77,7 @@ def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_li
         return False
     begins = max((found.end() for found in _new_clause().finditer(before)), default=0)
     rest = _CLAUSE_ENDS.split(after, maxsplit=1)[0]
-    if _QUESTION.search(rest if is_literal else after) and not language.request.search(sentence):
+    if is_question(rest if is_literal else after) and not language.request.search(sentence):
         return False
     if language.denied.search(before[begins:]):
         return False

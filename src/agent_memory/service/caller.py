@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from agent_memory.models import Trust
@@ -43,3 +43,10 @@ class Caller:
 
 
 NOBODY = Caller()
+
+
+class Report(Protocol):
+    """How an event of ours is sent."""
+
+    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
+        """Send `event` to the caller's session."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
-    from agent_memory.service.caller import Caller
-    from agent_memory.service.trust import Report, TrustGate
+    from agent_memory.service.caller import Caller, Report
+    from agent_memory.service.trust import TrustGate
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 

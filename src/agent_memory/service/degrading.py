@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.storage import Trouble
@@ -13,15 +13,8 @@ if TYPE_CHECKING:
 
     from agent_memory.models import SearchResults
     from agent_memory.service.audit import AuditLog
-    from agent_memory.service.caller import Caller
+    from agent_memory.service.caller import Caller, Report
     from agent_memory.storage import MemoryStorage
-
-
-class Report(Protocol):
-    """How an event is sent."""
-
-    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Send `event` to the caller's session."""
 
 
 class Degradation:
@@ -36,6 +29,7 @@ class Degradation:
         self._storage = storage
         self._report = report
         self._known: dict[str, str] = {}  # component -> code of what was last told as an event
+        self._begun: dict[str, str] = {}  # component -> code of a failed call that was told
         self._answered: str | None = None
         self._audit: Trouble | None = None
 
@@ -57,6 +51,16 @@ class Degradation:
                 message=trouble.sentence.strip(),
             )
 
+    async def failed(self, component: str, code: str, message: str, caller: Caller) -> None:
+        """Tell as an event that a call failed in part, unless the call before failed in the same way."""
+        told, self._begun[component] = self._begun.get(component), code
+        if told != code:
+            await self._report("memory:degraded", caller, component=component, code=code, message=message)
+
+    def worked(self, component: str) -> None:
+        """Note that a call did not fail: the next failure is told again."""
+        self._begun.pop(component, None)
+
     async def after_store(self, caller: Caller) -> str | None:
         """Return why what was stored cannot be found by meaning, if the session has not been told."""
         await self.look(caller)
@@ -68,6 +72,7 @@ class Degradation:
 
     async def after_search(self, results: SearchResults, caller: Caller) -> str | None:
         """Return why this answer is weaker than it could be, if the session has not been told since that began."""
+        self.worked("storage")
         await self.look(caller)
         state = results.degraded and self._known.get("embedder", "pending")
         told, self._answered = self._answered, state

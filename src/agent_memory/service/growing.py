@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from agent_memory.service.caller import Caller
+    from agent_memory.service.caller import Caller, Report
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.migration import Built, Progress
@@ -22,13 +22,6 @@ log = get_logger(__name__)
 
 _PROGRESS_SECONDS: Final = 1.0
 """Between two `memory:migration_progress` events of one stage."""
-
-
-class Report(Protocol):
-    """How an event is sent."""
-
-    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Send `event` to the caller's session."""
 
 
 class Growth:

@@ -296,7 +296,7 @@ class MemoryService:
         told = {**searched(query, results), "backend": self.storage.backend, "latency_ms": latency}
         await self.report("memory:searched", caller, **told)
         if degraded:
-            await self.report("memory:degraded", caller, component="storage", code="storage", message=degraded)
+            await self._degradation.failed("storage", "storage", degraded, caller)
             return Found(results, latency, degraded)
         if results and counts_as_access:
             self._background.run(self._count_access([result.memory for result in results], caller))
@@ -360,6 +360,7 @@ class MemoryService:
 
     async def _load_pad(self) -> Scratchpad:
         self._last_pad = await self._manager.load()
+        self._degradation.worked("scratchpad")
         return self._last_pad
 
     async def _pad_after(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
@@ -368,7 +369,7 @@ class MemoryService:
             return await self._load_pad(), None
         except StorageError as error:
             message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
-            await self.report("memory:degraded", caller, component="scratchpad", code=error.code, message=message)
+            await self._degradation.failed("scratchpad", error.code, message, caller)
             return None, message
 
     async def _count_access(self, memories: list[Memory], caller: Caller) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import Memory, may_stand_for
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agent_memory.capture import Action
     from agent_memory.models import Trust
-    from agent_memory.service.caller import Caller
+    from agent_memory.service.caller import Caller, Report
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
@@ -45,13 +45,6 @@ _IN_ORDER: Final = tuple(name for name in Memory.model_fields if name in _SAID)
 
 Outcome = Literal["new", "known", "taken_over"]
 """What became of a memory that was to be stored: it is one of its own; it was there; a stranger's became it."""
-
-
-class Report(Protocol):
-    """Emits one of our events."""
-
-    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Tell the caller's session."""
 
 
 def statement_of(memory: Memory) -> dict[str, Any]:

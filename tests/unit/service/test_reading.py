@@ -64,6 +64,8 @@ async def test_when_the_journal_cannot_be_read_the_last_pad_is_searched_and_that
     assert found.results.total_found == 2
     (told,) = listener.of("memory:degraded")
     assert told["component"] == "storage"
+    await service.search("Peppermint tea", caller=listener.caller)
+    assert len(listener.of("memory:degraded")) == 1, "told when it begins"
     filtered = await service.search("peppermint", filters={"category": "preference", "tags": ["hot"]})
     assert [r.memory.id for r in filtered.results] == [tea.id], "filters hold in the fallback, too"
     with pytest.raises(ValidationError):
