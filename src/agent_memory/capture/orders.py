@@ -7,6 +7,7 @@ says, and nothing else. The words are in `patterns/orders.yaml`.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -24,6 +25,23 @@ _VERBATIM: Final = re.compile(r"[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
 """Numbers, addresses, paths: these have to be the same to the letter, not by their stems."""
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MIN_STEM: Final = 4
+_MOST: Final = 2 / 3
+_MIN_SHARED: Final = 2
+_FEW_WORDS: Final = 3
+_UNSPACED: Final = "\u2e80"
+"""From here on scripts have no spaces: what follows a word directly belongs to another as often as not."""
+
+_CLAUSE: Final = re.compile(
+    r"[,;\uff0c\uff1b\u3001](?!\s*(?:that|dass|da\u00df|was|dat|wat|\u017ce|co|\u0447\u0442\u043e)\b)\s*"
+    r"|\s(?:and|then|but|so|und|dann|aber|et|puis|mais|y|luego|pero|e|depois|mas|poi|ma|daarna|maar|potem|ale"
+    r"|\u0438|\u043f\u043e\u0442\u043e\u043c|\u043d\u043e)\s",
+    re.IGNORECASE,
+)
+"""Where a clause ends; a comma before "that" does not end one."""
+
+_NEW_PHRASE: Final = re.compile(r"[:.!?()\uff1a\u3002\uff01\uff1f]|\s[-\u2013\u2014]\s")
+_CODE: Final = re.compile(r"[^\s,;()\"']*\w[._/\\#]\w[^\s,;()\"']*")
+"""Names of files, of parts of a program, addresses: "main.py" is not the "main" of a memory."""
 
 _VAGUE: Final = frozenset(
     query_terms(
@@ -38,28 +56,119 @@ _VAGUE: Final = frozenset(
 def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *, was_shown: bool = False) -> bool:
     """Tell whether the user orders this to be done to this memory.
 
-    They do by its id; or by a word of ordering, in a sentence that shares a telling word with the memory, or that says
-    no more than "forget that" when the memory was shown to the model in the turn before.
+    They do by its id; or in a clause that orders it and is about this memory: by most of its words, by a word for
+    something remembered that goes with a word of it ("the rule on reviews"), or by speaking of what they said. Ordinary
+    work is ordered in the same verbs, so a shared word alone does not count. A clause that only points ("forget that")
+    counts after one that is about the memory, and for a memory that was shown to the model in the turn before.
 
     Args:
         action: What is to be done.
         prompt: What the user typed in this turn.
         memory_id: The memory's.
-        texts: What it says: content, tags, category.
+        texts: What it says: content first, then tags, category.
         was_shown: Whether the turn before brought it up.
     """
-    meant = frozenset().union(*map(word_set, texts)) - _VAGUE
-    before: frozenset[str] = frozenset()
+    memory = _Memory(tuple(texts))
+    was_about = False
     for sentence in own_sentences(prompt):
         is_asked = is_question(sentence) and not _any("request").search(sentence)
-        is_order = not is_asked and _is_ordered(action, sentence)
+        clauses = _clauses(action, sentence)
+        is_order = not is_asked and any(is_ordering for _, is_ordering in clauses)
         if memory_id in sentence.lower() and (is_order or not (is_asked or _any("denies").search(sentence))):
             return True
-        telling = word_set(sentence) - _VAGUE
-        if is_order and (meant & (telling or before) or (was_shown and not telling)):
+        points = not any(_telling(action, clause) for clause, _ in clauses)
+        for clause, is_ordering in clauses:
+            about = _is_about(action, clause, memory)
+            if is_order and is_ordering and (about or (was_about and not _telling(action, clause))):
+                return True
+            was_about = about
+        if is_order and points and was_shown:
             return True
-        before = telling
     return False
+
+
+class _Memory:
+    """A memory's telling words: of its content, and of all that it says."""
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self.content = word_set(texts[0]) - _VAGUE if texts else frozenset()
+        self.all = frozenset[str]().union(*map(word_set, texts)) - _VAGUE
+
+    def is_most_of(self, words: frozenset[str]) -> bool:
+        """Tell whether `words` hold most of the content."""
+        shared = len(self.content & words)
+        return shared >= _MIN_SHARED and shared >= _MOST * len(self.content)
+
+    def is_topic(self, words: frozenset[str]) -> bool:
+        """Tell whether more than half of `words` are the memory's."""
+        return len(words & self.all) > len(words) / 2
+
+
+def _is_about(action: Action, clause: str, memory: _Memory) -> bool:
+    told = _telling(action, clause)
+    if memory.is_most_of(told):
+        return True
+    if action != "forget" and _any("remembering").search(clause) and told & memory.all:
+        return True
+    if (_any("told").search(clause) or _any("ended").search(clause)) and memory.is_topic(told):
+        return True
+    return _names_memory(_bare(action, clause), memory)
+
+
+def _names_memory(clause: str, memory: _Memory) -> bool:
+    """Tell whether a word for something remembered stands beside a word of this memory, and beside no other.
+
+    "The review rule" and "the rule on reviews" name a memory about reviews; "the release notes on main" name none
+    about main, nor does "the memory leak in main".
+    """
+    for match in _any("nouns").finditer(clause):
+        before, after = _NEW_PHRASE.split(clause[: match.start()])[-1], _NEW_PHRASE.split(clause[match.end() :])[0]
+        nearest = [words for piece in reversed(before.split()) if (words := _words(piece))]
+        following = [(words, not at) for at, piece in enumerate(after.split()) if (words := _words(piece))]
+        adjacent = [words for piece in before.split()[-1:] if (words := _words(piece))]
+        adjacent += [words for words, is_next in following[:1] if is_next and match[0] < _UNSPACED]
+        beside = [*nearest[:1], *(words for words, _ in following[:1])]
+        if all(words & memory.all for words in adjacent) and any(words & memory.all for words in beside):
+            return True
+    return False
+
+
+def _clauses(action: Action, sentence: str) -> list[tuple[str, bool]]:
+    """Return the clauses of a sentence, and of each whether it orders this."""
+    orders_at = _ordered_at(action, sentence)
+    cuts = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
+    return [
+        (sentence[start:end], any(start <= at < end for at in orders_at)) for start, end in itertools.pairwise(cuts)
+    ]
+
+
+def _bare(action: Action, clause: str) -> str:
+    """Return a clause without code and paths, and without the words by which it orders."""
+    clause = _CODE.sub(" ", clause)
+    clause = _any("told").sub(" ", clause)
+    for key in (action, "changed", "request"):
+        clause = _any(key).sub(_cut_short, clause)
+    return clause
+
+
+def _cut_short(match: re.Match[str]) -> str:
+    """Cut out words of ordering, but not those between two of them ("keep the review rule on top")."""
+    return " " if len(match[0].split()) <= _FEW_WORDS else match[0]
+
+
+def _telling(action: Action, clause: str) -> frozenset[str]:
+    return _words(_bare(action, clause))
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the telling words of a text, without the function words of any language."""
+    return frozenset(word for word in word_set(text) if len(word) > 1) - _VAGUE - _function_words()
+
+
+@functools.cache
+def _function_words() -> frozenset[str]:
+    asking, languages = _small_words()
+    return asking.union(query_terms(" ".join(read_patterns("orders")["beside"])), *languages)
 
 
 def says(prompt: str, content: str) -> bool:
@@ -113,16 +222,17 @@ def _small_words() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
     return frozenset(query_terms(" ".join(data["asking"]))), languages
 
 
-def _is_ordered(action: Action, sentence: str) -> bool:
+def _ordered_at(action: Action, sentence: str) -> list[int]:
+    """Return where in the sentence this is ordered."""
     if _any("contrary_anywhere").search(sentence):
-        return False
-    if action == "change" and _any("changed").search(sentence):
-        return True
-    return any(
-        not _any("contrary_before").search(sentence[: match.start()])
-        and not _any("contrary_after").search(sentence[match.end() :])
+        return []
+    changed = [match.start() for match in _any("changed").finditer(sentence)] if action == "change" else []
+    return changed + [
+        match.start()
         for match in _any(action).finditer(sentence)
-    )
+        if not _any("contrary_before").search(sentence[: match.start()])
+        and not _any("contrary_after").search(sentence[match.end() :])
+    ]
 
 
 @functools.cache

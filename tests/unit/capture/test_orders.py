@@ -53,7 +53,78 @@ ORDERS: list[tuple[Action, str]] = [
     ("pin", "Keep the review rule at the top"),
     ("pin", f"promote {ID}"),
     ("pin", "Pinne die Regel zum Review an"),
-    ("pin", "review を固定して"),
+    ("pin", "review のルールを固定して"),
+    ("forget", "The review rule, please delete it"),
+    ("forget", "Forget what I said about reviews"),
+    ("forget", "forget that we push to main on Fridays"),
+    ("forget", "Please remove unused imports and forget the review rule."),
+    ("forget", "Delete your memory of the reviews, please"),
+    ("forget", "Erase: never push to main without a review"),
+    ("forget", "Vergiss, was ich zum Review gesagt habe"),
+    ("forget", "Oublie ce que j'ai dit sur review"),
+    ("forget", "Olvida lo que dije sobre review"),
+    ("forget", "忘记我说过的 review"),
+    ("change", "We never push to main without a review. That is no longer true."),
+    ("change", "From now on we push to main without a review"),
+    ("change", "Your note on reviews is outdated"),
+]
+EVERYDAY = [
+    "Delete the old branch and push to main.",
+    "Please remove unused imports in main.py",
+    "Please remove the debug flag, then push.",
+    "Fix the review comments in PR 12",
+    "Read the page, then fix the review comments in PR 12",
+    "update the review checklist",
+    "Drop the review column from the table",
+    "Please edit main.py",
+    "change the main menu colour",
+    "Replace the push button with a link",
+    "Erase the whiteboard after the review",
+    "I wonder who deleted the main page",
+    "You forget to push",
+    "Could you summarise the review page and fix typos",
+    "The review was wrong",
+    "push to staging instead",
+    "fix the failing review bot",
+    "Rename main to trunk in the README",
+    "correct the spelling on the main page",
+    "The reviewer said to delete main.",
+    "if the review fails, delete the branch main",
+    "forget the old branch, use main",
+    "Forget that branch and push to main",
+    "Forget about the old branch, push to main",
+    "Fix the memory leak in main",
+    "Fix the main memory leak",
+    "Update the release notes on main",
+    "Remove the lint rule from main.css",
+    "Remove the firewall rule for git",
+    "Remember to fix the review comments",
+    "Note that main is red; fix the tests",
+    "Edit the CODEOWNERS file so that each push needs two people",
+    "Delete the git hooks before the push",
+    "We no longer need main.css, remove it",
+    "The build is wrong on main, correct it",
+    "Pin the version of the review bot",
+    "Pin the main dependency in git",
+    "Always show the review button on the main page",
+    "I moved main into src, update the imports",
+    "Remove the facts table and push",
+    "Change the memory limit of the review app",
+    "Reset main, then drop the stash",
+    "Bitte lösche den alten Review-Ordner",
+    "Lösche den alten Branch und pushe auf main",
+    "Ändere die Farbe der main-Seite",
+    "Korrigiere die Kommentare im Review",
+    "supprime la branche main",
+    "Corrige les commentaires de la review",
+    "Borra la rama main y haz push",
+    "Corrige los comentarios de la review",
+    "删除 main 分支",
+    "修改 review 页面的颜色",
+    "main ブランチを削除して",
+    "review のコメントを修正して",
+    "Elimina il ramo main",
+    "Удали ветку main",
 ]
 NO_ORDERS: list[tuple[Action, str]] = [
     ("forget", ""),
@@ -100,6 +171,29 @@ def test_an_order_is_seen(action: Action, prompt: str) -> None:
 @pytest.mark.parametrize(("action", "prompt"), NO_ORDERS)
 def test_what_only_looks_like_an_order_is_none(action: Action, prompt: str) -> None:
     assert not orders(action, prompt, ID, PUSH)
+
+
+@pytest.mark.parametrize("action", ["forget", "change", "pin"])
+@pytest.mark.parametrize("prompt", EVERYDAY)
+def test_ordinary_work_is_no_order_to_a_memory_that_shares_a_word_with_it(action: Action, prompt: str) -> None:
+    assert not orders(action, prompt, ID, PUSH)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "content"),
+    [
+        ("forget that I prefer dark mode", "The user prefers dark mode"),
+        ("Forget my phone number.", "The user's phone number is in the address book"),
+        ("Vergiss, dass ich dunkle Themen bevorzuge", "Der Benutzer bevorzugt dunkle Themen"),
+        ("Oublie que je préfère le thème sombre", "L'utilisateur préfère le thème sombre"),
+        ("Olvida que prefiero el tema oscuro", "El usuario prefiere el tema oscuro"),
+        ("Esqueça que prefiro o tema escuro", "O usuário prefere o tema escuro"),
+        ("忘记我喜欢深色模式", "用户喜欢深色模式"),
+        ("ダークモードが好きなことは忘れて", "ユーザーはダークモードが好きです"),
+    ],
+)
+def test_forgetting_what_was_said_needs_no_word_for_a_memory(prompt: str, content: str) -> None:
+    assert orders("forget", prompt, ID, (content, "preference"))
 
 
 def test_pointing_counts_for_what_was_shown_in_the_turn_before() -> None:
