@@ -103,7 +103,7 @@ async def restore_all(
                 await service.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
                 is_synced = True
             if restored.outcome == "present" and terms.trusted:
-                restored = await _raise(service, redactor, memory, before, caller, terms)
+                restored = await _raise(service, redactor, memory, caller, terms)
             each(restored)
     finally:
         if not terms.dry_run:
@@ -185,12 +185,10 @@ _RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
 """Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
 
 
-async def _raise(
-    service: Service, redactor: Redactor, memory: Memory, before: Collection[str], caller: Caller, terms: Terms
-) -> Restored:
+async def _raise(service: Service, redactor: Redactor, memory: Memory, caller: Caller, terms: Terms) -> Restored:
     """Believe now what an earlier restore of the same memory did not; what was changed since stays as it is."""
     known = await service.storage.get(memory.id)
-    lowered, claims = _lowered(memory, before, terms.now)
+    lowered, claims = _lowered(memory, (), terms.now)
     claims = tuple(name for name in claims if name in _RAISED)
     if known is None or any(getattr(known, name) != getattr(lowered, name) for name in ("trust", "source", "pinned")):
         return Restored(memory.id, "present")
