@@ -23,8 +23,9 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What begins a formula in a spreadsheet (https://owasp.org/www-community/attacks/CSV_Injection)."""
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _GAP: Final = "  "
-_LAST_COLUMN: Final = 20
-"""Characters that the last column has at least, however wide the others are."""
+_ID_COLUMN: Final = len("mem-000000000000")
+_NARROWEST: Final = 4
+"""Characters that a column has at least, beside those of its name."""
 
 
 def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
@@ -93,18 +94,34 @@ def _shown(value: Any) -> str:
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> Iterator[str]:
-    """Yield a line for the names and one for each row; only the last column gives way where a terminal is narrow."""
+    """Yield a line for the names and one for each row; where a terminal is narrow the widest columns give way."""
     from rich.cells import cell_len, set_cell_size
 
     cells = [[_shown(row.get(name)) for name in columns] for row in rows]
-    lines = [[name.replace("_", " ") for name in columns], *cells]
+    lines = [list(columns), *cells]
     widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]
     if width is not None and widths:
-        room = width - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1)
-        widths[-1] = max(_LAST_COLUMN, min(widths[-1], room))
+        least = [_least(name) for name in columns]
+        widths = _fitting(widths, least, width - len(_GAP) * (len(widths) - 1))
     for line in lines:
         shown = []
         for text, room in zip(line, widths, strict=True):
             cut = text if cell_len(text) <= room else set_cell_size(text, room - 1).rstrip() + "…"
             shown.append(set_cell_size(cut, room))
         yield _GAP.join(shown).rstrip()
+
+
+def _least(name: str) -> int:
+    """Return how narrow a column may get: ids stay whole, as nothing can be done with half of one."""
+    return _ID_COLUMN if name == "id" else max(len(name), _NARROWEST)
+
+
+def _fitting(widths: list[int], least: list[int], room: int) -> list[int]:
+    """Return widths that fit into `room`, the widest made narrower first; none goes below its least."""
+    widths = list(widths)
+    while sum(widths) > room:
+        wide = [place for place, width in enumerate(widths) if width > least[place]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda place: widths[place])] -= 1
+    return widths

@@ -102,6 +102,17 @@ def test_nothing_found_is_no_line_of_csv(bob: Callable[..., Result]) -> None:
     assert bob("list", "--pinned", "--format", "csv", "--fields", "id").stdout == "id\n"
 
 
+def test_a_table_of_many_columns_fits_the_terminal_and_names_fields_as_they_are() -> None:
+    columns = ["id", "trust", "content", "pinned", "expires_at"]
+    row = {"id": A, "trust": "high", "content": "Maria likes tea. " * 9, "pinned": True}
+    lines = list(lines_of([{**row, "expires_at": "2027-01-01T00:00:00Z"}], "table", columns, 80))
+    assert lines[0].split() == columns
+    assert max(map(len, lines)) <= 80
+    assert A in lines[1]
+    assert "2027-01-01" in lines[1]
+    assert "…" in lines[1]
+
+
 def test_a_table_fits_the_terminal() -> None:
     rows = [{"id": "a", "content": "漢字 " * 40}, {"id": "bb", "content": "short"}]
     lines = list(lines_of(rows, "table", ["id", "content"], 40))
