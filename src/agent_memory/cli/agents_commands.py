@@ -34,9 +34,10 @@ async def list_agents(place: Place) -> None:
 
 async def rename(place: Place, old: Name, new: NewName, *, yes: Yes = False) -> None:
     """Give an agent another name."""
-    from agent_memory.storage import rename_agent
+    from agent_memory.storage import new_folder, rename_agent
 
     folder = _existing(place, old)
+    new_folder(new, place.root, folder.agent_id)
     _ask(place, f"Rename {folder.agent_id} to {new}?", "Nothing was renamed.", folder.agent_id, yes=yes)
     renamed = rename_agent(folder, new, place.root)
     place.screen.document({"agent_id": renamed.agent_id, "was": folder.agent_id, "folder": str(renamed.path)})

@@ -138,11 +138,11 @@ def _ask(run: Run, question: str, otherwise: str) -> None:
     run.screen.last_words = lambda: "Stopped."
 
 
-def check_terminal(sentence: str) -> None:
+def check_terminal(sentence: str, otherwise: str = "Say --yes if you are sure.") -> None:
     """Refuse to ask where nobody can answer.
 
     Raises:
         ValidationError: Stdin is no terminal.
     """
     if not sys.stdin.isatty():
-        raise ValidationError(sentence, code="usage", recovery="Say --yes if you are sure.")
+        raise ValidationError(sentence, code="usage", recovery=otherwise)

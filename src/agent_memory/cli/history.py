@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.parameters import MemoryId, complete_id
-from agent_memory.cli.running import Run
+from agent_memory.cli.running import FAILED, Run
 
 if TYPE_CHECKING:
     from agent_memory.models import Memory, Version
@@ -55,9 +55,13 @@ async def restore(
     from agent_memory.cli.text import counted
 
     if memory_id is None:
+        if version is not None:
+            raise typer.BadParameter("a version is one of a memory: name its ID", param_hint="--version")
         await _list_forgotten(run)
         return
     (memory_id,) = await _known(run, [memory_id])
+    if version is None:
+        await _confirm(run, memory_id)
     done = await run.service.past.bring_back(memory_id, run.caller, seq=version)
     ids = [memory.id for memory in done.memories]
     document: dict[str, Any] = {"memory_id": memory_id, "was": done.what, "restored": ids, "fields": list(done.fields)}
@@ -69,6 +73,31 @@ async def restore(
         run.screen.show(f"{memory_id} counts again. {done.replaced_by}, which had replaced it, stays as well.")
     else:
         run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}.")
+
+
+async def _confirm(run: Run, memory_id: str) -> None:
+    """Ask before a change of text is taken back that is older than the last forget.
+
+    Raises:
+        ValidationError: There is nobody to ask.
+        typer.Exit: The answer was no.
+    """
+    from agent_memory.cli.forgetting import check_terminal
+
+    older = await run.service.past.beyond_a_forget(memory_id)
+    if older is None or older.memory is None:
+        return
+    now = (await run.service.get(memory_id)).content
+    run.screen.note(f"{memory_id} is there. Going back further would change its text.")
+    run.screen.note(f"Now: {now}")
+    run.screen.note(f"Then: {older.memory.content}")
+    run.screen.last_words = lambda: "Stopped. Nothing was changed."
+    check_terminal(
+        "This asks first, and there is no terminal to ask on. Nothing was changed.", f"Say --version {older.seq}."
+    )
+    if not run.screen.ask(f"Make it what it was then (version {older.seq})?"):
+        run.screen.note("Nothing was changed.")
+        raise typer.Exit(FAILED)
 
 
 async def _known(run: Run, words: list[str]) -> list[str]:

@@ -43,15 +43,18 @@ async def list_memories(  # noqa: PLR0913 - each is an option
     from agent_memory.cli.selecting import Wanted, ordered
     from agent_memory.models import utc_now
     from agent_memory.service import known_category
+    from agent_memory.storage import filters_of
 
     if every and limit is not None:
         raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
     storage = run.service.storage
+    bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
+    filters_of({"date_range": bounds})  # refuses what ends before it begins
     wanted = Wanted(
         category=None if category is None else await known_category(storage, category),
         tags=frozenset(tags_of(tag)),
-        since=moment_of(since, "--since", end=False),
-        until=moment_of(until, "--until", end=True),
+        since=bounds["start"],
+        until=bounds["end"],
         trust=trust,
         pinned=pinned,
         expired=expired,

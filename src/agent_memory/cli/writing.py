@@ -82,12 +82,15 @@ async def update(  # noqa: PLR0913 - each is an option
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DATE", help="Found until the end of that day; 'never' for good.")
     ] = None,
-    pin: Annotated[bool | None, typer.Option("--pin/--unpin", help="Keep it at the top of the scratchpad.")] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False,
+    unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False,
 ) -> None:
     """Change fields of a memory; what is not named stays."""
     from agent_memory.cli.ids import resolved
     from agent_memory.service import known_category
 
+    if pin and unpin:
+        raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
     (memory_id,) = await resolved(run.service, [memory_id])
     changes: dict[str, Any] = {}
     if content is not None:
@@ -99,7 +102,7 @@ async def update(  # noqa: PLR0913 - each is an option
         changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(tag)]) if each not in gone]
     if expires is not None:
         changes["expires_at"] = None if expires == "never" else moment_of(expires, "--expires", end=True)
-    if pin is not None:
+    if pin or unpin:
         changes["pinned"] = pin
     if not changes:
         raise ValidationError(

@@ -96,6 +96,20 @@ class Past:
             return BroughtBack("replaced", (memory,), replaced_by=newer)
         return await self._as_before(memory, seq, caller)
 
+    async def beyond_a_forget(self, memory_id: str) -> Version | None:
+        """Return the version with another text that `bring_back` would lead to, if that is older than a forget.
+
+        Whoever brings a memory back twice may mean that forget alone, and not the change of text before it.
+        """
+        memory = await self._storage.get(memory_id)
+        if memory is None or memory_id in await self._storage.superseded():
+            return None
+        versions = await self._storage.history(memory_id)
+        wanted = next((each for each in reversed(versions) if _differing(each, memory)), None)
+        if wanted is None or wanted.memory is None or wanted.memory.content == memory.content:
+            return None
+        return wanted if any(each.memory is None and each.seq > wanted.seq for each in versions) else None
+
     async def _remembered(self, memory_id: str, caller: Caller) -> BroughtBack:
         memories = await self._storage.forgotten_with(memory_id)
         await self._storage.store_many(memories)

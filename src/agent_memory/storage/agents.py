@@ -96,7 +96,7 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
         BusyError: A process writes to it, or has a file of it open.
         StorageError: Nothing was changed.
     """
-    renamed = _new_folder(name, storage_root, unless=folder.agent_id)
+    renamed = new_folder(name, storage_root, unless=folder.agent_id)
     with _to_itself(folder), translated(renamed.path, "rename an agent to"):
         folder.path.rename(renamed.path)
         sync_folder(renamed.path.parent)
@@ -113,7 +113,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
         BusyError: A process has been writing to it for too long.
         StorageError: There is no new agent.
     """
-    copied = _new_folder(name, storage_root)
+    copied = new_folder(name, storage_root)
     hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
     with translated(copied.path, "copy an agent to"):
         held = None
@@ -201,7 +201,17 @@ def _remove(hidden: Path) -> None:
         ) from error
 
 
-def _new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFolder:
+def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFolder:
+    """Return the folder of an agent that is to be.
+
+    Args:
+        name: Its name.
+        storage_root: The folder of all agents.
+        unless: The agent that is to be called so, whose own name is free to it.
+
+    Raises:
+        ValidationError: The name can name no folder, or there is such an agent.
+    """
     taken = folder_of(name, storage_root)
     if taken.path.exists() and taken.agent_id != unless:
         raise ValidationError(

@@ -158,3 +158,8 @@ def test_a_copying_under_way_is_left_alone(root: Path) -> None:
     assert agents.sweep_agents(root) == []
     unlock_and_close(held)
     assert agents.sweep_agents(root) == [under_way]
+
+
+def test_a_name_that_is_taken_is_told_before_anything_is_asked(bob: Callable[..., Result]) -> None:
+    bob("store", "Tea at noon.", "--agent", "alice")
+    assert "[agent_exists]" in bob("agents", "rename", "bob", "alice", code=1).stderr

@@ -558,3 +558,27 @@ def test_an_end_that_has_passed_is_refused(bob: Callable[..., Result]) -> None:
     assert "has passed" in bob("update", B, "--expires", "2020-01-01", code=1).stderr
     assert document(bob("show", B, "--json"))["expires_at"] is None
     bob("update", B, "--expires", "2999-01-01")
+
+
+def test_options_that_contradict_each_other_are_refused(bob: Callable[..., Result]) -> None:
+    bob("update", B, "--pin", "--unpin", code=2)
+    bob("restore", "--version", "3", code=2)
+    assert "[invalid_filter]" in bob("list", "--since", "2026-03-01", "--until", "2026-02-01", code=2).stderr
+    bob("update", B, "--pin")
+    assert document(bob("show", B, "--json"))["pinned"]
+    bob("update", B, "--unpin")
+    assert not document(bob("show", B, "--json"))["pinned"]
+
+
+def test_a_second_restore_asks_before_it_takes_back_an_older_change_of_text(bob: Callable[..., Result]) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    bob("forget", B, "--yes")
+    assert "is back" in bob("restore", B).stdout
+    said = bob("restore", B, code=2).stderr
+    assert "Now: Maria likes coffee." in said
+    assert "Then: Maria likes tea." in said
+    assert "--version" in said
+    assert document(bob("show", B, "--json"))["content"] == "Maria likes coffee."
+    (first, *_) = document(bob("history", B, "--json"))["versions"]
+    bob("restore", B, "--version", str(first["seq"]))
+    assert document(bob("show", B, "--json"))["content"] == "Maria likes tea."
