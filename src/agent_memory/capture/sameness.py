@@ -2,7 +2,7 @@
 
 In doubt two statements are different: a repetition that is stored costs a line, a correction that is dropped leaves
 the memory wrong. So nothing that differs in a negation, a number, a version, a name of code or one of a pair of
-opposites is the same, nor anything in which one telling word stands for another.
+opposites is the same, nor anything in which one telling word stands for another, is missing, or stands elsewhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import read_patterns
 from agent_memory.retrieval.tokens import query_terms
@@ -19,15 +19,15 @@ from agent_memory.retrieval.tokens import query_terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ADDED: Final = 0.25
-"""Share of a statement's telling words that a repetition may add: "now", "only" or an ending, no new fact."""
 _TOLD: Final = 0.5
 """Share that has to be in what the model stored in this turn: it words a fact anew, so less has to agree."""
-_MIN_COMMON_WORDS: Final = 3
 _ASKING: Final = frozenset(
     query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
 )
 """Words of asking, and of the third person that models put facts into; they tell nothing about the fact."""
+
+_DIRECTION: Final = re.compile(r"\b(from|by|into|onto|against)\b", re.IGNORECASE)
+"""No telling words; but "from A to B" is not "to A from B"."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[._:/@+-]?[^\W_]+|_)*")
 _CODE_NAME: Final = re.compile(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
@@ -40,15 +40,35 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def is_near_duplicate(one: str, other: str) -> bool:
-    """Tell whether one statement repeats the other, with at most a few words more."""
+    """Tell whether one statement repeats the other: the same telling words in the same order, but for harmless ones."""
     if differ_in_meaning(one, other):
         return False
-    first, second = sorted((word_set(one), word_set(other)), key=len)
-    if not first:
-        return one.strip() == other.strip()
-    if not first <= second or len(first) < min(_MIN_COMMON_WORDS, len(second)):
-        return False
-    return len(second) - len(first) <= max(1, _ADDED * len(second))
+    first = _sequence(one)
+    return first == _sequence(other) if first else one.strip() == other.strip()
+
+
+def _sequence(text: str) -> list[str]:
+    """Return the telling words of `text` in their order, and the words that tell which way something goes."""
+    data = _harmless()
+    pieces = _DIRECTION.split(data.ends.sub("", text.strip()))
+    terms = (
+        term for piece in pieces for term in ([piece.lower()] if _DIRECTION.fullmatch(piece) else query_terms(piece))
+    )
+    return [term for term in terms if term not in data.words]
+
+
+class _Harmless(NamedTuple):
+    """What a repetition may have more or less than what it repeats."""
+
+    words: frozenset[str]
+    ends: re.Pattern[str]
+
+
+@functools.cache
+def _harmless() -> _Harmless:
+    data = read_patterns("opposites")
+    words = frozenset(query_terms(" ".join(data["harmless"])))
+    return _Harmless(words | _ASKING, re.compile(rf"(?:{'|'.join(data['harmless_ends'])})+\W*$"))
 
 
 def is_told(content: str, stored: Sequence[str]) -> bool:

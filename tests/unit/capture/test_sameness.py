@@ -47,6 +47,19 @@ def test_a_negation_makes_another_statement(statement: str, negation: str) -> No
             "the ledger of the shop is kept in Postgres on the small machine",
             "the ledger of the shop is kept in MySQL on the small machine",
         ),
+        ("the invoice service calls the ledger service", "the ledger service calls the invoice service"),
+        ("Alice reports to Bob in finance", "Bob reports to Alice in finance"),
+        ("Backups go from Berlin to Madrid nightly", "Backups go from Madrid to Berlin nightly"),
+        ("Backups go from Berlin to Madrid nightly", "Backups go to Berlin from Madrid nightly"),
+        ("give interns production access to the database", "give interns readonly production access to the database"),
+        ("we use Postgres for billing and reports", "we use Postgres for billing and reports, hardly"),
+        ("log card numbers to the debug file", "log masked card numbers to the debug file"),
+        ("I'm allergic to peanuts and walnuts", "I'm barely allergic to peanuts and walnuts"),
+        ("share reports with the vendor team weekly", "share redacted reports with the vendor team weekly"),
+        ("we deploy to production on Fridays", "we only deploy to production on Fridays"),
+        ("Wir deployen freitags auf Produktion", "Wir deployen freitags kaum auf Produktion"),
+        ("Le service A appelle le service B", "Le service B appelle le service A"),
+        ("张三向李四汇报财务", "李四向张三汇报财务"),
     ],
 )
 def test_what_turns_a_statement_round_makes_another_one(one: str, other: str) -> None:
@@ -59,6 +72,9 @@ def test_what_turns_a_statement_round_makes_another_one(one: str, other: str) ->
     [
         ("We never push to main.", "we never push to main"),
         ("The retry limit of the importer is 5", "the retry limit of the importer is 5 now"),
+        ("I prefer dark mode in the editor", "I really prefer dark mode in the editor, please"),
+        ("We also deploy to the cluster in Frankfurt", "We deploy to the cluster in Frankfurt now."),
+        ("Wir nutzen PostgreSQL für Rechnungen", "Wir nutzen jetzt auch PostgreSQL für Rechnungen"),
         ("从现在开始提交信息用英文写", "从现在开始提交信息用英文写吧"),
     ],
 )

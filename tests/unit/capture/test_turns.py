@@ -82,7 +82,7 @@ def test_outcomes_are_counted() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Deploys happen on Tuesdays and Thursdays", "deploys happen on tuesdays and thursdays only"),
+        ("Deploys happen on Tuesdays and Thursdays", "deploys happen on tuesdays and thursdays too"),
         ("今後はコミットメッセージを英語で書いて", "今後はコミットメッセージを英語で書いてください"),
         ("the", "the"),
     ],
