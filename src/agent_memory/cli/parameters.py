@@ -80,7 +80,7 @@ def tags_of(given: list[str] | None) -> list[str]:
 _ID_HELP = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help=_ID_HELP, autocompletion=complete_id)]
 MemoryIds = Annotated[
-    list[str], typer.Argument(metavar="ID...", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
+    list[str], typer.Argument(metavar="ID", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
 ]
 Category = Annotated[
     str | None,

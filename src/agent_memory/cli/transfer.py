@@ -115,6 +115,12 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
             code="inside_root",
             recovery="Choose a place outside the storage root.",
         )
+    if not path.parent.is_dir():
+        raise ValidationError(
+            f"There is no folder {path.parent}; nothing was written.",
+            code="no_file",
+            recovery="Make it, or check the name.",
+        )
     if path.is_file() and not force:
         raise ValidationError(
             f"{path} exists; nothing was written.", code="file_exists", recovery="Say --force to replace it."

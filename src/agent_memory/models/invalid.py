@@ -32,6 +32,7 @@ _RULES: Final = {
     "less_than": "is not below {lt}",
     "literal_error": "is not one of: {expected}",
     "enum": "is not one of: {expected}",
+    "model_type": "is not a mapping",
     "datetime_type": "is not a date",
     "datetime_parsing": "is not a date such as 2026-01-28T12:00:00Z",
     "datetime_from_date_parsing": "is not a date such as 2026-01-28T12:00:00Z",
@@ -55,6 +56,6 @@ def describe(error: pydantic.ValidationError, field: str = "{}") -> str:
     name = ".".join(str(part) for part in first["loc"])
     rule = _RULES.get(first["type"]) or _PATTERNS.get((first.get("ctx") or {}).get("pattern", ""))
     if rule is None:  # words of our own validators, or rare ones of pydantic's
-        said = first["msg"].removeprefix("Value error, ")
+        said = first["msg"].removeprefix("Value error, ").rstrip(".")  # who asks ends the sentence
         return f"{field.format(name)}: {said}" if name else said
     return f"{field.format(name)} {rule.format(**first.get('ctx') or {})}"

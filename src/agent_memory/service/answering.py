@@ -21,6 +21,8 @@ def check_query(query: str) -> None:
     Raises:
         ValidationError: It is.
     """
+    if not isinstance(query, str):
+        raise ValidationError(f"The query must be text, got {type(query).__name__}; '' asks for the latest.")
     if len(query) > _MAX_QUERY_CHARS:
         raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
 

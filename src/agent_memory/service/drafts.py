@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pydantic
@@ -12,7 +13,6 @@ from agent_memory.models.times import UtcDatetime
 from agent_memory.storage.cleaning import Redacted, make_memory, redact_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.models import Memory
@@ -25,6 +25,11 @@ def clean(values: Mapping[str, Any], redactor: Redactor) -> Redacted[dict[str, A
     Raises:
         ValidationError: Too long, too many, or nothing but a secret.
     """
+    if not isinstance(values, Mapping):
+        raise ValidationError(
+            f"Nothing was stored: the fields of a memory are a mapping, got {type(values).__name__}.",
+            recovery="Give them as in {'content': 'Maria likes tea.'}.",
+        )
     normal = dict(values)
     _bound(normal)
     if isinstance(normal.get("content"), str):
@@ -32,6 +37,22 @@ def clean(values: Mapping[str, Any], redactor: Redactor) -> Redacted[dict[str, A
     if isinstance(normal.get("category"), str):
         normal["category"] = normal["category"].strip().lower()
     return redact_fields(normal, redactor)
+
+
+def stamped(values: Mapping[str, Any] | str, stamp: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a new memory, of which a text alone is the content; the stamp fills what they leave out.
+
+    Raises:
+        ValidationError: They are neither text nor a mapping.
+    """
+    if isinstance(values, str):
+        return {**stamp, "content": values}
+    if not isinstance(values, Mapping):
+        raise ValidationError(
+            f"Nothing was stored: a memory is a text or a mapping of its fields, got {type(values).__name__}.",
+            recovery="Give it as 'Maria likes tea.' or {'content': 'Maria likes tea.', 'tags': ['drinks']}.",
+        )
+    return {**stamp, **values}
 
 
 def draft(values: Mapping[str, Any], agent_id: str, redactor: Redactor) -> Redacted[Memory]:

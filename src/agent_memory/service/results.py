@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
-    from agent_memory.models import Memory, SearchResults
+    from agent_memory.models import Memory, MemorySearchResult, SearchResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,20 @@ class Found:
     results: SearchResults
     latency_ms: float
     degraded: str | None = None
+
+    @property
+    def mode(self) -> str:
+        """How it was searched: by words, by meaning or both."""
+        return self.results.mode
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __bool__(self) -> bool:
+        return True  # an answer without a hit is an answer
+
+    def __iter__(self) -> Iterator[MemorySearchResult]:
+        return iter(self.results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.degrading import Degradation
-from agent_memory.service.drafts import check_expiry, clean, draft
+from agent_memory.service.drafts import check_expiry, clean, draft, stamped
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.growing import Growth
 from agent_memory.service.pad import PadKeeper
@@ -103,11 +103,11 @@ class MemoryService:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
-    async def store(self, values: Mapping[str, Any], caller: Caller = NOBODY) -> Stored:
+    async def store(self, values: Mapping[str, Any] | str, caller: Caller = NOBODY) -> Stored:
         """Keep a memory. When this returns, it is on disk.
 
         Args:
-            values: Fields of a `Memory`; `content` is required, agent, id and time are given here.
+            values: Fields of a `Memory`, or its text alone; agent, id and time are given here.
             caller: The session that asks.
 
         Raises:
@@ -116,7 +116,7 @@ class MemoryService:
             StorageError: Nothing was stored.
         """
         stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
-        drafted = await asyncio.to_thread(draft, {**stamp, **values}, self.agent_id, self._redactor)
+        drafted = await asyncio.to_thread(draft, stamped(values, stamp), self.agent_id, self._redactor)
         check_expiry(drafted.value.expires_at, self._clock())
         memory = await self._gate.admit(drafted, caller)
         stored, outcome = await self._gate.keep(memory, caller)

@@ -70,6 +70,11 @@ def redact_memory(memory: Memory, redactor: Redactor | None = None) -> Redacted[
     Raises:
         ValidationError: It is nothing but a secret, or what is left breaks the data model.
     """
+    if not isinstance(memory, Memory):
+        raise ValidationError(
+            f"A storage keeps a Memory, got {type(memory).__name__}.",
+            recovery="Make one with Memory(agent_id=…, content=…), or give the fields to MemoryService.store.",
+        )
     values = memory.model_dump(include=set(text_fields()), exclude_defaults=True)
     cleaned, kinds = _without_secrets(values, redactor or _REDACTOR)
     return Redacted(_model({**memory.model_dump(), **cleaned}), kinds) if kinds else Redacted(memory)

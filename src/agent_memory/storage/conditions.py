@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pydantic
 
 from agent_memory.engine import Where
 from agent_memory.errors import ValidationError
 from agent_memory.models import SearchFilters, describe
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MILLISECOND: Final = 0.001
 
@@ -24,11 +22,29 @@ def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilte
     """
     if isinstance(filters, SearchFilters):
         return filters
+    if filters is not None and not isinstance(filters, Mapping):
+        raise ValidationError(
+            f"The filters are wrong: they are of type {type(filters).__name__}, not a mapping.",
+            code="invalid_filter",
+            recovery="Give them as in {'category': 'decision', 'tags': ['db']}.",
+        )
     try:
         return SearchFilters.model_validate(dict(filters or {}))
     except (pydantic.ValidationError, TypeError, ValueError) as error:
         reason = describe(error) if isinstance(error, pydantic.ValidationError) else str(error)
         raise ValidationError(f"The filters are wrong: {reason}.", code="invalid_filter") from None
+
+
+def check_question(query: object, limit: object) -> None:
+    """Refuse what is no question or no number, before anything is computed with it.
+
+    Raises:
+        ValidationError: Names the argument and its type.
+    """
+    if not isinstance(query, str):
+        raise ValidationError(f"The query must be text, got {type(query).__name__}; '' asks for the latest.")
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise ValidationError(f"limit must be a whole number from 1 to 100, got {type(limit).__name__}.")
 
 
 def where_of(conditions: SearchFilters) -> Where:

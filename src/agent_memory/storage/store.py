@@ -22,7 +22,7 @@ from agent_memory.models import (
 )
 from agent_memory.storage.answer import LOOKED_AT, answer_of, current_first
 from agent_memory.storage.changes import difference, expired_before, lacking, lost_since, overlaid
-from agent_memory.storage.conditions import filters_of, where_of
+from agent_memory.storage.conditions import check_question, filters_of, where_of
 from agent_memory.storage.generations import describe_folder
 from agent_memory.storage.past import forgotten_with
 from agent_memory.storage.projection import KIND, Projection
@@ -97,6 +97,7 @@ class JournalStore:
     ) -> SearchResults:
         """See `MemoryStorage.search`; `vector` is what `meaning_of` returned for this query."""
         conditions = filters_of(filters)
+        check_question(query, limit)
         if not 1 <= limit <= 100:  # noqa: PLR2004 - the documented range
             raise ValidationError(f"limit must lie between 1 and 100, got {limit}.")
         projection, now = self.refresh(), self.clock()
@@ -126,6 +127,7 @@ class JournalStore:
 
     def list_recent(self, limit: int) -> list[Memory]:
         """See `MemoryStorage.list_recent`."""
+        check_question("", limit)
         valid = self.refresh().valid(self.clock())
         valid.reverse()  # among equal times the last stored comes first; sorting is stable
         return sorted(valid, key=lambda memory: memory.timestamp, reverse=True)[:limit]

@@ -393,7 +393,7 @@ def test_export_to_a_device_leaves_the_device(bob: Callable[..., Result]) -> Non
 
 
 def test_export_into_a_folder_that_is_not_there_is_an_error(bob: Callable[..., Result], tmp_path: Path) -> None:
-    assert "Could not write" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
+    assert "There is no folder" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
 
 
 def test_export_says_what_is_not_in_it(bob: Callable[..., Result], root: Path) -> None:
@@ -551,6 +551,11 @@ def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Callable[...,
     assert bob("list").stderr == ""
     pad.write_text(pad.read_text().replace("\n- id", "\n- content: 5\n- id", 1))
     assert "were refused" in bob("list").stderr
+
+
+def test_an_export_names_the_folder_that_is_missing(bob: Callable[..., Result], tmp_path: Path) -> None:
+    assert "no folder" in bob("export", str(tmp_path / "nodir" / "a.yaml"), code=1).stderr
+    assert "ID......" not in bob("forget", "--help").stdout
 
 
 def test_an_end_that_has_passed_is_refused(bob: Callable[..., Result]) -> None:

@@ -50,3 +50,10 @@ def test_a_finding_about_the_whole_names_no_field() -> None:
     with pytest.raises(pydantic.ValidationError) as refused:
         SearchFilters.model_validate({"category": 5})
     assert describe(refused.value, field="argument {!r}") == "argument 'category' is not a text"
+
+
+def test_what_is_said_of_a_wrong_name_does_not_end_the_sentence_twice() -> None:
+    with pytest.raises(pydantic.ValidationError) as refused:
+        Memory.model_validate({"agent_id": "a/b", "content": "x"})
+    assert "agent's name" in describe(refused.value)
+    assert not describe(refused.value).endswith(".")
