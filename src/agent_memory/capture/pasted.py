@@ -44,6 +44,7 @@ class _Signs(NamedTuple):
     machine_line: re.Pattern[str]
     machine_anywhere: re.Pattern[str]
     announces: re.Pattern[str]
+    opens: re.Pattern[str]
     returns: re.Pattern[str]
 
 
@@ -54,6 +55,7 @@ def _signs() -> _Signs:
         machine_line=re.compile(rf"\s*(?:{'|'.join(data['machine_line'])})", re.IGNORECASE),
         machine_anywhere=re.compile("|".join(data["machine_anywhere"])),
         announces=re.compile("|".join(data["announces_paste"]), re.IGNORECASE),
+        opens=re.compile(rf"\W*(?:{'|'.join(data['opens_paste'])})", re.IGNORECASE),
         returns=re.compile(rf"\W*(?:{'|'.join(data['returns_to_self'])})", re.IGNORECASE),
     )
 
@@ -127,14 +129,20 @@ def _ends_of(kept: list[str], machine: list[bool]) -> list[str]:
 
 
 def without_pasted_prose(lines: list[str]) -> list[str]:
-    """Blank out prose of somebody else: what is announced as such, documents, long paragraphs without a person."""
-    return _without_impersonal(_without_document(_without_announced(lines)))
+    """Blank out prose of somebody else: documents, long paragraphs without a person."""
+    return _without_impersonal(_without_document(lines))
 
 
-def _without_announced(lines: list[str]) -> list[str]:
-    """Drop what follows words such as "Here is what the page says:", but for a last paragraph of the author's own."""
+def without_announced(lines: list[str]) -> list[str]:
+    """Drop what follows words such as "Here is what the page says:", but for a last paragraph of the author's own.
+
+    A first line may also be the address that the rest comes from, or say what to do with it ("Translate this:").
+    """
+    first = next((position for position, line in enumerate(lines) if line.strip()), 0)
     for position, line in enumerate(lines):
         found = _signs().announces.search(line[:_MAX_LINE])
+        if found is None and position == first:
+            found = _signs().opens.match(line[:_MAX_LINE])
         if found is None or not (line[found.end() :].strip() or any(lines[position + 1 :])):
             continue
         tail = _last_words(lines, position + 1)
