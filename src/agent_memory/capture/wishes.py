@@ -61,6 +61,7 @@ def _wishes(language: _Language, sentence: str, agent_id: str, *, is_known: bool
     name = re.escape(agent_id)
     return any(
         _is_meant(language, sentence, match, is_literal=form in language.literal)
+        and not (in_doubt and _other_work().search(sentence[match.end() :]))
         for form in (*language.literal, *further)
         for match in re.finditer(
             form.replace("{n}", f"{_LEFT}{name}{_RIGHT}").replace("{own}", f"{_LEFT}{name}{_GENITIVE}"),
@@ -108,6 +109,11 @@ def _language(data: dict[str, Any]) -> _Language:
 @functools.cache
 def _new_clause() -> re.Pattern[str]:
     return re.compile("|".join(read_patterns("wishes")["new_clause"]), re.IGNORECASE)
+
+
+@functools.cache
+def _other_work() -> re.Pattern[str]:
+    return re.compile("|".join(read_patterns("wishes")["other_work"]), re.IGNORECASE)
 
 
 @functools.cache

@@ -251,3 +251,22 @@ def test_a_long_paste_is_read_at_its_ends_alone() -> None:
         "bob", f"Read this.\n\n{filler}\n\nStart as bob.\n\n{filler}\n\nThanks.", is_known=True, in_doubt=False
     )
     assert is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", is_known=True, in_doubt=False)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "continue as bob from the db dump on staging",
+        "start as bob to check the rights",
+        "restart as bob on the server",
+        "start as bob with the debug flag",
+        "use bob's memory leak fix",
+        "start as bob for the login test",
+        "Starte als bob für den Test",
+        "Starte als bob mit dem Testkonto",
+        "Démarre en tant que bob avec le compte de test",
+        "Empieza como bob con la cuenta de prueba",
+    ],
+)
+def test_other_work_under_a_name_is_no_wish_when_a_strangers_text_came_in(prompt: str) -> None:
+    assert not is_wished("bob", prompt, is_known=True, in_doubt=True)
