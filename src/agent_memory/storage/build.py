@@ -92,7 +92,8 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         shard = Shard.create(unfinished / "shard", namespace_of(folder.agent_id), identity.dimension)
         try:
             portions = _portions(projection, min(batch, _MOST_AT_ONCE))
-            written = _load(shard, projection, portions, VectorCache(folder.vectors), identity, say)
+            with contextlib.closing(VectorCache(folder.vectors)) as cache:
+                written = _load(shard, projection, portions, cache, identity, say)
             projection.clear()
             say(stage="index", done=0, total=len(written))
             shard.flush()
@@ -136,7 +137,6 @@ def _load(
         written += [shard.id_of(point.memory_id, point.piece) for point in points]
         done += len(portion)
         say(stage="load", done=done, total=total)
-    cache.close()
     return written
 
 

@@ -151,9 +151,11 @@ async def test_forgetting_drops_the_vectors_of_what_is_gone_and_of_nothing_else(
     for gone in (ids[0], newer, ids[2]):
         await storage.delete(gone)
     await storage.count()
-    known = VectorCache(storage.folder.vectors).get_many(
+    cache = VectorCache(storage.folder.vectors)
+    known = cache.get_many(
         embedder.identity, {text_hash(text) for text in ("tea", "coffee", "coffee with milk", "milk", "Milk")}
     )
+    cache.close()
     assert known.keys() == {text_hash("milk"), text_hash("Milk")}
     await storage.close()
 
