@@ -117,7 +117,7 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
     if not path.parent.is_dir():
         raise ValidationError(
-            f"There is no folder {path.parent}; nothing was written.",
+            f"Could not write {path}: there is no folder {path.parent}.",
             code="no_file",
             recovery="Make it, or check the name.",
         )

@@ -393,7 +393,7 @@ def test_export_to_a_device_leaves_the_device(bob: Callable[..., Result]) -> Non
 
 
 def test_export_into_a_folder_that_is_not_there_is_an_error(bob: Callable[..., Result], tmp_path: Path) -> None:
-    assert "There is no folder" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
+    assert "there is no folder" in bob("export", str(tmp_path / "no" / "out.yaml"), code=1).stderr
 
 
 def test_export_says_what_is_not_in_it(bob: Callable[..., Result], root: Path) -> None:
