@@ -9,15 +9,16 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_memory.capture.rules import read_patterns
-from agent_memory.capture.sameness import word_set
+from agent_memory.capture.sameness import telling_words, word_set
+from agent_memory.capture.sentences import split_sentences
 from agent_memory.capture.spoken import is_question, own_sentences
 from agent_memory.retrieval.tokens import query_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 Action = Literal["change", "forget", "pin"]
 
@@ -174,23 +175,110 @@ def _function_words() -> frozenset[str]:
 def says(prompt: str, content: str) -> bool:
     """Tell whether the user said, in this prompt and in words of their own, what `content` says.
 
-    Each of its telling words has to be the user's, in whatever tense and person, each number, address and path to the
-    letter, and a denial on both sides or on neither. Free are words of asking, of the third person that a model puts a
-    user's "I" into, and function words of a language that the user writes.
+    Each sentence of it has to be one of theirs, which neither asks nor supposes: every telling word, in whatever tense
+    and person, in the user's order and with little between; each number, address and path to the letter; a denial
+    before the same word on both sides. Free are words of asking, of the third person that a model puts a user's "I"
+    into, and function words of a language that the user writes.
     """
-    sentences = own_sentences(prompt, strict=False)
-    said = frozenset().union(*(word_set(_HYPHEN.sub(" ", sentence)) for sentence in sentences))
-    words = word_set(_HYPHEN.sub(" ", _any("frames").sub(" ", content))) - _free_words(said)
-    if not words or not all(_is_said(word, said) for word in words):
-        return False
-    typed = " ".join(sentences).casefold()
-    if any(piece.strip(".:!?").casefold() not in typed for piece in _VERBATIM.findall(content)):
-        return False
-    about = [sentence for sentence in sentences if words & word_set(sentence)]
-    return bool(_any("denies").search(content)) == any(_any("denies").search(sentence) for sentence in about)
+    typed = [sentence for sentence in own_sentences(prompt, strict=False) if not _asks(sentence)]
+    stated = [sentence.text for sentence in split_sentences(content)]
+    return bool(stated) and all(any(_says(sentence, claim) for sentence in typed) for claim in stated)
 
 
-def _is_said(word: str, said: frozenset[str]) -> bool:
+def _asks(sentence: str) -> bool:
+    """Tell whether a sentence asks; "could you remember that" does not, nor does "we use it, ok?"."""
+    if _any("request").search(sentence) and _any("remembering").search(sentence):
+        return False
+    return is_question(_any("tags").sub("", sentence)) or _any("asks").search(sentence) is not None
+
+
+def _says(sentence: str, claim: str) -> bool:
+    if _any("supposes").search(sentence) and not _any("supposes").search(claim):
+        return False
+    pieces = [piece.strip(".:!?") for piece in _VERBATIM.findall(claim)]
+    if any(piece.casefold() not in sentence.casefold() for piece in pieces):
+        return False
+    theirs = [piece.strip(".:!?") for piece in _VERBATIM.findall(sentence)]
+    if len(pieces) == len(theirs) == 1:  # one number alone may stand anywhere; two could change places
+        sentence, claim = sentence.replace(theirs[0], " "), claim.replace(pieces[0], " ")
+    free = _free_words(word_set(_HYPHEN.sub(" ", sentence)))
+    said, claimed = _marked(sentence, free), _marked(_any("frames").sub(" ", claim), free)
+    if not claimed.words or len(claimed.words) > len(said.words):
+        return False
+    orders_of_words = [claimed]
+    if _any("verb_last").search(sentence):
+        last = said.words[-1:]
+        orders_of_words += [claimed.with_last(n) for n, word in enumerate(claimed.words) if _is_said(word, last)]
+    return any(said.holds(order) for order in orders_of_words)
+
+
+class _Marked(NamedTuple):
+    """The telling words of a sentence, and which of the gaps around them hold a denial or end a clause."""
+
+    words: list[str]
+    denied: frozenset[int]
+    """Gaps with a denial; gap n stands before word n."""
+
+    ends: frozenset[int]
+
+    def with_last(self, position: int) -> _Marked:
+        """Return the same with one word at the end, where some languages put a verb."""
+        words = [*self.words[:position], *self.words[position + 1 :], self.words[position]]
+        length = len(words)
+        moved = frozenset(min(gap if gap <= position else gap - 1, length - 1) for gap in self.denied)
+        return _Marked(words, moved, frozenset())
+
+    def holds(self, other: _Marked) -> bool:
+        """Tell whether the words of `other` stand here in order, close together and denied alike."""
+        return any(self._holds_from(start, other) for start in range(len(self.words)))
+
+    def _holds_from(self, start: int, other: _Marked) -> bool:
+        at = start
+        before = self._denied_between(self._clause_start(start), start)
+        for position, word in enumerate(other.words):
+            found = next((n for n in range(at, len(self.words)) if _is_said(word, self.words[n : n + 1])), None)
+            if found is None or (position == 0 and found != start):
+                return False
+            if position:
+                before = self._denied_between(at, found)
+            if before != (position in other.denied):
+                return False
+            at = found + 1
+        skipped = at - start - len(other.words)
+        after = self._denied_between(at, self._clause_end(at))
+        return skipped <= max(1, len(other.words) // _FEW_WORDS) and after == (len(other.words) in other.denied)
+
+    def _denied_between(self, first: int, last: int) -> bool:
+        return any(first <= gap <= last for gap in self.denied)
+
+    def _clause_start(self, position: int) -> int:
+        return max((gap for gap in self.ends if gap <= position), default=0)
+
+    def _clause_end(self, position: int) -> int:
+        return min((gap for gap in self.ends if gap >= position), default=len(self.words))
+
+
+def _marked(text: str, free: frozenset[str]) -> _Marked:
+    words: list[str] = []
+    denied: set[int] = set()
+    ends: set[int] = set()
+    for piece in _marks().split(_HYPHEN.sub(" ", text)):
+        if _CLAUSE.fullmatch(piece):
+            ends.add(len(words))
+        elif _any("denies").search(piece) and _marks().fullmatch(piece):
+            denied.add(len(words))
+        else:
+            words += [word for word in telling_words(piece) if word not in free]
+    return _Marked(words, frozenset(denied), frozenset(ends))
+
+
+@functools.cache
+def _marks() -> re.Pattern[str]:
+    """Denials, with the verb that a contracted one hangs on, and the ends of clauses."""
+    return re.compile(rf"((?:\w+n['\u2019]t\b|{_any('denies').pattern})|{_CLAUSE.pattern})", re.IGNORECASE)
+
+
+def _is_said(word: str, said: Collection[str]) -> bool:
     """Tell whether a stem is among the user's, or one of theirs with another ending of a verb or an adjective."""
     return word in said or any(
         _differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM]

@@ -34,9 +34,14 @@ _CODE_NAME: Final = re.compile(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
 _NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 
 
+def telling_words(text: str) -> list[str]:
+    """Return the telling words of `text` in their order, stemmed; pairs of characters where a script has no spaces."""
+    return [term for term in query_terms(text) if term not in _ASKING]
+
+
 def word_set(text: str) -> frozenset[str]:
-    """Return the telling words of `text`, stemmed; pairs of characters where a script has no spaces."""
-    return frozenset(query_terms(text)) - _ASKING
+    """Return the telling words of `text`, each once."""
+    return frozenset(telling_words(text))
 
 
 def is_near_duplicate(one: str, other: str) -> bool:
