@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,13 +59,18 @@ async def test_a_write_does_not_give_up_because_of_the_writes_before_it(patient:
 
 async def test_writes_that_wait_for_a_lock_nobody_gives_back_give_up_together(patient: Worker, time: Time) -> None:
     tries: list[int] = []
+    all_wait = threading.Event()
 
     def write(number: int) -> None:
+        all_wait.wait(10)
         tries.append(number)
         time.now += 1.0
         raise BusyError("held")
 
-    refused = await asyncio.gather(*(patient.write(write, number) for number in range(4)), return_exceptions=True)
+    writes = asyncio.gather(*(patient.write(write, number) for number in range(4)), return_exceptions=True)
+    await asyncio.sleep(0)  # each of them asks, and none is told anything yet
+    all_wait.set()
+    refused = await writes
     assert [type(each) for each in refused] == [BusyError] * 4
     assert "more than 5 s" in str(refused[0])
     assert tries == [0, 0, 0, 0, 0, 1, 2, 3]
