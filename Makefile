@@ -11,6 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 RUN := $(VENV)/bin/python
 FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
+# Units that start the vector engine, builders or servers, and those of the benchmarks, are left to `make test`.
+SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_moving.py \
+  $(addprefix storage/test_,build.py migration.py server_http.py server_storage.py transfer.py vector.py))
 
 .PHONY: help demo test test-fast test-deep coverage check lint types format docs dev clean needs-python
 
@@ -24,8 +27,8 @@ demo: needs-python ## two days of an agent that remembers (a minute the first ti
 test: dev ## the tests, in random order, on two cores (some minutes)
 	$(RUN) -m pytest -n 2 -m "not deep"
 
-test-fast: dev ## units, architecture and the contract of file storage, on two cores (a minute)
-	HYPOTHESIS_EXAMPLES=15 $(RUN) -m pytest -q -n 2 -m "not deep" $(FAST)
+test-fast: dev ## units without processes of their own, architecture, the contract of files (a minute)
+	HYPOTHESIS_EXAMPLES=10 $(RUN) -m pytest -q -n 2 -m "not deep" $(FAST) $(SLOW_UNITS:%=--ignore=%)
 
 test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
 	$(RUN) -m pytest -m deep
