@@ -383,6 +383,7 @@ async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
             await service.search("Oslo", caller=listener.caller)
     assert len(listener.of("memory:degraded")) == 1, "said when it begins"
     assert [r.memory.content for r in (await service.search("Oslo")).results] == ["Works in Oslo"]
+    await service.settle()  # a rendering under way has the turn
     edit(pad, lambda items: items.append({"content": "Has a dog"}))
     with monkeypatch.context() as patch:
         patch.setattr(service.storage, "store", busy)
