@@ -13,7 +13,7 @@ RUN := $(VENV)/bin/python
 FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
 # Units that start the vector engine, builders or servers, and those of the benchmarks, are left to `make test`.
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_moving.py \
-  $(addprefix storage/test_,build.py migration.py server_http.py server_storage.py transfer.py vector.py))
+  storage/vector storage/qdrant)
 
 .PHONY: help demo test test-fast test-deep coverage check lint types format docs dev clean needs-python
 

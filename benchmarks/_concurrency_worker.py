@@ -22,7 +22,7 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -107,7 +107,7 @@ def open_service(root: str, backend: str, embedder: str) -> MemoryService:
     settings = ServiceSettings(storage_root=root, embedder="local" if embedder == "local" else "none")
     own = HashEmbedder(DIMENSION) if embedder == "hash" else None
     if backend == "vector":
-        storage: FileStorage = GrowingStorage(AGENT, settings=settings, embedder=own, wanted=False)
+        storage: FileStorage = MigratableStorage(AGENT, settings=settings, embedder=own, wanted=False)
     else:
         storage = FileStorage(AGENT, settings=settings, embedder=own)
     audit = AuditLog(storage.folder.audit)

@@ -22,8 +22,8 @@ from agent_memory.errors import BusyError
 from agent_memory.retrieval.form import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
-from agent_memory.storage.generations import Generations
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
 from benchmarks._crash_process import Shim
@@ -208,7 +208,7 @@ async def _search(service: MemoryService, choose: random.Random, findings: Findi
 async def _check_index(service: MemoryService, findings: Findings) -> None:
     storage = service.storage
     if storage.backend == "vector":
-        assert isinstance(storage, GrowingStorage)
+        assert isinstance(storage, MigratableStorage)
         if not await storage.caught_up(_PATIENCE):
             findings.half.append(f"the index did not catch up: {await storage.health()}")
 
@@ -332,7 +332,7 @@ async def _start_once_more(case: Case) -> None:
     service = open_service(case.root)
     await service.search("key ledger", caller=CALLER)
     storage = service.storage
-    if isinstance(storage, GrowingStorage) and storage._tending is not None:  # noqa: SLF001 - it sweeps at its start
+    if isinstance(storage, MigratableStorage) and storage._tending is not None:  # noqa: SLF001 - it sweeps at its start
         await asyncio.wait({storage._tending}, timeout=_PATIENCE)  # noqa: SLF001
     await service.close()
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
 from agent_memory.models import CATEGORIES, Memory
-from agent_memory.storage.folder import folder_of
 from agent_memory.storage.projection import KIND
 from benchmarks._latency_vectors import AGENT, vectors
 

@@ -47,10 +47,10 @@ def say_answered() -> None:
 
 async def through_storage(root: Path, *, wait: bool) -> None:
     """Search as an agent would that has just started."""
-    from agent_memory.storage.vector import GrowingStorage
+    from agent_memory.storage.vector.storage import MigratableStorage
     from benchmarks._latency_vectors import AGENT
 
-    storage = GrowingStorage(AGENT, root)
+    storage = MigratableStorage(AGENT, root)
     found = await storage.search("why does the ledger use Kafka", patience=_PATIENCE if wait else 0)
     assert found, "nothing found"
     assert not wait or found.mode == "hybrid"

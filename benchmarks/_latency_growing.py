@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.storage.candidates import CandidateIndex
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.candidates import AnnIndex
+from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._latency_data import (
     Figure,
     amount,
@@ -83,7 +83,7 @@ class Agent:
     """
 
     def __init__(self, root: Path, size: int, rounds: int) -> None:
-        self.storage = GrowingStorage(AGENT, root)
+        self.storage = MigratableStorage(AGENT, root)
         self.size, self.rounds = size, rounds
         self.figures: list[Figure] = []
         self._vectors = queries(size, rounds)
@@ -91,10 +91,10 @@ class Agent:
         self._next = 0
 
     @property
-    def index(self) -> CandidateIndex:
+    def index(self) -> AnnIndex:
         """The dense side of its search."""
         index = self.storage._meaning.index  # noqa: SLF001 - no thread hop in the figures
-        assert isinstance(index, CandidateIndex)
+        assert isinstance(index, AnnIndex)
         return index
 
     def vector(self) -> Any:
@@ -189,7 +189,7 @@ class _Builder:
     def _look(self) -> None:
         for status in Path("/proc").glob("[0-9]*/cmdline"):
             try:
-                ours = b"agent_memory.storage.build" in status.read_bytes()
+                ours = b"agent_memory.storage.vector.build" in status.read_bytes()
             except OSError:
                 continue
             if ours:

@@ -21,8 +21,8 @@ import numpy as np
 
 from agent_memory.engine import Where, namespace_of
 from agent_memory.engine.shard import Shard
-from agent_memory.storage.folder import folder_of
-from agent_memory.storage.generations import Generations
+from agent_memory.files.layout import folder_of
+from agent_memory.storage.vector.generations import Generations
 from benchmarks._latency_data import Figure, amount, figure, memories, sampled
 from benchmarks._latency_first import first_answer
 from benchmarks._latency_vectors import AGENT, queries, vectors

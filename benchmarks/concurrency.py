@@ -41,7 +41,7 @@ from agent_memory.journal.format import decode_line, encode_entry
 from agent_memory.journal.rejected import rejected_path
 from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._concurrency_check import Told, compare, expected
 from benchmarks._concurrency_worker import AGENT, DIMENSION, Orders, fact, open_service
 
@@ -237,7 +237,7 @@ async def search_problems(root: Path, backend: str, embedder: str, found: dict[s
     service = open_service(str(root), backend, embedder)
     storage, problems = service.storage, []
     await storage.prepare(None)
-    if isinstance(storage, GrowingStorage) and storage.backend == "vector":
+    if isinstance(storage, MigratableStorage) and storage.backend == "vector":
         await storage.search("is there an index")
         if not await storage.caught_up(_PATIENCE):
             problems.append("the index does not catch up")

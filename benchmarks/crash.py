@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.storage import folder_of, meaning
-from agent_memory.storage.generations import Generations
+from agent_memory.storage.vector.generations import Generations
 from benchmarks._crash_check import Case, examine, recover
 from benchmarks._crash_model import Expected, Heard
 from benchmarks._crash_operations import AGENT, EMBEDDER, MOVES, OPERATIONS, Job, Victim, preload

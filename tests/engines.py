@@ -13,7 +13,7 @@ from agent_memory.engine.host import HOLDER_LOCK, Host
 from agent_memory.engine.shard import Shard
 from agent_memory.errors import StorageError
 from agent_memory.storage import folder_of
-from agent_memory.storage.generations import Generations, State
+from agent_memory.storage.vector.generations import Generations, State
 
 if TYPE_CHECKING:
     import uuid

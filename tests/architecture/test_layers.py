@@ -24,7 +24,7 @@ LAYERS = (
     ("storage",),
     ("retrieval",),
     ("journal", "embeddings", "engine"),
-    ("redaction",),
+    ("files", "redaction"),
     ("settings",),
     ("models",),
     ("errors", "installing", "logs", "yaml_reading"),
@@ -36,12 +36,13 @@ FORBIDDEN = {("redaction", layer) for layer in ("settings", "models")}
 
 # Everything written to disk goes through journal/; besides, each of these owns one kind of derived or foreign file.
 MAY_TOUCH_FILES = {
-    "journal": "the truth, and how files are written with care",
+    "files": "how files are written with care",
+    "journal": "the truth",
     "service/audit.py": "events.jsonl",
     "scratchpad/saves.py": "scratchpad.yaml",
     "storage/store.py": "metadata.json",
     "storage/shortlist.py": "shortlist.json",
-    "storage/generations.py": "memories.db",
+    "storage/vector/generations.py": "memories.db",
     "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "engine": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",

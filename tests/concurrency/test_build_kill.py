@@ -16,8 +16,8 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engine.client import child_environment, python_module
 from agent_memory.errors import BusyError
-from agent_memory.storage.generations import Generations
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import running
 from tests.engines import EngineHere
 from tests.support import memory_of
@@ -32,11 +32,11 @@ EMBEDDER = HashEmbedder()
 
 @pytest.fixture(autouse=True)
 def engine_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.storage.keeper.EngineClient", EngineHere)
+    monkeypatch.setattr("agent_memory.storage.vector.sync.EngineClient", EngineHere)
 
 
 async def filled(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=EMBEDDER)
+    storage = MigratableStorage("bob", root, embedder=EMBEDDER)
     for number in range(MEMORIES):
         await storage.store(memory_of(f"tea number{number}"))
     await storage.prepare(None)
@@ -44,9 +44,9 @@ async def filled(root: Path) -> None:
 
 
 def begin(root: Path) -> subprocess.Popen[bytes]:
-    folder = GrowingStorage("bob", root, embedder=EMBEDDER).folder
+    folder = MigratableStorage("bob", root, embedder=EMBEDDER).folder
     command = [
-        *python_module("agent_memory.storage.build"),
+        *python_module("agent_memory.storage.vector.build"),
         str(folder.path),
         json.dumps(asdict(EMBEDDER.identity)),
         "7",
@@ -64,7 +64,7 @@ def is_building(generations: Generations) -> bool:
 
 async def check_whole(root: Path) -> str:
     """Open what is there, look for everything by word and by meaning, and return the backend."""
-    storage = GrowingStorage("bob", root, embedder=EMBEDDER)
+    storage = MigratableStorage("bob", root, embedder=EMBEDDER)
     backend = storage.backend
     await storage.prepare(None)
     if backend == "vector":
@@ -88,7 +88,7 @@ async def test_killed_at_random_moments_a_build_leaves_one_backend_whole(root: P
     whole = time.monotonic() - started
     choose, seen = random.Random(), set()
     for _ in range(KILLS):
-        await GrowingStorage("bob", root, embedder=EMBEDDER).rollback()
+        await MigratableStorage("bob", root, embedder=EMBEDDER).rollback()
         build = begin(root)
         time.sleep(choose.uniform(0.2, 1.05) * whole)  # noqa: ASYNC251 - nothing else runs here
         build.kill()
@@ -98,7 +98,7 @@ async def test_killed_at_random_moments_a_build_leaves_one_backend_whole(root: P
     assert begin(root).wait(120) == 0, "after all that it can still be built"
     assert await check_whole(root) == "vector"
     folders = [each.name for each in (root / "bob" / "memories.db").iterdir() if each.is_dir()]
-    assert folders == [Generations(GrowingStorage("bob", root, embedder=EMBEDDER).folder).active()[1]]
+    assert folders == [Generations(MigratableStorage("bob", root, embedder=EMBEDDER).folder).active()[1]]
 
 
 @pytest.mark.parametrize("stage", ["load", "index", "check", "switch"])
@@ -109,7 +109,7 @@ async def test_an_agent_killed_in_the_middle_leaves_one_backend_whole(root: Path
             pass
         os.kill(agent.process.pid, signal.SIGKILL)
         agent.kill()
-    generations = Generations(GrowingStorage("bob", root, embedder=EMBEDDER).folder)
+    generations = Generations(MigratableStorage("bob", root, embedder=EMBEDDER).folder)
     deadline = time.monotonic() + 60
     while is_building(generations):
         assert time.monotonic() < deadline, "the build goes on though nobody waits for it any more"

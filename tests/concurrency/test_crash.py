@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from agent_memory.cli import transfer
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.files.atomic import replace_file
+from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
-from agent_memory.journal.files import replace_file
-from agent_memory.journal.leftovers import claim, remove_leftovers
 from agent_memory.journal.rejected import set_aside
 from agent_memory.service import AuditLog
-from agent_memory.storage.generations import Generations
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.support import memory_of
 
@@ -57,13 +57,13 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost_and_nothing_stays_hal
 
 
 async def test_what_killed_builds_left_is_gone_once_somebody_starts(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("tea"))
     await storage.close()
     index = storage.folder.index
     for left in (".new-0123456789ab", "0123456789ab"):  # killed while building; killed between renaming and switching
         (index / left / "shard").mkdir(parents=True)
-    later = GrowingStorage("bob", root, embedder=HashEmbedder())
+    later = MigratableStorage("bob", root, embedder=HashEmbedder())
     await later.search("tea")
     assert later._tending is not None
     await later._tending
@@ -72,7 +72,7 @@ async def test_what_killed_builds_left_is_gone_once_somebody_starts(root: Path) 
 
 
 async def test_a_start_removes_nothing_while_the_switch_cannot_be_read(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("tea"))
     (storage.folder.index / "0123456789ab" / "shard").mkdir(parents=True)
     storage.folder.metadata.write_text("{")
@@ -82,7 +82,7 @@ async def test_a_start_removes_nothing_while_the_switch_cannot_be_read(root: Pat
 
 
 def test_a_build_waits_for_whoever_is_sweeping(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generations = Generations(GrowingStorage("bob", root, embedder=HashEmbedder()).folder)
+    generations = Generations(MigratableStorage("bob", root, embedder=HashEmbedder()).folder)
     waited: list[float] = []
     real = generations._lock
 

@@ -19,7 +19,7 @@ from agent_memory.errors import BusyError
 from agent_memory.journal import Journal
 from agent_memory.journal.rejected import rejected_path
 from agent_memory.service import MemoryService
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment, running
 from tests.concurrency.workers import OFFLINE, open_storage
 from tests.support import memory_of
@@ -102,7 +102,7 @@ async def test_searches_go_on_by_service_while_a_holder_is_stopped(root: Path, p
 
 async def test_the_lock_file_is_the_same_one_whatever_happens(root: Path) -> None:
     embedder = HashEmbedder()
-    storage = GrowingStorage("bob", root, embedder=embedder, wanted=False)
+    storage = MigratableStorage("bob", root, embedder=embedder, wanted=False)
     await storage.store(memory_of("tea"))
     lock = root / "bob" / ".lock"
     inode = lock.stat().st_ino
@@ -124,7 +124,7 @@ async def test_the_lock_file_is_the_same_one_whatever_happens(root: Path) -> Non
 async def test_what_others_know_survives_a_compaction_by_somebody_else(root: Path) -> None:
     """Nothing is read anew, so a search is by meaning at any moment."""
     embedder = HashEmbedder()
-    storage = GrowingStorage("bob", root, embedder=embedder, wanted=False)
+    storage = MigratableStorage("bob", root, embedder=embedder, wanted=False)
     for number in range(80):
         await storage.store(memory_of(f"tea {number}"))
     await storage.prepare(None)

@@ -17,11 +17,11 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MemoryStorage
-from agent_memory.storage.server import QdrantServerStorage
+from agent_memory.storage.qdrant.storage import QdrantServerStorage
 from tests.contract.memory_storage import MemoryStorageContract
 from tests.support import memory_of
-from tests.unit.storage.engine_server import EngineClient
-from tests.unit.storage.local_server import QUIET, LocalServer
+from tests.unit.storage.qdrant.engine_server import EngineClient
+from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

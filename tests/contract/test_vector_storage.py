@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.storage.vector import VectorStorage
+from agent_memory.storage.vector.storage import VectorStorage
 from tests.contract.memory_storage import MemoryStorageContract
 from tests.engines import EngineHere, made_index
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class _Opener(MemoryStorageContract):
     @pytest.fixture(autouse=True)
     def engine_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("agent_memory.storage.keeper.EngineClient", EngineHere)
-        monkeypatch.setattr("agent_memory.storage.candidates.PAYS_FROM", 0)
+        monkeypatch.setattr("agent_memory.storage.vector.sync.EngineClient", EngineHere)
+        monkeypatch.setattr("agent_memory.storage.vector.candidates.PAYS_FROM", 0)
 
 
 class TestVectorStorage(_Opener):
@@ -59,7 +59,7 @@ class TestVectorStorageWithoutIndex(_Opener):
         async def never(*_args: object, **_options: object) -> None:
             await asyncio.Event().wait()
 
-        monkeypatch.setattr("agent_memory.storage.vector.build_index", never)
+        monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", never)
         embedder = HashEmbedder()
 
         async def opened() -> MemoryStorage:

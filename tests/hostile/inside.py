@@ -25,7 +25,7 @@ from agent_memory.retrieval.tokens import index_terms
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, meaning, migration
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
@@ -128,7 +128,7 @@ async def full_disk(root: str) -> dict[str, Any]:
 async def full_disk_and_vectors(root: str) -> dict[str, Any]:
     """Fill the disk under a session that embeds and migrates, then make room."""
     with mounted(root, "256m"):
-        storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+        storage = MigratableStorage("bob", root, embedder=HashEmbedder())
         for number in range(5):
             await storage.store(memory_of(f"fact number {number}"))
         filler = fill(root)
@@ -210,14 +210,14 @@ async def read_only_disk(root: str) -> dict[str, Any]:
 async def read_only_index(root: str) -> dict[str, Any]:
     """Open a migrated memory on a disk that may only be read."""
     with mounted(root, "256m"):
-        storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+        storage = MigratableStorage("bob", root, embedder=HashEmbedder())
         for number in range(5):
             await storage.store(memory_of(f"fact number {number}"))
         await storage.migrate()
         await storage.close()
         remount(root, "ro")
         embedder = HashEmbedder()
-        visitor = GrowingStorage("bob", root, embedder=embedder)
+        visitor = MigratableStorage("bob", root, embedder=embedder)
         await visitor.prepare(None)
         for _ in range(20):
             results = await visitor.search("number 3")
@@ -330,7 +330,7 @@ async def no_descriptors(root: str) -> dict[str, Any]:
 
 async def no_memory_for_a_build(root: str) -> dict[str, Any]:
     """Migrate where the child process gets too little memory to load the engine."""
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("peppermint tea"))
     await storage.prepare(None)
     real = migration.python_module

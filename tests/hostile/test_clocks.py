@@ -114,7 +114,7 @@ async def test_grace_ends_after_thirty_days_whatever_the_clock_said_before(
 async def test_a_journal_that_a_compaction_cannot_shorten_is_not_compacted_at_each_write(
     storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.storage.weight._COMPACT_AT", 3)
+    monkeypatch.setattr("agent_memory.storage.compaction_policy._COMPACT_AT", 3)
     memory_id = await storage.store(memory_of("tea"))
     for number in range(8):
         await storage.update(memory_id, {"content": f"version {number}"})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.journal.beside import conflict_copies
+from agent_memory.files.strays import conflict_copies
 from tests.hostile.trouble import refusal, reopened
 from tests.support import memory_of
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.journal.lock import folder_lock, locks_work, make_lock
+from agent_memory.files.lock import folder_lock, locks_work, make_lock
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.hostile.trouble import inside
 from tests.support import memory_of
@@ -108,7 +108,7 @@ async def test_a_folder_on_a_network_disk_is_used_and_warned_of(
         f"36 22 {os.major(device)}:{os.minor(device)} / /mnt rw,relatime shared:1 - nfs4 server:/export rw\n"
     )
     assert "notes" not in await storage.health()
-    monkeypatch.setattr("agent_memory.journal.place._MOUNTS", mounts)
+    monkeypatch.setattr("agent_memory.files.filesystem._MOUNTS", mounts)
     (note,) = (await storage.health())["notes"]
     assert "(nfs4)" in note
     assert "one at a time" in note

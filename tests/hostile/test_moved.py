@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
 from tests.support import memory_of
 
@@ -113,13 +113,13 @@ async def test_a_copied_agent_is_an_agent_of_its_own(storage: FileStorage, root:
 
 
 async def test_a_copied_index_answers_under_its_new_name(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     for number in range(3):
         await storage.store(memory_of(f"fact number {number}"))
     await storage.migrate()
     await storage.close()
     shutil.copytree(root / "bob", root.with_name("second machine") / "alice")
-    copy = GrowingStorage("alice", root.with_name("second machine"), embedder=HashEmbedder())
+    copy = MigratableStorage("alice", root.with_name("second machine"), embedder=HashEmbedder())
     await copy.prepare(None)
     await copy.store(memory_of("fact number 7", agent_id="alice"))
     assert await copy.caught_up(30)
@@ -130,7 +130,7 @@ async def test_a_copied_index_answers_under_its_new_name(root: Path) -> None:
 
 
 async def test_a_session_that_holds_an_index_notices_that_its_home_is_gone_and_takes_it_up_again(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("fact number 1"))
     await storage.migrate()
     assert await storage.caught_up(30)

@@ -13,7 +13,7 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.journal.format import encode_line
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
 from tests.support import memory_of
 
@@ -120,7 +120,7 @@ async def test_what_is_no_file_never_makes_a_session_wait_and_costs_at_most_itse
 
 @pytest.mark.parametrize("what", ["pipe", "folder", "link to nowhere", "rubbish"])
 async def test_a_vector_cache_that_is_none_costs_vectors_at_most(root: Path, what: str) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     folder = storage.folder.path
     folder.mkdir(parents=True)
     put_in_place(folder / "embeddings.sqlite3", what)

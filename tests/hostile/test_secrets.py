@@ -18,10 +18,10 @@ from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
-from agent_memory.storage.transfer import push, select
+from agent_memory.storage.qdrant.transfer import push, select
 from amplifier_module_hooks_memory_capture import mount
 from tests.support import memory_of
-from tests.unit.storage.local_server import QUIET, LocalServer
+from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

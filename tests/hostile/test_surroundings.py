@@ -12,7 +12,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.storage import FileStorage, detect_storage
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 from amplifier_module_tool_memory_semantic import MemoryTool
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import OFFLINE, inside, need_root, refusal
@@ -92,7 +92,7 @@ async def test_an_embedder_that_breaks_in_any_way_costs_vectors_and_keeps_nobody
         def embed_documents(self, texts: list[str]) -> Any:
             raise ZeroDivisionError("inside a foreign model")
 
-    storage = GrowingStorage("bob", root, embedder=Broken(), clock=clock)
+    storage = MigratableStorage("bob", root, embedder=Broken(), clock=clock)
     await storage.store(memory_of("peppermint tea"))
     assert not await storage.prepare(None)
     assert [hit.memory.content for hit in await storage.search("peppermint")] == ["peppermint tea"]
@@ -112,7 +112,7 @@ async def test_without_a_thread_for_embedding_words_find(
         real(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder(), clock=clock)
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder(), clock=clock)
     await storage.store(memory_of("peppermint tea"))
     assert not await storage.prepare(None)
     assert [hit.memory.content for hit in await storage.search("peppermint")] == ["peppermint tea"]

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ReadOnlyError
 from agent_memory.journal.format import encode_line
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.hostile.trouble import refusal, reopened
 from tests.support import memory_of
 
@@ -93,11 +93,11 @@ async def test_what_a_newer_version_wrote_survives_updates_and_compactions_of_th
 
 
 async def test_a_newer_description_of_the_folder_keeps_its_fields(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("fact number 1"))
     note = {"schema": 2, "backend": "constellation", "stars": 7}
     storage.folder.metadata.write_text(json.dumps(note))
-    again = GrowingStorage("bob", root, embedder=HashEmbedder())
+    again = MigratableStorage("bob", root, embedder=HashEmbedder())
     assert again.backend == "file"
     assert len(await again.search("fact")) == 1
     await again.migrate()
@@ -108,14 +108,14 @@ async def test_a_newer_description_of_the_folder_keeps_its_fields(root: Path) ->
 
 
 async def test_vectors_of_a_newer_version_are_left_to_it_and_searches_go_by_meaning_all_the_same(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("fact number 1"))
     await storage.prepare(None)
     await storage.close()
     with contextlib.closing(sqlite3.connect(storage.folder.vectors)) as database, database:
         database.execute("PRAGMA user_version = 7")
     before = storage.folder.vectors.read_bytes()
-    again = GrowingStorage("bob", root, embedder=HashEmbedder())
+    again = MigratableStorage("bob", root, embedder=HashEmbedder())
     await again.prepare(None)
     assert (await again.search("fact")).mode == "hybrid"
     assert "newer version" in again.embedding()["problem"]
@@ -125,13 +125,13 @@ async def test_vectors_of_a_newer_version_are_left_to_it_and_searches_go_by_mean
 
 
 async def test_an_index_of_a_newer_version_is_built_anew(root: Path) -> None:
-    storage = GrowingStorage("bob", root, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("fact number 1"))
     built = await storage.migrate()
     await storage.close()
     state = storage.folder.index / built.generation / "state.json"
     state.write_text(json.dumps({**json.loads(state.read_text()), "format": 9, "orbit": "low"}))
-    again = GrowingStorage("bob", root, embedder=HashEmbedder())
+    again = MigratableStorage("bob", root, embedder=HashEmbedder())
     await again.prepare(None)
     assert await again.caught_up(30)
     assert (await again.search("fact")).mode == "hybrid"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.journal.lock import folder_lock
+from agent_memory.files.lock import folder_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from unittest import mock
 from agent_memory.errors import AgentMemoryError
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import MemoryService
-from agent_memory.storage.generations import Generations
+from agent_memory.storage.vector.generations import Generations
 from tests.power.disk import FATES, Disk, digest, lay_out
 from tests.power.recorder import Recorder
 from tests.power.scenarios import AFTERWARDS, EDITS, FOLDER, OFFLINE, Bob, state_of

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     """Puts an object in the place that a dotted name tells, such as `monkeypatch.setattr`."""
 
 _SYNCING = (
-    "agent_memory.journal.files",
+    "agent_memory.files.atomic",
     "agent_memory.journal.journal",
-    "agent_memory.journal.proof",
+    "agent_memory.journal.durability",
     "agent_memory.journal.rejected",
     "agent_memory.journal.writer",
     "agent_memory.scratchpad.manager",
-    "agent_memory.storage.generations",
+    "agent_memory.storage.vector.generations",
 )
 
 
@@ -84,17 +84,17 @@ def renamed_first(put: Put) -> None:
 
 def trusts_the_dead(put: Put) -> None:
     """Take for durable what another process wrote."""
-    put("agent_memory.journal.proof.Proof.secure", functools.partialmethod(_nothing))
+    put("agent_memory.journal.durability.SyncState.secure", functools.partialmethod(_nothing))
 
 
 def trusts_the_way(put: Put) -> None:
     """Take for durable the folders that are there."""
-    put("agent_memory.journal.proof.sync_way_to", _nothing)
+    put("agent_memory.journal.durability.sync_way_to", _nothing)
 
 
 def trusts_the_name(put: Put) -> None:
     """Take for durable the name of a file that is there."""
-    put("agent_memory.journal.proof.Proof.secure_name", functools.partialmethod(_nothing))
+    put("agent_memory.journal.durability.SyncState.secure_name", functools.partialmethod(_nothing))
 
 
 def trusts_a_second_sync(put: Put) -> None:

@@ -21,9 +21,9 @@ from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.build import build
-from agent_memory.storage.generations import Generations
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.build import build
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.power.events import NONE, Names
 from tests.power.sabotage import SABOTAGES, replace
 from tests.support import FrozenClock
@@ -223,7 +223,7 @@ async def edited_pad(base: Path, ack: Ack) -> None:
 async def moved(base: Path, ack: Ack) -> None:
     """Build a vector index, switch to it, write, build anew, and roll back."""
     embedder, bob = HashEmbedder(), Bob(base, ack)
-    growing = GrowingStorage("bob", base / ROOT, embedder=embedder, clock=bob.clock)
+    growing = MigratableStorage("bob", base / ROOT, embedder=embedder, clock=bob.clock)
     for number in range(3):
         await growing.store(bob.memory(f"tea number{number}"))
         await bob.done("store")

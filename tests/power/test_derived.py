@@ -16,8 +16,8 @@ from agent_memory.journal.reader import Problem
 from agent_memory.journal.rejected import set_aside
 from agent_memory.scratchpad.file import read_edits, render_file
 from agent_memory.service import AuditLog, MemoryService
-from agent_memory.storage.build import build
-from agent_memory.storage.vector import GrowingStorage
+from agent_memory.storage.vector.build import build
+from agent_memory.storage.vector.storage import MigratableStorage
 from tests.power.scenarios import OFFLINE, state_of
 from tests.support import FrozenClock, memory_of
 
@@ -61,7 +61,7 @@ DAMAGES = (lost, emptied, cut_short, zeroed, rubbish)
 
 async def lived(root: Path, clock: FrozenClock, *, migrated: bool) -> dict[str, Any]:
     """Make every file that there can be, and return the memories."""
-    storage = GrowingStorage("bob", root, settings=OFFLINE, clock=clock, embedder=EMBEDDER, wanted=False)
+    storage = MigratableStorage("bob", root, settings=OFFLINE, clock=clock, embedder=EMBEDDER, wanted=False)
     service = MemoryService(storage, OFFLINE, audit=AuditLog(storage.folder.audit), clock=clock)
     for text in TEXTS:
         await service.store({"content": text, "tags": ["drinks"]})
@@ -74,7 +74,7 @@ async def lived(root: Path, clock: FrozenClock, *, migrated: bool) -> dict[str, 
 
 async def look(root: Path, clock: FrozenClock, known: dict[str, Any], *, migrated: bool) -> None:
     """Open what is there and use all of it."""
-    storage = GrowingStorage("bob", root, settings=OFFLINE, clock=clock, embedder=EMBEDDER, wanted=migrated)
+    storage = MigratableStorage("bob", root, settings=OFFLINE, clock=clock, embedder=EMBEDDER, wanted=migrated)
     service = MemoryService(storage, OFFLINE, audit=AuditLog(storage.folder.audit), clock=clock)
     assert await state_of(storage) == known
     assert set((await service.scratchpad()).ids()) == set(known)

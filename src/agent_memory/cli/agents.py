@@ -25,8 +25,8 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         ValidationError: The name cannot name an agent.
         StorageError: The folders cannot be read.
     """
+    from agent_memory.files.layout import agents_under
     from agent_memory.storage import folder_of
-    from agent_memory.storage.folder import agents_under
 
     known = agents_under(root)
     if name is None:

@@ -22,8 +22,8 @@ NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agen
 
 async def list_agents(place: Place) -> None:
     """List all agents: how many memories, how much room they take, when they were last used."""
+    from agent_memory.files.layout import agents_under
     from agent_memory.storage import summary_of
-    from agent_memory.storage.folder import agents_under
 
     _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]

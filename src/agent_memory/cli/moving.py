@@ -8,7 +8,7 @@ from agent_memory.cli.text import counted
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
-    from agent_memory.storage.migration import Built
+    from agent_memory.storage.vector.migration import Built
 
 _STAGES: Final = {
     "embed": "Reading memories by meaning",

@@ -65,7 +65,7 @@ PlaceBody = Callable[Concatenate[Place, P], Awaitable[None]]
 
 def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the agents a shell may complete to; silence when they cannot be listed."""
-    from agent_memory.storage.folder import agents_under
+    from agent_memory.files.layout import agents_under
 
     try:
         return [name for name in agents_under(root_given(ctx)) if name.startswith(incomplete)]
@@ -186,8 +186,8 @@ def usage_errors_in_json() -> Iterator[None]:
 
 def root_given(ctx: typer.Context) -> Path:
     """Return the folder of all agents that a command line names, before or after the command."""
+    from agent_memory.files.layout import root_of
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage.folder import root_of
 
     return root_of(_said(ctx, "root", ctx.params.get("root")) or ServiceSettings().storage_root)
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from agent_memory.cli.report import Report
-    from agent_memory.storage.server import QdrantServerStorage
-    from agent_memory.storage.transfer import Selection
+    from agent_memory.storage.qdrant.storage import QdrantServerStorage
+    from agent_memory.storage.qdrant.transfer import Selection
 
 Url = Annotated[
     str | None,
@@ -34,8 +34,8 @@ async def push(
     run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
 ) -> None:
     """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
-    from agent_memory.storage.transfer import push as push_all
-    from agent_memory.storage.transfer import select
+    from agent_memory.storage.qdrant.transfer import push as push_all
+    from agent_memory.storage.qdrant.transfer import select
 
     async with _server(run, url, collection, embedder) as server:
         selection = await select(run.service.storage, server)
@@ -57,7 +57,7 @@ async def push(
 
 async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
-    from agent_memory.storage.transfer import select
+    from agent_memory.storage.qdrant.transfer import select
 
     async with _server(run, url, collection, embedder) as server:
         selection = await select(server, run.service.storage)
@@ -88,7 +88,7 @@ def _report(run: Run, done: str, selection: "Selection") -> "Report":
 async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
     from agent_memory.settings import ServiceSettings, build_settings
     from agent_memory.storage import folder_of
-    from agent_memory.storage.server import QdrantServerStorage
+    from agent_memory.storage.qdrant.storage import QdrantServerStorage
 
     if url is None:
         raise ConfigurationError(

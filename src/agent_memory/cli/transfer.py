@@ -128,8 +128,8 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from agent_memory.journal.files import replace_file, translated
-    from agent_memory.journal.leftovers import remove_leftovers
+    from agent_memory.files.atomic import replace_file, translated
+    from agent_memory.files.temporary import remove_leftovers
 
     with translated(path, "write"):
         if path.exists() and not path.is_file():
@@ -140,7 +140,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _read(file: str) -> bytes:
-    from agent_memory.journal.files import translated
+    from agent_memory.files.atomic import translated
 
     if file != "-" and not Path(file).exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")

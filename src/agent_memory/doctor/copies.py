@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.doctor.findings import Finding, few, number
 from agent_memory.doctor.looking import kind_of, names_in, size_of
 from agent_memory.doctor.reading import not_in, read_journal, rejected_items
-from agent_memory.journal.beside import conflict_copies, saved_from_loss
+from agent_memory.files.strays import conflict_copies, saved_from_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.doctor.case import Case
+    from agent_memory.doctor.context import Case
 
 ASIDE: Final = re.compile(r"(?!scratchpad\.|embeddings\.).*\.broken-\d{8}T\d{6}(-\d+)?")
 """What repairs moved aside, but for what has a finding of its own."""

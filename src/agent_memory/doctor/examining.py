@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor.case import Case, open_case
+from agent_memory.doctor.context import Case, open_case
 from agent_memory.doctor.copies import examine_copies
 from agent_memory.doctor.derived import examine_aside, examine_audit, examine_metadata, examine_scratchpad
 from agent_memory.doctor.findings import WARNING, AgentReport, Check, Finding, Report, by_area

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.findings import Finding, human, number
 from agent_memory.doctor.looking import kind_of, lock_at, names_in, remote_kind, size_of
-from agent_memory.journal.files import PRIVATE_FILE, PRIVATE_FOLDER
-from agent_memory.journal.lock import locks_work
+from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
+from agent_memory.files.lock import locks_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.doctor.case import Case
+    from agent_memory.doctor.context import Case
 
 _FULL: Final = 1_000_000
 _LOW: Final = 100_000_000

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor.case import Case, open_case
+from agent_memory.doctor.context import Case, open_case
 from agent_memory.doctor.copies import BEFORE_REPAIR
 from agent_memory.doctor.derived import rendered
 from agent_memory.doctor.examining import examine_agent
@@ -21,9 +21,9 @@ from agent_memory.doctor.reading import refusal
 from agent_memory.doctor.vectors import UNFINISHED, needed_hashes, spoilt_hashes
 from agent_memory.embeddings import VectorCache
 from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.atomic import read_file, replace_file, translated
+from agent_memory.files.lock import folder_lock
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.files import read_file, replace_file, translated
-from agent_memory.journal.lock import folder_lock
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of

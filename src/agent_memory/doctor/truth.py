@@ -18,7 +18,7 @@ from agent_memory.storage.projection import KIND
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.doctor.case import Case
+    from agent_memory.doctor.context import Case
     from agent_memory.doctor.reading import JournalFacts
 
 _NEVER: Final = "~"

@@ -20,13 +20,13 @@ from agent_memory.embeddings import text_hash
 from agent_memory.engine import is_installed
 from agent_memory.installing import advice
 from agent_memory.retrieval.form import embedded_texts
-from agent_memory.storage.generations import HOLDER_LOCK
+from agent_memory.storage.vector.generations import HOLDER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.doctor.case import Case
-    from agent_memory.storage.generations import State
+    from agent_memory.doctor.context import Case
+    from agent_memory.storage.vector.generations import State
 
 UNFINISHED: Final = ".new-"
 BUILD_LOCK: Final = "build.lock"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.journal.files import make_private_folder, replace_file, translated
-from agent_memory.journal.leftovers import remove_leftovers
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.files.temporary import remove_leftovers
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:

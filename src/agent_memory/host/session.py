@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
+from agent_memory.files.layout import agents_under, root_of
 from agent_memory.host.identity import (
     Activated,
     Configured,
@@ -34,7 +35,6 @@ from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.service.events import payload
 from agent_memory.settings import SettingsT, ToolSettings, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
-from agent_memory.storage.folder import agents_under, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

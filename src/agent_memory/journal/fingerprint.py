@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.files import read_at
+from agent_memory.files.atomic import read_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

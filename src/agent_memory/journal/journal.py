@@ -12,9 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
-from agent_memory.journal.ages import first_young
-from agent_memory.journal.beside import conflict_copies, saved_from_loss
-from agent_memory.journal.files import (
+from agent_memory.files.atomic import (
     blocks_of,
     make_private_folder,
     open_private,
@@ -23,6 +21,12 @@ from agent_memory.journal.files import (
     translated,
     write_all,
 )
+from agent_memory.files.filesystem import locks_keep_readers_out, shared_file_system
+from agent_memory.files.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
+from agent_memory.files.strays import conflict_copies, saved_from_loss
+from agent_memory.files.temporary import remove_leftovers
+from agent_memory.journal.ages import first_young
+from agent_memory.journal.durability import SyncState
 from agent_memory.journal.folding import fold, refused
 from agent_memory.journal.format import (
     Change,
@@ -33,11 +37,7 @@ from agent_memory.journal.format import (
     decode_header,
 )
 from agent_memory.journal.kept import drop_forgotten
-from agent_memory.journal.leftovers import remove_leftovers
-from agent_memory.journal.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
 from agent_memory.journal.lost import keep_lost
-from agent_memory.journal.place import locks_keep_readers_out, shared_file_system
-from agent_memory.journal.proof import Proof
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.rejected import rejected_path, set_aside
 from agent_memory.journal.writer import JournalWriter, unchanged
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from agent_memory.journal.lock import FolderLock
+    from agent_memory.files.lock import FolderLock
 
 log = get_logger(__name__)
 
@@ -92,7 +92,7 @@ class Journal:
         self._checked_tail = self._lock_works = self._swept = False
         self._locks_file = True
         self._undelivered = Update()
-        self._proof = Proof()
+        self._proof = SyncState()
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -307,7 +307,7 @@ class Journal:
         check = unchanged(self.path, descriptor, lock)
         size = os.fstat(descriptor).st_size
         replace_file(self.path, blocks_of(descriptor, 0, size), durable=True, check=check)
-        self._proof = Proof()
+        self._proof = SyncState()
 
     def _take(self, update: Update) -> None:
         """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.journal.files import read_file, replace_file
+from agent_memory.files.atomic import read_file, replace_file
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 
 if TYPE_CHECKING:

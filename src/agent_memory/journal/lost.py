@@ -12,8 +12,8 @@ import os
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal.beside import saved_from_loss
-from agent_memory.journal.files import open_private, read_file, replace_file, sync_file, translated, write_all
+from agent_memory.files.atomic import open_private, read_file, replace_file, sync_file, translated, write_all
+from agent_memory.files.strays import saved_from_loss
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
-from agent_memory.journal.files import blocks_of, open_private, read_at, replace_file, translated
+from agent_memory.files.atomic import blocks_of, open_private, read_at, replace_file, translated
 from agent_memory.journal.fingerprint import Fingerprint
 from agent_memory.journal.format import (
     FORMAT,

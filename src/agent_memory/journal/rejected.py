@@ -7,7 +7,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.journal.files import open_private, read_at, sync_file, sync_folder, translated, write_all
+from agent_memory.files.atomic import open_private, read_at, sync_file, sync_folder, translated, write_all
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 
 if TYPE_CHECKING:

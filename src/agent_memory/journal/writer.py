@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import BusyError, DiskFullError, unknown_outcome
-from agent_memory.journal.files import is_full, is_in_place, replace_file, sync_file, write_all
+from agent_memory.files.atomic import is_full, is_in_place, replace_file, sync_file, write_all
 from agent_memory.journal.format import Change, Entry, Header, encode_entry
 from agent_memory.models import Clock, to_text
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from agent_memory.journal.lock import FolderLock
-    from agent_memory.journal.proof import Proof
+    from agent_memory.files.lock import FolderLock
+    from agent_memory.journal.durability import SyncState
     from agent_memory.journal.reader import JournalReader, Update
 
 
@@ -49,7 +49,7 @@ class JournalWriter:
     """
 
     def __init__(
-        self, reader: JournalReader, descriptor: int, clock: Clock, update: Update, proof: Proof, lock: FolderLock
+        self, reader: JournalReader, descriptor: int, clock: Clock, update: Update, proof: SyncState, lock: FolderLock
     ) -> None:
         self._reader = reader
         self.descriptor = descriptor

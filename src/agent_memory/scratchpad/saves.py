@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, ValidationError
-from agent_memory.journal.files import (
+from agent_memory.files.atomic import (
     make_private_folder,
     open_private,
     open_to_read,
@@ -27,7 +27,7 @@ from agent_memory.journal.files import (
     translated,
     write_all,
 )
-from agent_memory.journal.swapping import put_in_place, undisturbed
+from agent_memory.files.exchange import put_in_place, undisturbed
 from agent_memory.scratchpad.file import PadEdits, read_edits
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.held import hold_folder, unlock_and_close
+from agent_memory.files.held import hold_folder, unlock_and_close
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -7,9 +7,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal.files import make_private_folder, open_private, translated, write_all
-from agent_memory.journal.held import lock_at_once, unlock_and_close
-from agent_memory.journal.lock import folder_lock
+from agent_memory.files.atomic import make_private_folder, open_private, translated, write_all
+from agent_memory.files.held import lock_at_once, unlock_and_close
+from agent_memory.files.lock import folder_lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Memory, Version
     from agent_memory.service.caller import Caller
-    from agent_memory.service.pad import PadKeeper
     from agent_memory.service.results import Updated
+    from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.storage import MemoryStorage
 
 _STAYS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session", "access_count", "last_accessed"})
@@ -55,7 +55,7 @@ class WritePath(Protocol):
 class Past:
     """One agent's past, as far as its storage keeps one: 30 days in files."""
 
-    def __init__(self, storage: MemoryStorage, write_path: WritePath, pad: PadKeeper) -> None:
+    def __init__(self, storage: MemoryStorage, write_path: WritePath, pad: ScratchpadSync) -> None:
         self._storage = storage
         self._write_path = write_path
         self._pad = pad

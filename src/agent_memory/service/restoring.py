@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller
-    from agent_memory.service.pad import PadKeeper
+    from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
@@ -73,7 +73,7 @@ class Service(Protocol):
 
 async def restore_all(
     service: Service,
-    pad: PadKeeper,
+    pad: ScratchpadSync,
     redactor: Redactor,
     memories: Sequence[Memory],
     each: Callable[[Restored], None],

@@ -22,12 +22,12 @@ from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.degrading import Degradation
 from agent_memory.service.drafts import check_expiry, clean, draft, stamped
 from agent_memory.service.events import EVENTS, payload
-from agent_memory.service.growing import Growth
-from agent_memory.service.pad import PadKeeper
+from agent_memory.service.migration import Migration
 from agent_memory.service.past import Past
 from agent_memory.service.promoting import check_promotable
 from agent_memory.service.restoring import Restored, Terms, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
+from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
 from agent_memory.service.trust import TrustGate
 from agent_memory.service.warming import WarmUp
@@ -59,7 +59,7 @@ class MemoryService:
         clock: Source of the present.
 
     Attributes:
-        notice_edits, attribute_edits: Take over the edits of scratchpad.yaml; say whose they are. See `PadKeeper`.
+        notice_edits, attribute_edits: Take over the edits of scratchpad.yaml; say whose they are. See `ScratchpadSync`.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
         warm_up: Begins, behind the first answer, what makes the first search fast: reading all, loading the model.
@@ -90,12 +90,12 @@ class MemoryService:
             redactor=self._redactor,
         )
         self._gate = TrustGate(storage, self.report)
-        self._pad = PadKeeper(self._manager, self)
+        self._pad = ScratchpadSync(self._manager, self)
         self._captures = CaptureKeeper(storage, self._redactor, self._gate, self.report, clock)
         self._degradation = Degradation(storage, self.report)
         self.notice_edits, self.attribute_edits = self._pad.notice, self._pad.attribute_edits
         self.past = Past(storage, self, self._pad)
-        self.growth = Growth(storage, self.settings, self.report)
+        self.growth = Migration(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
         self._background = Background()
         self._warming = WarmUp(lambda: self._background.run(self.storage.prepare(0)))

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
-from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.journal.files import (
+from agent_memory.files.atomic import (
     PRIVATE_FILE,
     PRIVATE_FOLDER,
     read_file,
@@ -27,9 +26,10 @@ from agent_memory.journal.files import (
     sync_tree,
     translated,
 )
-from agent_memory.journal.held import hold_folder, unlock_and_close
-from agent_memory.journal.lock import folder_lock, make_lock
-from agent_memory.storage.folder import AgentFolder, folder_of, root_of
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.layout import AgentFolder, folder_of, root_of
+from agent_memory.files.lock import folder_lock, make_lock
+from agent_memory.journal import Journal, Records, apply_change
 from agent_memory.storage.projection import KIND
 
 if TYPE_CHECKING:

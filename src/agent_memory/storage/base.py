@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from agent_memory.models import Memory, SearchFilters, SearchResults, Version
-    from agent_memory.storage.migration import Built, Estimate, Progress
+    from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
 
 class MemoryStorage(ABC):
@@ -239,7 +239,7 @@ class MemoryStorage(ABC):
         raise self._immovable()
 
     async def migrate(self, progress: Progress | None = None) -> Built:  # noqa: ARG002 - for those that can
-        """Move to the vector engine; stores and searches go on meanwhile. See `GrowingStorage.migrate`.
+        """Move to the vector engine; stores and searches go on meanwhile. See `MigratableStorage.migrate`.
 
         Raises:
             ConfigurationError: This storage cannot be moved.

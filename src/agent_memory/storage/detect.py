@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.files.layout import folder_of
 from agent_memory.journal import Journal
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.file import FileStorage
-from agent_memory.storage.folder import folder_of
-from agent_memory.storage.generations import Generations
-from agent_memory.storage.possible import can_grow
 from agent_memory.storage.projection import KIND, Projection
-from agent_memory.storage.vector import GrowingStorage, VectorStorage
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.possible import can_grow
+from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def detect_storage(
     """
     settings = settings or ServiceSettings()
     if settings.backend == "server":
-        from agent_memory.storage.server import QdrantServerStorage  # noqa: PLC0415 - not for files
+        from agent_memory.storage.qdrant.storage import QdrantServerStorage  # noqa: PLC0415 - not for files
 
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
     if settings.backend == "file":
@@ -55,7 +55,7 @@ def detect_storage(
         return VectorStorage(agent_id, storage_root, settings=settings, clock=clock)
     migrated = Generations(folder_of(agent_id, storage_root or settings.storage_root)).active()[0] == "vector"
     if can_grow(settings):
-        kind = VectorStorage if migrated else GrowingStorage
+        kind = VectorStorage if migrated else MigratableStorage
         return kind(agent_id, storage_root, settings=settings, clock=clock, wanted=False)
     if migrated:
         log.warning("vector_backend_not_available", agent_id=agent_id, recovery="Search goes on from the files.")
@@ -85,14 +85,14 @@ def should_migrate(
 async def rollback_migration(
     agent_id: str, storage_root: str | Path | None = None, *, settings: ServiceSettings | None = None
 ) -> bool:
-    """Answer from the files alone again; tell whether that was not so already. See `GrowingStorage.rollback`.
+    """Answer from the files alone again; tell whether that was not so already. See `MigratableStorage.rollback`.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).
         ConfigurationError: The engine or an embedder is missing.
         StorageError: Nothing has changed.
     """
-    storage = GrowingStorage(agent_id, storage_root, settings=settings)
+    storage = MigratableStorage(agent_id, storage_root, settings=settings)
     try:
         return await storage.rollback()
     finally:

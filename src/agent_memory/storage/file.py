@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from agent_memory.errors import ConfigurationError, StorageError
+from agent_memory.files.layout import folder_of
+from agent_memory.files.lock import LOCK_NAME
 from agent_memory.journal import GRACE
-from agent_memory.journal.lock import LOCK_NAME
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import RankingSettings, SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
-from agent_memory.storage.folder import folder_of
 from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.shortlist import Shortlist
@@ -264,14 +264,14 @@ class FileStorage(MemoryStorage):
 
     @override
     def _immovable(self) -> ConfigurationError:
-        from agent_memory.storage.possible import immovable  # noqa: PLC0415 - rarely needed
+        from agent_memory.storage.vector.possible import immovable  # noqa: PLC0415 - rarely needed
 
         return immovable(self._settings)
 
     @override
     async def rollback(self) -> bool:
         """Answer from the files alone from now on; tell whether that was not so already. Needs no engine."""
-        from agent_memory.storage.generations import Generations  # noqa: PLC0415 - rarely needed
+        from agent_memory.storage.vector.generations import Generations  # noqa: PLC0415 - rarely needed
 
         generations = Generations(self.folder)
         if generations.active()[0] != "vector":

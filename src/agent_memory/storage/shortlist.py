@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.journal.files import open_private, replace_file
+from agent_memory.files.atomic import open_private, replace_file
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.models import Memory, to_text
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from agent_memory.storage.folder import AgentFolder
+    from agent_memory.files.layout import AgentFolder
 
 _VERSION: Final = 1
 _MOST_BYTES: Final = 8 * 1024 * 1024

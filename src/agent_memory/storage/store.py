@@ -22,12 +22,12 @@ from agent_memory.models import (
 )
 from agent_memory.storage.answer import LOOKED_AT, answer_of, current_first
 from agent_memory.storage.changes import difference, expired_before, lacking, lost_since, overlaid
+from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.conditions import check_question, filters_of, where_of
-from agent_memory.storage.generations import describe_folder
 from agent_memory.storage.past import forgotten_with
 from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.recency import Recency
-from agent_memory.storage.weight import Weight
+from agent_memory.storage.vector.generations import describe_folder
 from agent_memory.storage.worker import TURN_SECONDS
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from datetime import date, datetime, timedelta
 
     from agent_memory.embeddings.protocol import Vector
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.journal import Entry, JournalWriter
     from agent_memory.retrieval import SearchIndex
-    from agent_memory.storage.folder import AgentFolder
 
 _FIXED_FIELDS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session"})
 
@@ -68,7 +68,7 @@ class JournalStore:
         self._projection = Projection(folder.agent_id)
         self._index = index
         self._recency: dict[int, Recency] = {}  # by promotion threshold
-        self._weight = Weight(grace)
+        self._weight = CompactionPolicy(grace)
         self._rewritten = 0
         self._looked_on: date | None = None
         self._gone: list[Memory] | None = None
@@ -283,7 +283,7 @@ class JournalStore:
         self._compact(grace)
 
     def compact_if_worthwhile(self) -> bool:
-        """Compact once that pays, see `Weight`, unless another process is at it or was faster; tell whether it did.
+        """Compact once that pays, unless another process is at it or was faster; tell whether it did.
 
         Raises:
             StorageError: The files are as they were.

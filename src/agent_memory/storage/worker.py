@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import AgentMemoryError, BusyError
-from agent_memory.journal.lock import WAIT_SECONDS, held_by_another, seems_free
+from agent_memory.files.lock import WAIT_SECONDS, held_by_another, seems_free
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:

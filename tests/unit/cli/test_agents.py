@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.cli.agents import choose_agent
 from agent_memory.errors import IdentityError, StorageError, ValidationError
-from agent_memory.storage.folder import agents_under
+from agent_memory.files.layout import agents_under
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.journal.held import hold_folder, unlock_and_close
-from agent_memory.journal.lock import folder_lock
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.lock import folder_lock
 from agent_memory.storage import agents, folder_of
 from tests.unit.cli.conftest import B, C
 

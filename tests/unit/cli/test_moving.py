@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.storage.folder import folder_of
-from agent_memory.storage.generations import Generations
+from agent_memory.files.layout import folder_of
+from agent_memory.storage.vector.generations import Generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

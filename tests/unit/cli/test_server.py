@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
-from tests.unit.storage.http_server import Answer, HttpServer
-from tests.unit.storage.local_server import QUIET
+from tests.unit.storage.qdrant.http_server import Answer, HttpServer
+from tests.unit.storage.qdrant.local_server import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
 
 @pytest.fixture
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
-    monkeypatch.setattr("agent_memory.storage.server_wire._PAUSES", ())
+    monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", ())
     running = HttpServer()
     monkeypatch.setenv("QDRANT_URL", running.url)
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)

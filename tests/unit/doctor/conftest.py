@@ -16,7 +16,7 @@ from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.generations import Generations, State
+from agent_memory.storage.vector.generations import Generations, State
 from tests.support import NOON, FrozenClock, memory_of
 from tests.unit.doctor.homes import LIVE
 

@@ -11,9 +11,9 @@ import pytest
 
 from agent_memory.doctor import examine, repair_all
 from agent_memory.doctor.reading import read_journal
-from agent_memory.journal.lock import folder_lock
+from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.generations import Generations
+from agent_memory.storage.vector.generations import Generations
 from tests.support import NOON
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, ValidationError
+from agent_memory.files import atomic as journal_files
 from agent_memory.journal import Change, Journal, Update
-from agent_memory.journal import files as journal_files
 from agent_memory.journal.format import encode_line
 from agent_memory.journal.rejected import rejected_path
 from tests.support import FrozenClock, lines_of

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_at
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.files import read_at
 from agent_memory.journal.reader import Problem
 from agent_memory.journal.rejected import rejected_path, set_aside
 from tests.support import lines_of

@@ -11,7 +11,7 @@ from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service import service as service_module
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, GrowingStorage
+from agent_memory.storage import FileStorage, MigratableStorage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -136,7 +136,7 @@ async def test_an_engine_in_trouble_is_an_event_and_in_the_status(
     root: Path, clock: FrozenClock, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = ServiceSettings(storage_root=str(root))
-    storage = GrowingStorage("bob", settings=settings, clock=clock, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", settings=settings, clock=clock, embedder=HashEmbedder())
     service = MemoryService(storage, settings, clock=clock)
     monkeypatch.setattr(storage, "_nudge", lambda **_: None)
     await service.store({"content": "Use PostgreSQL as the database"}, listener.caller)

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import BusyError
+from agent_memory.files.atomic import replace_file
 from agent_memory.journal import Journal
-from agent_memory.journal.files import replace_file
-from agent_memory.storage import generations
+from agent_memory.storage.vector import generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

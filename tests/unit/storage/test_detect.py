@@ -18,9 +18,9 @@ from agent_memory.storage import (
     detect_storage,
     rollback_migration,
     should_migrate,
-    vector,
 )
 from agent_memory.storage.meaning import Meaning
+from agent_memory.storage.vector import storage as vector
 from tests.support import memory_of
 
 if TYPE_CHECKING:

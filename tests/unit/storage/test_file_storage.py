@@ -13,9 +13,9 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
-from agent_memory.journal.lock import folder_lock
+from agent_memory.files.lock import folder_lock
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, weight
+from agent_memory.storage import FileStorage, compaction_policy
 from agent_memory.storage.worker import Worker
 from tests.support import FrozenClock, lines_of, memory_of
 
@@ -76,7 +76,7 @@ async def test_without_an_embedder_search_goes_by_words_and_says_so(storage: Fil
 async def test_accesses_are_folded_once_they_are_many(
     storage: FileStorage, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weight, "_COMPACT_AT", 5)
+    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 5)
     memory_id = await storage.store(memory_of("tea"))
     for _ in range(7):
         await storage.touch([memory_id])
@@ -89,7 +89,7 @@ async def test_accesses_are_folded_once_they_are_many(
 async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing(
     storage: FileStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(weight, "_COMPACT_AT", 2)
+    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 2)
     memory_id = await storage.store(memory_of("tea"))
 
     def fails(**_: object) -> None:

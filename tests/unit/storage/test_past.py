@@ -12,7 +12,7 @@ from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import NOON, FrozenClock, memory_of
-from tests.unit.storage.local_server import QUIET, LocalServer
+from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,0 +1,176 @@
+"""Where an agent's files lie: the folder, its names, and the checks that keep it inside the storage root."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent_memory.errors import ConfigurationError, StorageError, ValidationError
+from agent_memory.files.atomic import translated
+from agent_memory.models import check_agent_id
+
+DEFAULT_ROOT: Final = "~/.amplifier/memory"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFolder:
+    """The files of one agent. Creating this object touches nothing on disk."""
+
+    path: Path
+
+    @property
+    def agent_id(self) -> str:
+        """The agent is the folder: renaming or copying the folder renames or copies the agent."""
+        return self.path.name
+
+    def look_where(self) -> None:
+        """Make sure that the folder is none that leads to where it must not; takes a microsecond or two.
+
+        Raises:
+            StorageError: It is a link that leads out of the storage root, or to the memories of another agent.
+        """
+        if not self.path.is_symlink():
+            return
+        root, target = self.path.parent, _real(self.path)
+        if not target.is_relative_to(root):
+            raise StorageError(
+                f"The folder of agent {self.agent_id!r} is a link that leads out of the storage root.",
+                code="outside_root",
+                recovery="Replace the link by a folder, or set storage_root to where the memories are.",
+                path=self.path,
+            )
+        other = target.relative_to(root).parts[:1]
+        if other and other[0] != self.agent_id and _is_agent_id(other[0]):
+            raise StorageError(
+                f"The folder of agent {self.agent_id!r} is a link to that of agent {other[0]!r}.",
+                code="symlink",
+                recovery=f"Use the name {other[0]}, or replace the link by a copy of the folder.",
+                path=self.path,
+            )
+
+    @property
+    def journal(self) -> Path:
+        """The truth."""
+        return self.path / "memories.yaml"
+
+    @property
+    def scratchpad(self) -> Path:
+        """A rendered view of the journal that people may edit."""
+        return self.path / "scratchpad.yaml"
+
+    @property
+    def metadata(self) -> Path:
+        """Schema, backend and, once migrated, the generation of the index."""
+        return self.path / "metadata.json"
+
+    @property
+    def vectors(self) -> Path:
+        """Derived: embeddings by content hash."""
+        return self.path / "embeddings.sqlite3"
+
+    @property
+    def index(self) -> Path:
+        """Derived: generations of the vector engine's shard."""
+        return self.path / "memories.db"
+
+    @property
+    def audit(self) -> Path:
+        """What was changed when: ids and kinds, no content."""
+        return self.path / "events.jsonl"
+
+
+def root_of(storage_root: str | Path) -> Path:
+    """Return the storage root with `~` expanded and links resolved (the root itself may be a link).
+
+    Raises:
+        ConfigurationError: No path can be made of it, for instance because there is no home to put in place of `~`.
+        StorageError: It exists and is not a folder.
+    """
+    root = _expanded(storage_root)
+    with translated(root, "open"):
+        root = _real(root)
+        if root.exists() and not root.is_dir():
+            raise StorageError(
+                f"The storage root {root.name!r} is not a folder.",
+                recovery="Set storage_root to a folder of its own.",
+                path=root,
+            )
+    return root
+
+
+def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFolder:
+    """Return the agent's folder, in the spelling it already has on disk if it differs in case alone.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder.
+        StorageError: The folder is a link that leads out of the storage root or to another agent, or is no folder.
+    """
+    check_agent_id(agent_id)
+    root = root_of(storage_root)
+    path = root / _existing_name(root, agent_id)
+    with translated(path, "open"):
+        AgentFolder(path).look_where()
+        usable = not path.exists() or path.is_dir()
+    if not usable:
+        raise StorageError(f"The folder of agent {agent_id!r} is a file.", recovery="Move that file away.", path=path)
+    if path.is_symlink() and not path.exists():
+        raise StorageError(
+            f"The folder of agent {agent_id!r} is a link to nowhere.",
+            code="symlink",
+            recovery="Bring back what it led to (a disk that is not mounted?), or remove the link.",
+            path=path,
+        )
+    return AgentFolder(path)
+
+
+def agents_under(root: Path) -> list[str]:
+    """Return the names of all agents that have a journal below `root`, sorted; none if there is no such folder.
+
+    Raises:
+        StorageError: The folder cannot be listed.
+    """
+    with translated(root, "list"):
+        entries = sorted(root.iterdir()) if root.is_dir() else []
+        return [entry.name for entry in entries if _is_agent_id(entry.name) and (entry / "memories.yaml").exists()]
+
+
+def _is_agent_id(name: str) -> bool:
+    try:
+        check_agent_id(name)
+    except ValidationError:
+        return False
+    return True
+
+
+def _expanded(storage_root: str | Path) -> Path:
+    text = str(storage_root)
+    try:
+        root = Path(storage_root).expanduser()
+        usable = b"\0" not in os.fsencode(root)
+    except (RuntimeError, ValueError):  # no home is known; characters that no name of a file has in this locale
+        root, usable = Path(), False
+    if text.startswith("~") and not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - no path yet
+        usable = False
+    if not usable:
+        raise ConfigurationError(
+            f"The storage root {text[:80]!r} cannot be made a path here.",
+            code="storage_root",
+            recovery="Set storage_root to a folder by its whole path, or HOME to your home.",
+        )
+    return root
+
+
+def _real(path: Path) -> Path:
+    """Return `path` with links resolved; unlike `Path.resolve` (before 3.13) no RuntimeError on links in a circle."""
+    return Path(os.path.realpath(path))
+
+
+def _existing_name(root: Path, agent_id: str) -> str:
+    """Agent names are unique ignoring case, as some file systems are: 'Bob' finds the folder 'bob'."""
+    with translated(root, "list"):
+        if (root / agent_id).exists():
+            return agent_id
+        names = [entry.name for entry in root.iterdir()] if root.is_dir() else []
+    return next((name for name in sorted(names) if name.lower() == agent_id.lower()), agent_id)

@@ -1,0 +1,308 @@
+"""The one lock of an agent's folder: an advisory file lock, waited for a bounded time, never deleted.
+
+Also owns the test whether such locks do anything where the folder lies: some network and shared folders accept every
+lock and keep nobody out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.atomic import PRIVATE_FILE, is_in_place, open_private, translated
+from agent_memory.files.held import lock_at_once, unlock_and_close
+from agent_memory.logs import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filelock import BaseFileLock
+
+log = get_logger(__name__)
+
+LOCK_NAME: Final = ".lock"
+WAIT_SECONDS: Final = 5.0
+# At 50 ms (filelock's default) a store among 8 writers waits p95 50 ms; at 2 ms it is the others' own work that counts.
+_POLL_SECONDS: Final = 0.002
+_ROOM: Final = 16_384
+"""Bytes in the lock file: room on a full disk to forget a hundred memories, or to fold a small journal."""
+_HELD: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK})
+"""What a file system answers when somebody else has the lock; some say EACCES."""
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+_CHILD_SECONDS: Final = 10.0
+_CHILD_TRIES: Final = (
+    "import fcntl, os, sys\n"
+    "try:\n"
+    "    fcntl.flock(os.open(sys.argv[1], os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+    "except OSError:\n"
+    "    sys.exit(7)\n"
+)
+_KEPT_OUT: Final = 7
+
+
+class FolderLock:
+    """The lock of a folder, held."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def is_in_place(self) -> bool:
+        """Tell whether the file that is locked is still the one that others would lock.
+
+        Raises:
+            OSError: The folder cannot be looked at.
+        """
+        return is_in_place(self._path, self._descriptor)
+
+    def keep_room(self) -> None:
+        """Fill the lock file, so that there is room to give up when the disk is full; without any there is none."""
+        if os.fstat(self._descriptor).st_size < _ROOM:
+            with contextlib.suppress(OSError):
+                os.pwrite(self._descriptor, os.urandom(_ROOM), 0)  # what cannot be compressed takes its room
+
+    def give_room(self) -> bool:
+        """Give up that room, for what has to be written all the same; tell whether there was any.
+
+        Raises:
+            OSError: It cannot be given up.
+        """
+        had_some = os.fstat(self._descriptor).st_size > 0
+        os.ftruncate(self._descriptor, 0)
+        return had_some
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock]:
+    """Hold the folder's lock for the length of the block; threads and processes alike.
+
+    A new `FileLock` each time: the descriptor lives only while the lock is held, so nothing survives a fork or an exec.
+    Who deletes the file lets others in beside us; what must not happen then is for `file_lock` to prevent.
+
+    Raises:
+        BusyError: Someone else held it for `wait` seconds.
+        StorageError: The lock file cannot be opened.
+    """
+    path = folder / LOCK_NAME
+    with contextlib.ExitStack() as held:
+        with translated(path, "lock"):
+            lock = _taken(path, wait, held)
+        yield lock
+
+
+def _taken(path: Path, wait: float, held: contextlib.ExitStack) -> FolderLock:
+    """Take the lock; `held` gives it back."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a writer needs
+
+    deadline = time.monotonic() + wait
+    while True:
+        with contextlib.ExitStack() as tried:
+            # Opened before the lock is taken: if it is in place afterwards, then it is what was locked.
+            descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+            tried.callback(os.close, descriptor)
+            left = max(0.0, deadline - time.monotonic())
+            lock = FileLock(path, timeout=left, poll_interval=_POLL_SECONDS, mode=PRIVATE_FILE, thread_local=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise held_by_another(wait) from None
+            except OSError as error:
+                if error.errno in _NO_LOCKS:
+                    raise no_locks(_offers_none(error)) from error
+                raise
+            tried.callback(_release, lock, path)
+            if is_in_place(path, descriptor):
+                held.callback(tried.pop_all().close)
+                return FolderLock(path, descriptor)
+        if time.monotonic() >= deadline:
+            raise held_by_another(wait)
+
+
+def _release(lock: BaseFileLock, path: Path) -> None:
+    """Give the lock back; a failure is no failure of what was done under it, which may be on the disk."""
+    try:
+        lock.release()
+    except OSError as error:
+        log.warning("lock_not_released", file=path.name, error=str(error))
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: bool = True) -> Iterator[int]:
+    """Open a file and lock it itself, not a file beside it, for the length of the block; yield its descriptor.
+
+    Keeps out whoever holds another lock of the folder, because somebody deleted the first one. Taken after the
+    folder's lock, never before it. When the block begins, the file is the one that `path` names.
+
+    Args:
+        path: The file.
+        open_it: Opens it for writing.
+        wait: Seconds.
+        lock_it: False where a lock would keep readers out as well: then the folder's lock has to do.
+
+    Raises:
+        BusyError: Someone else held it, or others kept replacing it, for `wait` seconds.
+        OSError: It cannot be opened or locked.
+    """
+    deadline = time.monotonic() + wait
+    while True:
+        descriptor = open_it()
+        try:
+            if lock_it:
+                _lock(descriptor, deadline, wait)
+            if is_in_place(path, descriptor):
+                break
+        except BaseException:
+            unlock_and_close(descriptor)
+            raise
+        unlock_and_close(descriptor)
+        if time.monotonic() >= deadline:
+            raise held_by_another(wait)
+    process = os.getpid()
+    try:
+        yield descriptor
+    finally:
+        if process == os.getpid():  # a child that was forked in the block has neither the file nor the lock
+            unlock_and_close(descriptor)
+
+
+def _lock(descriptor: int, deadline: float, wait: float) -> None:
+    while not _is_ours(descriptor):
+        if time.monotonic() >= deadline:
+            raise held_by_another(wait)
+        time.sleep(_POLL_SECONDS)
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Try to lock an open file; tell whether it is locked now. True also where there are no such locks."""
+    try:
+        lock_at_once(descriptor)
+    except ImportError:
+        return True
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise no_locks(_offers_none(error)) from error
+        if error.errno not in _HELD:
+            raise
+        return False
+    return True
+
+
+def held_by_another(seconds: float) -> BusyError:
+    """Return the error for a lock that was not to be had in so many seconds."""
+    return BusyError(
+        f"Another process has been writing to this memory for more than {seconds:g} s. Nothing was written; "
+        "searching still works.",
+        recovery="Try again in a moment. If this goes on, a process that was stopped may hold the lock: let it go on "
+        "(fg, or kill -CONT) or end it; do not delete the lock file.",
+    )
+
+
+def no_locks(reason: str) -> StorageError:
+    """Return the error for a folder in which processes cannot keep out of each other's way."""
+    return StorageError(
+        f"{reason} Without locks two sessions would overwrite each other's memories, so nothing was written; "
+        "searching still works.",
+        code="no_locks",
+        recovery="Set storage_root to a folder on a local disk, and move the memories there.",
+    )
+
+
+def make_lock(folder: Path) -> None:
+    """Create the folder's lock file if there is none.
+
+    Raises:
+        StorageError: It cannot be created.
+    """
+    path = folder / LOCK_NAME
+    with translated(path, "lock"):
+        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+
+
+def locks_work(folder: Path) -> str | None:
+    """Try whether the folder's lock keeps a second one out; takes far less than a millisecond, and creates nothing.
+
+    Returns:
+        None if it does, if somebody holds it at the moment (so it does), or if there is no lock to try it on; otherwise
+        a sentence why not.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - exists on Unix alone; elsewhere locks are the system's own, and mandatory
+    except ImportError:
+        return None
+    with contextlib.ExitStack() as opened:
+        try:
+            first, second = (_open(folder / LOCK_NAME, opened) for _ in range(2))
+        except OSError:
+            return None  # not there, or not to be opened: who wants to write is told so
+        for descriptor in (first, second):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in _HELD:
+                    return None
+                return _offers_none(error)
+        # Where a process cannot lock itself out, what counts is that it locks out others.
+        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return (
+            None
+            if _keeps_a_child_out(folder / LOCK_NAME)
+            else "Locks do not work here: two processes held the same one."
+        )
+
+
+def seems_free(path: Path | None) -> bool:
+    """Tell whether the lock in `path` could be had a moment ago; takes some 10 µs, creates nothing and keeps nothing.
+
+    True also where it cannot be tried: whoever wants to write is told what is wrong.
+    """
+    try:
+        import fcntl  # noqa: PLC0415 - exists on Unix alone
+    except ImportError:
+        return True
+    with contextlib.ExitStack() as opened:
+        try:
+            descriptor = None if path is None else _open(path, opened)
+        except OSError:
+            return True
+        try:
+            if descriptor is not None:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno not in _HELD
+    return True
+
+
+def _offers_none(error: OSError) -> str:
+    return f"The file system of this memory offers no locks ({error.strerror or error})."
+
+
+def _open(path: Path, opened: contextlib.ExitStack) -> int:
+    try:
+        descriptor = open_private(path, os.O_RDWR)
+    except PermissionError:
+        descriptor = open_private(path, os.O_RDONLY)
+    opened.callback(unlock_and_close, descriptor)
+    return descriptor
+
+
+def _keeps_a_child_out(path: Path) -> bool:
+    """Tell whether another process fails to take the lock that this one holds."""
+    try:
+        child = subprocess.run(  # noqa: S603 - our own words, no shell
+            [sys.executable, "-I", "-S", "-c", _CHILD_TRIES, str(path)],
+            check=False,
+            timeout=_CHILD_SECONDS,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return child.returncode == _KEPT_OUT

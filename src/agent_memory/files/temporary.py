@@ -1,0 +1,62 @@
+"""Temporary files that a killed process left beside the one it meant to replace: told from those somebody is writing.
+
+Whoever writes one holds a lock on it, which the system takes back when the process ends. Where there are no such locks,
+an hour's age decides. Touches nothing but names that `replace_file` gives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.files.held import lock_at_once, unlock_and_close
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FRESH_SECONDS: Final = 1.0
+"""A file may be created and not locked yet for a few microseconds."""
+_OLD_SECONDS: Final = 3600.0
+_EIGHT: Final = "[0-9a-f]" * 8
+
+
+def claim(descriptor: int) -> None:
+    """Hold the open temporary file until it is closed, or until this process ends in whatever way."""
+    with contextlib.suppress(ImportError, OSError):  # no such locks here: then its age has to tell
+        lock_at_once(descriptor)
+
+
+def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
+    """Remove temporary files in `folder` that nobody is writing any more.
+
+    Args:
+        folder: Where to look; subfolders are left alone.
+        at_once: Name of a file that only the caller can be replacing now: what was left of it goes whatever its age.
+        of: Only what was left of the file of this name; for folders that are not ours.
+    """
+    pattern = f".{glob.escape(of)}.{_EIGHT}.tmp" if of is not None else f".*.{_EIGHT}.tmp"
+    with contextlib.suppress(OSError):  # what cannot be removed now may be the next time
+        for path in folder.glob(pattern):
+            ours = at_once is not None and path.name.startswith(f".{at_once}.")
+            with contextlib.suppress(FileNotFoundError):
+                if ours or _is_abandoned(path):
+                    path.unlink()
+
+
+def _is_abandoned(path: Path) -> bool:
+    age = time.time() - path.lstat().st_mtime
+    if age < _FRESH_SECONDS:
+        return False
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        lock_at_once(descriptor)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return age > _OLD_SECONDS
+    finally:
+        unlock_and_close(descriptor)
+    return True

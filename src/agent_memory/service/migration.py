@@ -1,0 +1,207 @@
+"""Moving an agent's memory between backends while sessions use it: suggested, announced, undone. Builds nothing itself.
+
+Owns the events of a migration and when one is suggested. Knows no engine: it asks the storage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
+from agent_memory.logs import get_logger
+
+if TYPE_CHECKING:
+    from agent_memory.service.caller import Caller, Report
+    from agent_memory.settings import ServiceSettings
+    from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.vector.migration import Built, Progress
+
+log = get_logger(__name__)
+
+_PROGRESS_SECONDS: Final = 1.0
+"""Between two `memory:migration_progress` events of one stage."""
+
+
+class Migration:
+    """Migrations of one agent in one session.
+
+    Args:
+        storage: What may be moved.
+        settings: Threshold, and whether to ask.
+        report: Sends events.
+    """
+
+    def __init__(self, storage: MemoryStorage, settings: ServiceSettings, report: Report) -> None:
+        self._storage = storage
+        self._settings = settings
+        self._report = report
+        self._looked = not (settings.backend == "auto" and storage.can_migrate)
+        self._moving = asyncio.Lock()
+        self._unasked: asyncio.Task[None] | None = None
+
+    async def look(self, caller: Caller) -> None:
+        """Suggest a migration, or begin it, if there are memories enough; once a session.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        if self._looked or self._storage.backend != "file":
+            return
+        count = await self._storage.count()
+        if count < self._settings.migration_threshold or self._looked:
+            return
+        self._looked = True
+        if not (self._settings.auto_migrate and await self._storage.migration_begun()):
+            estimate = await self._storage.estimate()
+            await self._report(
+                "memory:migration_suggested",
+                caller,
+                memory_count=count,
+                threshold=self._settings.migration_threshold,
+                auto_migrate=self._settings.auto_migrate,
+                estimated_duration_seconds=estimate.seconds,
+                estimated_cost_usd=estimate.dollars,
+            )
+        if self._settings.auto_migrate:
+            self._unasked = asyncio.get_running_loop().create_task(self._migrate_unasked(caller))
+
+    async def migrate(self, caller: Caller, progress: Progress | None = None) -> Built:
+        """Build an index and answer from it; stores and searches go on. An agent that has one gets a new one.
+
+        Args:
+            caller: The session that asks.
+            progress: Told the stage and how much of it is done.
+
+        Raises:
+            BusyError: Another process is migrating this agent.
+            ConfigurationError: Engine or embedder is missing.
+            MigrationError: It failed; the backend is what it was before.
+            StorageError: The memories cannot be read.
+        """
+        async with self._moving:
+            estimate = await self._storage.estimate()
+            watch = _Watch(self._report, caller, progress, estimate.count)
+            plan = {
+                "backend": "vector",
+                "batch_size": self._settings.migration_batch_size,
+                "estimated_duration_seconds": estimate.seconds,
+            }
+            what = "resumed" if await self._storage.migration_begun() else "started"
+            await self._storage.note_migration(begun=True)
+            await self._report(f"memory:migration_{what}", caller, memory_count=estimate.count, plan=plan)
+            before, charged = self._storage.backend, self._storage.embedding_cost()
+            try:
+                built = await self._storage.migrate(watch)
+            except AgentMemoryError as error:
+                await self._failed(error, before, watch, caller)
+                raise
+            except Exception as error:
+                broken = MigrationError(f"It broke off ({type(error).__name__}), which is a defect of agent-memory.")
+                await self._failed(broken, before, watch, caller)
+                raise
+            except asyncio.CancelledError:
+                await self._paused(watch, caller)
+                raise
+            await self._storage.note_migration(begun=False)
+            await self._report(
+                "memory:migration_completed",
+                caller,
+                memory_count=built.memories,
+                duration_seconds=watch.seconds,
+                cost_usd=round(self._storage.embedding_cost() - charged, 6),
+                backend=self._storage.backend,
+            )
+            return built
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether an index is being built for this session."""
+        return self._moving.locked()
+
+    async def rollback(self, caller: Caller) -> bool:
+        """Answer from the files alone again; tell whether that was not so already. Nothing stored since is lost.
+
+        Raises:
+            ConfigurationError: This storage has nothing to go back to.
+            StorageError: The switch could not be thrown.
+        """
+        async with self._moving:
+            changed = await self._storage.rollback()
+            if changed:
+                await self._rolled_back("vector", "requested", caller)
+            return changed
+
+    async def close(self) -> None:
+        """Stop a migration that nobody asked for, and say what is left; the next session goes on with it."""
+        if self._unasked is not None:
+            self._unasked.cancel()
+            await asyncio.gather(self._unasked, return_exceptions=True)
+
+    async def _paused(self, watch: _Watch, caller: Caller) -> None:
+        left = int(self._storage.embedding().get("pending", 0))
+        await self._report(
+            "memory:migration_paused", caller, texts_left=left, memory_count=watch.count, duration_seconds=watch.seconds
+        )
+
+    async def _migrate_unasked(self, caller: Caller) -> None:
+        try:
+            await self.migrate(caller)
+        except AgentMemoryError as error:  # told by an event of its own, if it had begun
+            log.warning("unasked_migration_ended", code=error.code, error=error.message)
+        except Exception as error:  # noqa: BLE001 - told so, too; nobody waits who could be handed it
+            log.warning("unasked_migration_broke", error=type(error).__name__)
+
+    async def _failed(self, error: AgentMemoryError, before: str, watch: _Watch, caller: Caller) -> None:
+        log.warning("migration_failed", code=error.code, error=error.message)
+        if not isinstance(error, BusyError):
+            await self._storage.note_migration(begun=False)
+        await self._report(
+            "memory:migration_failed",
+            caller,
+            code=error.code,
+            error=error.message,
+            memories_processed=watch.done,
+            total=watch.total,
+            rolled_back=self._storage.backend == before,
+        )
+        if not isinstance(error, BusyError):
+            await self._rolled_back("vector", "failed", caller, to=before)
+
+    async def _rolled_back(self, before: str, reason: str, caller: Caller, to: str = "file") -> None:
+        await self._report("memory:migration_rolled_back", caller, from_backend=before, to_backend=to, reason=reason)
+
+
+class _Watch:
+    """Turns a build's reports into events, not more than one a second for a stage, and passes each on."""
+
+    def __init__(self, report: Report, caller: Caller, further: Progress | None, total: int) -> None:
+        self.done, self.total, self.count = 0, total, total
+        self._report, self._caller, self._further = report, caller, further
+        self._begun = time.monotonic()
+        self._told = ("", 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been going."""
+        return round(time.monotonic() - self._begun, 3)
+
+    async def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage == "load":
+            self.done, self.total = done, total
+        now = time.monotonic()
+        if self._further is not None:
+            await self._further(stage, done, total)
+        if stage == self._told[0] and now < self._told[1] + _PROGRESS_SECONDS and done < total:
+            return
+        self._told = (stage, now)
+        await self._report(
+            "memory:migration_progress",
+            self._caller,
+            stage=stage,
+            memories_processed=done,
+            total=total,
+            percent_complete=round(100 * done / total, 1) if total else 100.0,
+            elapsed_seconds=self.seconds,
+        )

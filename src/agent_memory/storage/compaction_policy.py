@@ -1,0 +1,96 @@
+"""`CompactionPolicy`: how much of a journal a compaction would drop, and whether one pays now. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.journal import GRACE
+from agent_memory.models import to_text
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from agent_memory.journal import Change, Entry
+
+_DAY: Final = len("2026-03-01")
+_NEVER: Final = "~"
+_BOOKKEEPING: Final = frozenset(
+    {"access_count", "confidence", "evicted_at", "expires_at", "importance", "last_accessed", "pinned", "promoted_at"}
+)
+"""Fields that hold no text: a patch of these alone ends none."""
+_COMPACT_AT: Final = 1000
+"""Lines that could go, from which on a compaction may pay; with more memories than that, as many as there are."""
+
+
+class CompactionPolicy:
+    """The lines of one journal, counted while they are read.
+
+    What could go: accesses noted since the last compaction, for it adds them up; and lines older than the grace time,
+    of which one for each memory stays. So the file never has more than twice as many lines as there are memories, plus
+    a thousand, plus what the grace time keeps.
+
+    That number is only nearly right: a clock that jumped, lines of a newer version and memories that were forgotten a
+    moment ago keep lines alive that look as if they could go. Therefore a compaction must also be worth its time:
+    either the file has grown by half since the last one, or a day has passed.
+
+    However few lines there are, one pays once a day when a text that was forgotten or replaced is past its grace time.
+
+    Args:
+        grace: How long replaced and deleted versions stay.
+    """
+
+    def __init__(self, grace: timedelta = GRACE) -> None:
+        self._grace = grace
+        self.clear(0)
+
+    def clear(self, compacted_seq: int) -> None:
+        """Begin with a file whose last compaction saw the numbers up to `compacted_seq`; 0 before the first."""
+        self._compacted_seq = compacted_seq
+        self._compacted_on = ""
+        self._touches = self._grown = self._lines = 0
+        self._by_day: Counter[str] = Counter()
+        self._first_end = _NEVER
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line was counted yet."""
+        return self._lines == 0
+
+    def add(self, entry: Entry) -> None:
+        """Count a line."""
+        self._lines += 1
+        day, is_new = entry.at[:_DAY], entry.seq > self._compacted_seq
+        self._grown += is_new
+        if not is_new:
+            self._compacted_on = max(self._compacted_on, day)
+        if is_new and entry.changes and all(change.op == "touch" for change in entry.changes):
+            self._touches += 1
+        else:
+            self._by_day[day] += 1
+            if day < self._first_end and any(map(_ends_a_text, entry.changes)):
+                self._first_end = day
+
+    def pays(self, live: int, now: datetime) -> bool:
+        """Tell whether a compaction is worth its time, with so many memories at this moment."""
+        least = max(_COMPACT_AT, live)
+        if self._lines <= least and self._first_end == _NEVER:
+            return False  # most calls end here
+        oldest_kept = to_text(now - self._grace)[:_DAY]
+        if self._first_end < oldest_kept and not self.is_of_today(now):
+            return True
+        if self._lines <= least:
+            return False
+        aged = sum(count for day, count in self._by_day.items() if day < oldest_kept)
+        if self._touches + max(0, aged - live) <= least:
+            return False
+        left = self._lines - self._grown
+        return self._grown > max(least, left // 2) or not self.is_of_today(now)
+
+    def is_of_today(self, now: datetime) -> bool:
+        """Tell whether the file was compacted today, or at a time that is yet to come."""
+        return self._compacted_on >= to_text(now)[:_DAY]
+
+
+def _ends_a_text(change: Change) -> bool:
+    return change.op == "delete" or (change.op == "patch" and not change.data.keys() <= _BOOKKEEPING)

@@ -1,0 +1,202 @@
+"""Builds an index: `python -m agent_memory.storage.vector.build AGENT_FOLDER IDENTITY BATCH [--activate]`.
+
+A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
+the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
+switch; killed at any moment it leaves either the old state or the new one. Says how far it is as JSON lines on its
+standard output, and ends when nobody listens. A memory whose vector is not cached is left out; who opens the index
+adds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
+from agent_memory.engine import namespace_of
+from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
+from agent_memory.files.layout import AgentFolder
+from agent_memory.journal import Journal
+from agent_memory.retrieval.form import embedded_texts
+from agent_memory.storage.projection import KIND, Projection
+from agent_memory.storage.vector.generations import Generations, State
+from agent_memory.storage.vector.sync import points_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.engine import Point
+    from agent_memory.engine.shard import Shard
+
+_NICENESS: Final = 10
+_MOST_AT_ONCE: Final = 300
+"""Texts whose vectors are read together: below 400 the cache looks each one up, above it scans."""
+_SPOT_CHECKS: Final = 32
+_LEAST_COSINE: Final = 0.99
+"""A point must find itself, or a twin; half precision takes less than .001 from a cosine of 1."""
+_LEAST_RECALL: Final = 0.9
+"""Share of the ten nearest, by exact search, that the graph must find over all spot checks; it finds .99 and more."""
+_BUSY_CODE: Final = 3
+_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+
+
+def main() -> None:
+    """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
+    folder, identity = AgentFolder(Path(sys.argv[1])), EmbedderIdentity(**json.loads(sys.argv[2]))
+    os.umask(0o077)  # the engine gives its files the rights it likes
+    os.nice(_NICENESS)
+    _end_with_parent()
+    say = _speaker()
+    try:
+        build(folder, identity, activate="--activate" in sys.argv[4:], say=say, batch=int(sys.argv[3]))
+    except BrokenPipeError:
+        os._exit(1)  # nobody listens any more
+    except AgentMemoryError as error:
+        say(stage="failed", **error.as_dict())
+        sys.exit(_BUSY_CODE if isinstance(error, BusyError) else 1)
+
+
+def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, say: Any, batch: int = 100) -> None:
+    """Build, check and take into use a new generation.
+
+    Args:
+        folder: The agent's folder.
+        identity: Whose vectors to take from the cache.
+        activate: Make the vector backend the active one; otherwise only if it still is.
+        say: Called with the fields of each report.
+        batch: Texts whose vectors are moved together.
+
+    Raises:
+        BusyError: Another process is building.
+        MigrationError: What was built does not stand up to the check.
+        StorageError: No room, for instance; nothing has changed.
+    """
+    from agent_memory.engine.shard import Shard  # noqa: PLC0415 - loads the engine, which a client must not
+
+    generations = Generations(folder)
+    generations.sweep()
+    with generations.building() as (generation, unfinished):
+        journal = Journal(folder.journal, {KIND})
+        projection = Projection(folder.agent_id)
+        projection.apply(journal.poll().entries)
+        watermark, total = journal.watermark, len(projection.memories)
+        say(stage="load", done=0, total=total)
+        shard = Shard.create(unfinished / "shard", namespace_of(folder.agent_id), identity.dimension)
+        try:
+            portions = _portions(projection, min(batch, _MOST_AT_ONCE))
+            with contextlib.closing(VectorCache(folder.vectors)) as cache:
+                written = _load(shard, projection, portions, cache, identity, say)
+            projection.clear()
+            say(stage="index", done=0, total=len(written))
+            shard.flush()
+            shard.optimize()
+            say(stage="check", done=0, total=len(written))
+            _check(shard, written)
+        finally:
+            with contextlib.suppress(AgentMemoryError):
+                shard.close()
+        state = State(folder.agent_id, str(identity), identity.dimension, watermark[0], watermark[1])
+        say(stage="switch", done=len(written), total=len(written))
+        generations.finish(generation, unfinished, state)
+        if activate or generations.active()[0] == "vector":
+            generations.switch("vector", generation, str(identity))
+        generations.remove_unused()
+    say(stage="done", generation=generation, memories=total, points=len(written))
+
+
+def _load(
+    shard: Shard,
+    projection: Projection,
+    portions: Iterator[dict[str, list[bytes]]],
+    cache: VectorCache,
+    identity: EmbedderIdentity,
+    say: Any,
+) -> list[str]:
+    """Write every memory that has all its vectors; return the ids of the points."""
+    written: list[str] = []
+    done, total = 0, len(projection.memories)
+    for portion in portions:
+        hashes = {key for keys in portion.values() for key in keys}
+        known = cache.get_many(identity, hashes)
+        points: list[Point] = []
+        vectors: list[Vector] = []
+        for memory_id, keys in portion.items():
+            if all(key in known for key in keys):
+                points += points_of(projection.memories[memory_id], len(keys))
+                vectors += [known[key] for key in keys]
+        if points:
+            shard.upsert(points, [vector.tolist() for vector in vectors])
+        written += [shard.id_of(point.memory_id, point.piece) for point in points]
+        done += len(portion)
+        say(stage="load", done=done, total=total)
+    return written
+
+
+def _portions(projection: Projection, at_once: int) -> Iterator[dict[str, list[bytes]]]:
+    """Yield memories with the hashes of their pieces, so many pieces at a time."""
+    portion: dict[str, list[bytes]] = {}
+    texts = 0
+    for memory_id, memory in projection.memories.items():
+        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(memory)))
+        portion[memory_id] = keys
+        texts += len(keys)
+        if texts >= at_once:
+            yield portion
+            portion, texts = {}, 0
+    if portion:
+        yield portion
+
+
+def _check(shard: Shard, written: list[str]) -> None:
+    """Compare counts, and search for what is known to be there.
+
+    Raises:
+        MigrationError: Points are missing, cannot be found, or the graph finds too few.
+    """
+    count = shard.count()
+    if count != len(written):
+        raise MigrationError(f"The new index has {count} points instead of {len(written)}; it was thrown away.")
+    found = wanted = 0
+    sample = random.Random(0).sample(written, min(_SPOT_CHECKS, len(written)))  # noqa: S311 - no secret
+    for vector in shard.vectors(sample).values():
+        near = shard.nearest(vector, 10)
+        if not near or near[0][1] < _LEAST_COSINE:
+            raise MigrationError("A search in the new index did not find what is in it; it was thrown away.")
+        exact = shard.nearest(vector, 10, exact=True)
+        found += sum(score >= exact[-1][1] for _, score in near)  # twins are as good as each other
+        wanted += len(exact)
+    if found < _LEAST_RECALL * wanted:
+        raise MigrationError(f"The new index finds {found} of {wanted} nearest memories only; it was thrown away.")
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when the one that waits for it ends, where it can (Linux).
+
+    Elsewhere the next report finds nobody listening; but building a graph reports nothing for minutes, and an engine
+    short of memory may wait for itself for ever, holding the lock.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _speaker() -> Any:
+    reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever the engine prints is no report
+
+    def say(**fields: Any) -> None:
+        reports.write(json.dumps(fields) + "\n")
+        reports.flush()
+
+    return say
+
+
+if __name__ == "__main__":
+    main()

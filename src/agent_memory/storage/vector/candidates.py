@@ -1,0 +1,191 @@
+"""`AnnIndex`: exact cosines, with an engine beside them that names the candidates once there are many memories.
+
+The vectors stay in this process: every score is computed from them, so that an engine changes how fast a search is and
+not what it says. What the engine does not know yet, or no longer, is looked at here. Not thread-safe, like its parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from agent_memory.engine import Where
+from agent_memory.retrieval import DenseIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from agent_memory.embeddings import EmbeddingWorker
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.engine.client import Engine
+    from agent_memory.retrieval.dense import Cosines
+
+NEAREST: Final = 256
+"""Candidates asked for: four times what a ranking looks at closely, so that filters leave enough of them."""
+PAYS_FROM: Final = 40_000
+"""Memories from which the engine is asked. With fewer, comparing all is as fast or faster, and exact: .2 ms against .7
+at 5,000, 1.6 against 1.9 at 20,000, 7.6 against 1.9 at 100,000. The index is kept in step all the same."""
+_ENOUGH: Final = 100
+"""Candidates that must be left after filters; with fewer, and more to be had, all memories are looked at."""
+_MOST_BEHIND: Final = 2000
+"""Memories the engine does not know yet, up to which asking it still pays."""
+_SAMPLE: Final = 2048
+"""Vectors from which the number of those above a floor is estimated: within 15 % where it is a tenth of all."""
+
+
+class AnnIndex(DenseIndex):
+    """A `DenseIndex` that asks an engine for the nearest memories while there is one.
+
+    Args:
+        worker: Embeds texts and queries; its owner closes it.
+
+    Attributes:
+        engine: Who names candidates; None looks at every memory.
+        behind: Memories that may differ from what the engine holds; kept only while there is one.
+    """
+
+    def __init__(self, worker: EmbeddingWorker) -> None:
+        super().__init__(worker)
+        self.engine: Engine | None = None
+        self.behind: set[str] = set()
+        self._where = Where()
+        self._enough: Callable[[str], bool] | None = None
+
+    @override
+    def put(self, memory_id: str, texts: Iterable[str]) -> None:
+        if self.engine is not None:
+            self.behind.add(memory_id)
+        super().put(memory_id, texts)
+
+    @override
+    def remove(self, memory_id: str) -> None:
+        if self.engine is not None:
+            self.behind.add(memory_id)
+        super().remove(memory_id)
+
+    @override
+    def cosines(self, query: Vector) -> Cosines:
+        self._absorb()
+        if self.engine is None or len(self._keys) < PAYS_FROM or len(self.behind) > _MOST_BEHIND:
+            return self.exact(query)
+        return _NearCosines(self, query)
+
+    @contextlib.contextmanager
+    def narrowed(self, where: Where, admitted: Callable[[str], bool]) -> Iterator[None]:
+        """Let searches within the block ask the engine for what meets `where` only.
+
+        Args:
+            where: Conditions the engine checks; it may know less than we do, never more.
+            admitted: Tells whether a memory will pass all conditions.
+        """
+        self._where, self._enough = where, admitted
+        try:
+            yield
+        finally:
+            self._where, self._enough = Where(), None
+
+    def exact(self, query: Vector) -> Cosines:
+        """Compare a query with every memory."""
+        return super().cosines(query)
+
+    def memories(self) -> dict[str, tuple[bytes, ...]]:
+        """Return every memory with the hashes of the texts that stand for it."""
+        return self._keys
+
+    def vectors_of(self, memory_id: str) -> list[Vector] | None:
+        """Return the vectors of a memory's pieces; None while one is missing."""
+        self._absorb()
+        rows = [self._row.get(key) for key in self._keys.get(memory_id, ())]
+        if not rows or self._matrix is None or None in rows:
+            return None
+        return [self._matrix[row] for row in rows]
+
+    def near(self, query: Vector, floor: float) -> tuple[list[tuple[str, float]], bool] | None:
+        """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.
+
+        None when it cannot answer, or when too little of it would be left after the conditions of `narrowed`.
+        """
+        if self.engine is None:
+            return None
+        # The engine's numbers are of half precision: one just below the floor there may be above it here.
+        found = self.engine.nearest(query.tolist(), NEAREST, floor - _SLACK, self._where)
+        if found is None:
+            return None
+        ids = [memory_id for memory_id, _ in found.pairs if memory_id in self._keys and memory_id not in self.behind]
+        if not found.complete and not self._leaves_enough(ids):
+            return None
+        wanted = dict.fromkeys([*ids, *self.behind])
+        scored = sorted(self.scored(wanted, query).items(), key=itemgetter(1), reverse=True)
+        least = floor if found.complete or not found.pairs else max(floor, found.pairs[-1][1] - _SLACK)
+        return [pair for pair in scored if pair[1] >= least], found.complete
+
+    def _leaves_enough(self, ids: list[str]) -> bool:
+        if self._enough is None:
+            return True
+        admitted = 0
+        for memory_id in ids:
+            admitted += self._enough(memory_id)
+            if admitted >= _ENOUGH:
+                return True
+        return False
+
+    def estimate(self, query: Vector, floor: float) -> int:
+        """Return about how many memories have a cosine of at least `floor` and meet the conditions of `narrowed`."""
+        import numpy as np  # noqa: PLC0415 - nothing slow at import
+
+        if self._matrix is None or self._shared is None:
+            return 0
+        step = max(1, self._used // _SAMPLE)
+        values = self._matrix[: self._used : step] @ query
+        rows = np.flatnonzero((values >= floor) & (self._shared[: self._used : step] > 0)) * step
+        near = [memory_id for row in rows.tolist() for memory_id in self.memories_at(row)]
+        return step * (len(near) if self._enough is None else sum(map(self._enough, near)))
+
+
+_SLACK: Final = 0.002
+"""How far the engine's half-precision cosine may lie from ours; measured on 10,000 pairs: .0006."""
+
+
+class _NearCosines:
+    """Cosines of what is near a query; of all memories only where somebody asks for that."""
+
+    def __init__(self, index: AnnIndex, query: Vector) -> None:
+        self._index = index
+        self._query = query
+        self._all: Cosines | None = None
+        self._near: tuple[float, tuple[list[tuple[str, float]], bool] | None] | None = None
+
+    def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
+        return self._all.of(memory_ids) if self._all is not None else self._index.scored(memory_ids, self._query)
+
+    def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
+        found = self._above(floor)
+        if found is None:
+            return self._exact().at_least(floor, count)
+        return found[0][:count]
+
+    def how_many(self, floor: float) -> int:
+        found = self._above(floor)
+        if found is None:
+            return self._exact().how_many(floor)
+        pairs, complete = found
+        return len(pairs) if complete else max(len(pairs), self._index.estimate(self._query, floor))
+
+    def below(self, floor: float, count: int) -> list[tuple[str, float]]:
+        return self._exact().below(floor, count)
+
+    def _above(self, floor: float) -> tuple[list[tuple[str, float]], bool] | None:
+        """Ask the engine, once for each floor."""
+        if self._all is not None:
+            return None
+        if self._near is None or self._near[0] != floor:
+            self._near = (floor, self._index.near(self._query, floor))
+        return self._near[1]
+
+    def _exact(self) -> Cosines:
+        if self._all is None:
+            self._all = self._index.exact(self._query)
+        return self._all

@@ -1,0 +1,281 @@
+"""Generations of an agent's index on disk, and `metadata.json`, the switch that says which one is in use, if any.
+
+A generation is built in a folder of its own and renamed when it is whole; then the switch is thrown, by one rename. So
+there is always either an index that is whole or none, and the journal, which knows nothing of all this. Knows files and
+names; not what lies in a shard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import uuid
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.atomic import (
+    PRIVATE_FILE,
+    make_private_folder,
+    read_file,
+    replace_file,
+    sync_folder,
+    sync_tree,
+    translated,
+)
+from agent_memory.files.lock import folder_lock
+from agent_memory.files.temporary import remove_leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+
+FORMAT: Final = 1
+"""Of a generation's folder; one of another format is built anew."""
+ENGINE: Final = "qdrant-edge 0.9"
+SCHEMA: Final = 1
+_UNFINISHED: Final = ".new-"
+_GENERATION: Final = re.compile(r"[0-9a-f]{12}")
+_BUILD_LOCK: Final = "build.lock"
+_SWEEP_SECONDS: Final = 1.0
+"""What a build waits for whoever is sweeping: removing an index of 100,000 memories takes a tenth of it."""
+HOLDER_LOCK: Final = "holder.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a generation was made of; stands beside its shard.
+
+    Attributes:
+        agent_id: Whose name the points' ids are made with; a renamed agent keeps its index.
+        embedder: Identity of the embedder.
+        dimension: Numbers in a vector.
+        journal: Generation of the journal, and
+        seq: sequence number, up to which the shard holds every change. Later ones may be in it as well.
+        written: Points written or removed since it was built; they are in no graph, and take room until the next build.
+        engine: Name and version of the engine.
+        format: Of the folder.
+    """
+
+    agent_id: str
+    embedder: str
+    dimension: int
+    journal: str
+    seq: int
+    written: int = 0
+    engine: str = ENGINE
+    format: int = FORMAT
+
+
+class Generations:
+    """The index folder of one agent.
+
+    Args:
+        folder: The agent's folder. Nothing is created before a build.
+    """
+
+    def __init__(self, folder: AgentFolder) -> None:
+        self._folder = folder
+        self.path = folder.index
+        self._seen: tuple[tuple[int, int, int], dict[str, Any]] | None = None
+
+    # -- the switch ---------------------------------------------------------------------------------------------------
+
+    def active(self) -> tuple[str, str | None]:
+        """Return (backend, generation) as the switch stands; `file` and None where there is none or it is unreadable.
+
+        Costs a look at the file's date unless it changed.
+        """
+        note = self._note()
+        generation = note.get("generation")
+        if note.get("backend") != "vector" or not isinstance(generation, str) or not _is_name(generation):
+            return ("vector" if note.get("backend") == "vector" else "file"), None
+        return "vector", generation
+
+    def switch(self, backend: str, generation: str | None, embedder: str | None = None) -> None:
+        """Throw the switch, durably: whoever looks sees the old state or the new one.
+
+        Raises:
+            StorageError: It is as it was.
+        """
+        self._change_note({"backend": backend, "generation": generation, "embedder": embedder}, durable=True)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a migration was begun that has neither ended nor failed, in whatever session."""
+        return self._note().get("migration") == "begun"
+
+    def note_begun(self, begun: bool) -> None:  # noqa: FBT001 - the state
+        """Note that a migration has begun, or has come to an end.
+
+        Raises:
+            StorageError: It could not be noted.
+        """
+        if begun != self.is_begun:
+            self._change_note({"migration": "begun" if begun else None}, durable=False)
+
+    def _change_note(self, changes: dict[str, str | None], *, durable: bool) -> None:
+        make_private_folder(self._folder.path)
+        with folder_lock(self._folder.path), translated(self._folder.metadata, "write"):
+            note = {"schema": SCHEMA, "journal": self._folder.journal.name, **self._read_note(), **changes}
+            note = {key: value for key, value in note.items() if value is not None}
+            replace_file(self._folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=durable)
+        self._seen = None
+
+    # -- generations --------------------------------------------------------------------------------------------------
+
+    def shard(self, generation: str) -> Path:
+        """Return the folder of a generation's shard."""
+        return self.path / generation / "shard"
+
+    def state(self, generation: str) -> State | None:
+        """Return what a generation was made of; None when it is missing, damaged or of another format or engine."""
+        try:
+            state = State(**json.loads(read_file(self.path / generation / "state.json")))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
+        whole = state.format == FORMAT and state.engine == ENGINE and self.shard(generation).is_dir()
+        sound = all(isinstance(number, int) for number in (state.seq, state.dimension, state.written))
+        sound = sound and isinstance(state.agent_id, str)
+        return state if whole and sound else None
+
+    def write_state(self, generation: str, state: State) -> None:
+        """Note beside a shard what is in it.
+
+        Raises:
+            StorageError: The old note stands.
+        """
+        self._write_state(self.path / generation, state)
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[tuple[str, Path]]:
+        """Hold the right to build, for the block, and yield a new generation's name and unfinished folder.
+
+        Without `finish` the folder is gone when the block ends, or when the next build begins.
+
+        Raises:
+            BusyError: Another process is building.
+            StorageError: The folder cannot be made.
+        """
+        make_private_folder(self.path)
+        with self._lock(self.path / _BUILD_LOCK, "build", _SWEEP_SECONDS):
+            self._remove_unfinished()
+            generation = uuid.uuid4().hex[:12]
+            unfinished = self.path / f"{_UNFINISHED}{generation}"
+            make_private_folder(unfinished / "shard")
+            try:
+                yield generation, unfinished
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+
+    def finish(self, generation: str, unfinished: Path, state: State) -> None:
+        """Make a build that is whole and closed a generation; it is not in use before the switch is thrown.
+
+        Raises:
+            StorageError: It is no generation.
+        """
+        self._write_state(unfinished, state)
+        with translated(unfinished, "rename"):
+            sync_tree(unfinished)  # the engine leaves names unsynced; a shard full of gaps might open, and find nothing
+            unfinished.rename(self.path / generation)
+            sync_folder(self.path)
+
+    def sweep(self) -> None:
+        """Remove generations that are not in use and that nobody holds, unless a build is under way.
+
+        What cannot be removed now stays for the next time.
+
+        Raises:
+            StorageError: The folder cannot be locked.
+        """
+        if self._is_littered():
+            with contextlib.suppress(BusyError), self._lock(self.path / _BUILD_LOCK, "remove"):
+                self._remove_unfinished()
+                self.remove_unused()
+
+    def _remove_unfinished(self) -> None:
+        for leftover in self.path.glob(f"{_UNFINISHED}*"):
+            if leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:  # nobody of ours made it, and opening a pipe would wait for its other end
+                with contextlib.suppress(OSError):
+                    leftover.unlink()
+
+    def remove_unused(self) -> None:
+        """As `sweep`, for whoever is building."""
+        _, keep = self.active()
+        if keep is not None:
+            remove_leftovers(self.path / keep)
+        for each in self.path.iterdir():
+            if each.name == keep or not _is_name(each.name) or not each.is_dir():
+                continue
+            with contextlib.suppress(StorageError), self._lock(each / HOLDER_LOCK, "remove"):
+                shutil.rmtree(each, ignore_errors=True)
+
+    def _is_littered(self) -> bool:
+        """Tell whether there is anything to remove: asked at each start, and mostly there is not."""
+        # A switch that cannot be read says nothing, and what lies behind a link is not ours to remove.
+        if self.path.is_symlink() or not self.path.is_dir() or "backend" not in self._note():
+            return False
+        keep = self.active()[1]
+        with translated(self.path, "list"):
+            names = [each.name for each in self.path.iterdir() if each.is_dir()]
+        if keep is not None:
+            remove_leftovers(self.path / keep)
+        return any(name.startswith(_UNFINISHED) or (_is_name(name) and name != keep) for name in names)
+
+    # -- behind the scenes --------------------------------------------------------------------------------------------
+
+    def _write_state(self, folder: Path, state: State) -> None:
+        path = folder / "state.json"
+        with translated(path, "write"):
+            replace_file(path, json.dumps(asdict(state), indent=2).encode() + b"\n", durable=True)
+
+    def _note(self) -> dict[str, Any]:
+        try:
+            stat = self._folder.metadata.stat()
+        except OSError:
+            return {}
+        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if self._seen is None or self._seen[0] != signature:
+            self._seen = (signature, self._read_note())
+        return self._seen[1]
+
+    def _read_note(self) -> dict[str, Any]:
+        try:
+            note = json.loads(read_file(self._folder.metadata))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return note if isinstance(note, dict) else {}
+
+    @contextlib.contextmanager
+    def _lock(self, path: Path, doing: str, wait: float = 0) -> Iterator[None]:
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a builder needs
+
+        lock = FileLock(path, timeout=wait, mode=PRIVATE_FILE, thread_local=False)
+        with translated(path, "lock"):
+            try:
+                lock.acquire()
+            except Timeout:
+                raise BusyError(f"Another process is using {path.parent.name}; it cannot {doing} now.") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def describe_folder(folder: AgentFolder) -> None:
+    """Leave a note for people and other versions, if there is none; derived, so a failure costs nothing."""
+    with contextlib.suppress(OSError):
+        if not folder.metadata.exists():
+            note = {"schema": SCHEMA, "backend": "file", "journal": folder.journal.name}
+            replace_file(folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
+
+
+def _is_name(generation: str) -> bool:
+    """Tell whether this can name a generation's folder; the switch is a file that anybody may have edited."""
+    return _GENERATION.fullmatch(generation) is not None

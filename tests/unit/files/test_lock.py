@@ -1,0 +1,175 @@
+"""The folder's lock: exclusive between objects, waited for a bounded time, gone with the block."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import BusyError
+from agent_memory.files.lock import LOCK_NAME, folder_lock, seems_free
+from agent_memory.journal import Change, Journal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_who_waits_too_long_is_told_so_and_nothing_is_written(root: Path) -> None:
+    path = root / "memories.yaml"
+    journal = Journal(path, set(), wait=0.01)
+    with journal.locked() as writer:
+        writer.append([Change("put", "memory", "a")])
+    before = path.read_bytes()
+    with folder_lock(root), pytest.raises(BusyError) as busy, Journal(path, set(), wait=0.01).locked():
+        pytest.fail("two held the lock")  # pragma: no cover
+    assert busy.value.code == "busy"
+    assert "another process" in busy.value.message.lower()
+    assert path.read_bytes() == before
+
+
+def test_the_lock_excludes_threads_of_one_process_too(root: Path) -> None:
+    root.mkdir()
+    inside: list[str] = []
+
+    def contender() -> None:
+        with folder_lock(root):
+            inside.append("second")
+
+    thread = threading.Thread(target=contender)
+    with folder_lock(root):
+        thread.start()
+        thread.join(timeout=0.05)
+        assert inside == []
+    thread.join()
+    assert inside == ["second"]
+
+
+def test_an_error_inside_lets_go_of_the_lock(root: Path) -> None:
+    root.mkdir()
+    with pytest.raises(KeyError), folder_lock(root):
+        raise KeyError
+    with folder_lock(root, wait=0):
+        pass
+
+
+def test_reading_needs_no_lock(root: Path) -> None:
+    path = root / "memories.yaml"
+    with Journal(path, set()).locked() as writer:
+        writer.append([Change("put", "memory", "a")])
+    with folder_lock(root):
+        assert len(Journal(path, set(), wait=0).poll().entries) == 1
+
+
+def test_a_child_forked_while_the_lock_is_tried_does_not_keep_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / LOCK_NAME
+    path.touch()
+    real, children = fcntl.flock, []
+
+    def flock(descriptor: int, operation: int) -> None:
+        real(descriptor, operation)
+        if operation != fcntl.LOCK_UN and not children:
+            children.append(os.fork())
+            if children[0] == 0:
+                signal.pause()
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    try:
+        assert seems_free(path)
+        assert seems_free(path), "the child has it"
+    finally:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+
+
+def test_a_lock_that_was_deleted_and_made_anew_is_taken_instead_of_the_old_one(root: Path) -> None:
+    root.mkdir()
+    with folder_lock(root) as first:
+        assert first.is_in_place()
+        (root / LOCK_NAME).unlink()
+        assert not first.is_in_place()
+        with folder_lock(root, wait=0) as second:
+            assert second.is_in_place()
+            assert not first.is_in_place()
+
+
+def test_without_its_lock_file_a_journal_is_still_written_by_one_at_a_time(root: Path) -> None:
+    path = root / "memories.yaml"
+    with Journal(path, {"memory"}).locked() as writer:
+        writer.append([Change("put", "memory", "a")])
+        (root / LOCK_NAME).unlink()
+        with pytest.raises(BusyError), Journal(path, {"memory"}, wait=0.01).locked():
+            pytest.fail("two wrote")  # pragma: no cover
+
+
+def test_a_writer_that_waited_for_a_file_that_was_replaced_writes_to_the_new_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = root / "memories.yaml"
+    journal = Journal(path, {"memory"})
+    with journal.locked() as writer:
+        writer.append([Change("put", "memory", "a")])
+    other, real, replaced = Journal(path, {"memory"}), fcntl.flock, []
+
+    def flock(descriptor: int, operation: int) -> None:
+        if not replaced and os.path.samestat(os.fstat(descriptor), path.stat()):
+            replaced.append(path.stat().st_ino)
+            (root / LOCK_NAME).unlink()  # or the compaction would wait for the writer
+            other.compact()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with journal.locked() as writer:
+        writer.append([Change("put", "memory", "b")])
+    assert replaced != [path.stat().st_ino]
+    assert [change.id for entry in Journal(path, set()).poll().entries for change in entry.changes] == ["a", "b"]
+
+
+@pytest.mark.parametrize("what", ["append", "replace", "lock"])
+def test_a_compaction_that_others_got_in_beside_changes_nothing(
+    root: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = root / "memories.yaml"
+    journal = Journal(path, {"memory"})
+    for name in ("a", "b"):
+        with journal.locked() as writer:
+            writer.append([Change("put", "memory", name)])
+    line = path.read_bytes().splitlines(keepends=True)[-1].replace(b'"b"', b'"c"').replace(b'"seq": 2', b'"seq": 3')
+    real = os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        real(descriptor)
+        if what == "lock":
+            (root / LOCK_NAME).unlink(missing_ok=True)
+        elif b'"c"' not in (content := path.read_bytes()):
+            if what == "append":
+                with path.open("ab") as file:
+                    file.write(line)
+            else:
+                (root / "new").write_bytes(content + line)
+                (root / "new").replace(path)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    with pytest.raises(BusyError, match="nothing was replaced"):
+        journal.compact()
+    monkeypatch.setattr(os, "fsync", real)
+    found = [change.id for entry in Journal(path, set()).poll().entries for change in entry.changes]
+    assert found == (["a", "b"] if what == "lock" else ["a", "b", "c"])
+    assert list(root.glob("*.tmp")) == []
+
+
+def test_where_locks_keep_readers_out_the_journal_itself_is_not_locked(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_memory.journal.journal.locks_keep_readers_out", lambda _: True)
+    path = root / "memories.yaml"
+    with Journal(path, {"memory"}).locked() as writer:
+        writer.append([Change("put", "memory", "a")])
+        assert seems_free(path)
+    with folder_lock(root), pytest.raises(BusyError), Journal(path, {"memory"}, wait=0).locked():
+        pytest.fail("two held the lock")  # pragma: no cover

@@ -1,0 +1,279 @@
+"""Pushing to a server and pulling from it: everything once, as it was, and again after a kill at any moment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import StorageError, ValidationError
+from agent_memory.service import MemoryService
+from agent_memory.service.caller import NOBODY
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from agent_memory.storage.qdrant.client import UnreachableError
+from agent_memory.storage.qdrant.transfer import Moved, push, select
+from tests.support import FrozenClock, memory_of
+from tests.unit.storage.qdrant.http_server import Answer, HttpServer
+from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from agent_memory.models import Memory
+    from agent_memory.service.restoring import Restored
+    from agent_memory.storage.qdrant.storage import QdrantServerStorage
+
+pytestmark = QUIET
+SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
+
+
+@pytest.fixture
+def server() -> LocalServer:
+    return LocalServer()
+
+
+@pytest.fixture
+async def there(server: LocalServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
+    storage = server.open(clock=clock)
+    yield storage
+    await storage.close()
+
+
+@pytest.fixture
+async def here(root: Path, clock: FrozenClock) -> AsyncIterator[FileStorage]:
+    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
+    yield storage
+    await storage.close()
+
+
+async def everything(storage: FileStorage | QdrantServerStorage) -> list[Memory]:
+    return [memory async for memory in storage.iter_all()]
+
+
+async def pushed(here: FileStorage, there: QdrantServerStorage, batch: int = 10) -> list[Moved]:
+    moved: list[Moved] = []
+    selection = await select(here, there)
+    await push(selection.missing, there, moved.append, batch)
+    return moved
+
+
+async def pulled(there: QdrantServerStorage, here: FileStorage) -> list[Restored]:
+    restored: list[Restored] = []
+    selection = await select(there, here)
+    service = MemoryService(here, ServiceSettings(embedder="none"))
+    await service.restore(selection.missing, restored.append, NOBODY, trusted=True)
+    return restored
+
+
+async def a_life(here: FileStorage, count: int = 25) -> list[Memory]:
+    """Store memories that replace each other, were accessed, changed and forgotten; return what is left."""
+    ids: list[str] = []
+    for number in range(count):
+        replaced = ids[-2] if number % 5 == 4 else None
+        ids.append(await here.store(memory_of(f"fact {number}", supersedes=replaced, access_count=number % 3)))
+    await here.touch(ids[::2])
+    await here.update(ids[1], {"pinned": True, "supersedes": ids[-1]})  # replaces one that was stored after it
+    await here.delete(ids[7])
+    return await everything(here)
+
+
+async def test_what_was_pushed_is_there_as_it_was(here: FileStorage, there: QdrantServerStorage) -> None:
+    memories = await a_life(here)
+    moved = await pushed(here, there)
+    assert {m.id: m for m in await everything(there)} == {m.id: m for m in memories}
+    assert await there.superseded() == await here.superseded()
+    assert [one.outcome for one in moved] == ["stored"] * len(memories)
+
+
+async def test_there_and_back_is_the_same_memory(
+    here: FileStorage, there: QdrantServerStorage, tmp_path: Path, clock: FrozenClock
+) -> None:
+    memories = await a_life(here)
+    await pushed(here, there)
+    other = FileStorage("bob", tmp_path / "elsewhere", settings=ServiceSettings(embedder="none"), clock=clock)
+    restored = await pulled(there, other)
+    assert {m.id: m for m in await everything(other)} == {m.id: m for m in memories}
+    assert await other.superseded() == await here.superseded()
+    assert {one.outcome for one in restored} == {"stored"}
+    assert await pulled(there, other) == []
+    await other.close()
+
+
+async def test_pushing_again_stores_nothing_twice(here: FileStorage, there: QdrantServerStorage) -> None:
+    memories = await a_life(here)
+    await pushed(here, there)
+    selection = await select(here, there)
+    assert (selection.missing, sorted(selection.present)) == ([], sorted(m.id for m in memories))
+    assert await pushed(here, there) == []
+    assert await there.count() == len(memories)
+
+
+async def test_what_is_there_stays_as_it_is(here: FileStorage, there: QdrantServerStorage) -> None:
+    memory = memory_of("tea", tags=["here"])
+    await here.store(memory)
+    await there.store(memory_of("coffee", id=memory.id))
+    same = await here.store(memory_of("milk"))
+    await there.store(memory_of("milk", id=same, access_count=7))
+    selection = await select(here, there)
+    assert (selection.missing, selection.present, selection.differs) == ([], [same], [memory.id])
+    assert [m.content for m in await everything(there)] == ["coffee", "milk"]
+
+
+async def test_what_was_forgotten_on_the_other_side_does_not_come_back(
+    here: FileStorage, there: QdrantServerStorage
+) -> None:
+    for storage, elsewhere in ((here, there), (there, here)):
+        memory = memory_of(f"the office is in {storage.backend}")
+        await storage.store(memory)
+        await elsewhere.store(memory)
+        await elsewhere.delete(memory.id)
+        selection = await select(storage, elsewhere)
+        assert (selection.missing, selection.forgotten) == ([], [memory.id])
+        await storage.delete(memory.id)
+
+
+async def test_secrets_stay_behind_and_are_no_difference_later(here: FileStorage, there: QdrantServerStorage) -> None:
+    kept, bare = memory_of(f"the deploy token is {SECRET}"), memory_of(SECRET)
+    for memory in (kept, bare):  # as a version before this one could leave them
+        here._store.store(memory, unique=False)
+    memory_id, only = kept.id, bare.id
+    moved = {one.memory_id: one for one in await pushed(here, there)}
+    assert moved[memory_id].redacted
+    assert (moved[only].outcome, getattr(moved[only].error, "code", None)) == ("refused", "only_secret")
+    assert all(SECRET not in m.content for m in await everything(there))
+    selection = await select(here, there)
+    assert (selection.present, selection.differs) == ([memory_id], [])
+
+
+async def test_one_that_is_refused_does_not_hold_up_the_others(here: FileStorage, there: QdrantServerStorage) -> None:
+    memories = [memory_of(f"fact {n}") for n in range(5)]
+    for memory in memories:
+        await here.store(memory)
+    selection = await select(here, there)
+    await there.store(memory_of("something else", id=memories[2].id))  # between looking and storing
+    moved: list[Moved] = []
+    await push(selection.missing, there, moved.append)
+    assert [one.outcome for one in moved] == ["stored", "stored", "refused", "stored", "stored"]
+    assert isinstance(moved[2].error, ValidationError)
+    assert await there.count() == 5
+
+
+@pytest.mark.parametrize("request_number", [1, 2, 3, 7, 8, 9, 12])
+async def test_a_push_that_broke_off_is_completed_by_the_next(
+    server: LocalServer, here: FileStorage, there: QdrantServerStorage, request_number: int
+) -> None:
+    memories = await a_life(here)
+    selection = await select(here, there)
+    left = [request_number]
+
+    def breaks(name: str) -> None:
+        left[0] -= 1
+        if left[0] <= 0:
+            raise UnreachableError("The memory server is gone.", maybe_sent=False)
+
+    told: list[Moved] = []
+    server.before = breaks
+    with pytest.raises(StorageError):
+        await push(selection.missing, there, told.append, 5)
+    server.before = None
+    stored = {m.id for m in await everything(there)}
+    assert {one.memory_id for one in told} <= stored  # what was reported is there
+    again = await pushed(here, there)
+    assert not {one.memory_id for one in again} & stored
+    assert {m.id: m for m in await everything(there)} == {m.id: m for m in memories}
+
+
+async def test_a_pull_that_broke_off_is_completed_by_the_next_with_every_link(
+    here: FileStorage, there: QdrantServerStorage, tmp_path: Path, clock: FrozenClock
+) -> None:
+    """A memory that replaces one stored after it must not come without its link: nobody would set it later."""
+    memories = await a_life(here)
+    await pushed(here, there)
+    other = FileStorage("bob", tmp_path / "elsewhere", settings=ServiceSettings(embedder="none"), clock=clock)
+    told: list[Restored] = []
+
+    def breaks(restored: Restored) -> None:
+        told.append(restored)
+        if len(told) == 3:
+            raise StorageError("The disk is gone.")
+
+    selection = await select(there, other)
+    service = MemoryService(other, ServiceSettings(embedder="none"))
+    with pytest.raises(StorageError):
+        await service.restore(selection.missing, breaks, NOBODY, trusted=True)
+    await pulled(there, other)
+    assert {m.id: m for m in await everything(other)} == {m.id: m for m in memories}
+    await service.settle()
+    await other.close()
+
+
+async def test_upper_and_lower_case_are_one_agent(server: LocalServer, here: FileStorage, clock: FrozenClock) -> None:
+    await here.store(memory_of("tea"))
+    upper = server.open("Bob", clock=clock)
+    await pushed(here, upper)
+    assert [(m.agent_id, m.content) for m in await everything(upper)] == [("Bob", "tea")]
+    await upper.close()
+
+
+# -- a real kill ------------------------------------------------------------------------------------------------------
+
+PUSHER = """
+import asyncio, sys
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from agent_memory.storage.qdrant.storage import QdrantServerStorage
+from agent_memory.storage.qdrant.transfer import push, select
+
+async def main(root, url):
+    here = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
+    there = QdrantServerStorage("bob", settings=ServiceSettings(embedder="none", qdrant_url=url))
+    selection = await select(here, there)
+    await push(selection.missing, there, lambda moved: None, 10)
+    print(len(selection.missing))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def http() -> Iterator[HttpServer]:
+    running = HttpServer()
+    yield running
+    running.close()
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("at_write", [1, 3, 6])
+async def test_a_push_that_was_killed_is_completed_by_the_next(
+    http: HttpServer, here: FileStorage, root: Path, clock: FrozenClock, at_write: int
+) -> None:
+    memories = await a_life(here, 60)
+    children: list[subprocess.Popen[str]] = []
+    writes = [0]
+
+    def kills(method: str, path: str) -> Answer | None:
+        writes[0] += path.endswith(("/points", "/points/batch")) and method == ("PUT" if path.endswith("s") else "POST")
+        if len(children) == 1 and writes[0] == at_write:
+            children[0].kill()  # while its request is under way
+            children[0].wait()
+        return None
+
+    http.trouble = kills
+    _, output = [_run_child(children, root, http.url) for _ in range(2)]
+    assert children[0].returncode == -9
+    assert (children[1].returncode, 0 < int(output) <= len(memories)) == (0, True)
+    there = http.open(clock=clock)
+    assert {m.id: m for m in await everything(there)} == {m.id: m for m in memories}
+    assert await there.superseded() == await here.superseded()
+    await there.close()
+
+
+def _run_child(children: list[subprocess.Popen[str]], root: Path, url: str) -> str:
+    command = [sys.executable, "-c", PUSHER, str(root), url]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    children.append(child)
+    return child.communicate()[0]
