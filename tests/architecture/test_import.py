@@ -7,11 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import agent_memory
+import agent_memory.storage
 from tests.concurrency.processes import environment
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 HEAVY = (
     "numpy", "onnxruntime", "tokenizers", "openai", "qdrant_client", "qdrant_edge", "detect_secrets", "amplifier_core",
@@ -52,15 +57,17 @@ def test_importing_creates_no_file_starts_no_thread_and_loads_nothing_heavy(modu
 
 def test_the_front_door_itself_loads_nothing_and_the_holder_of_a_shard_no_models(tmp_path: Path) -> None:
     assert "pydantic" not in imported("agent_memory", tmp_path)["modules"]  # type: ignore[operator]
+    assert "pydantic" not in imported("agent_memory.storage", tmp_path)["modules"]  # type: ignore[operator]
     assert "pydantic" not in imported("agent_memory.engine.host", tmp_path)["modules"]  # type: ignore[operator]
 
 
-def test_every_name_at_the_front_door_is_the_one_behind_it() -> None:
-    for name in agent_memory.__all__:
-        assert getattr(agent_memory, name).__name__ == name
-        assert name in dir(agent_memory)
+@pytest.mark.parametrize("package", [agent_memory, agent_memory.storage])
+def test_every_name_that_is_loaded_when_asked_for_is_the_one_behind_it(package: ModuleType) -> None:
+    for name in package.__all__:
+        assert getattr(getattr(package, name), "__name__", name) == name
+        assert name in dir(package)
     with pytest.raises(AttributeError, match="no attribute 'Memmory'"):
-        agent_memory.Memmory  # type: ignore[attr-defined]  # noqa: B018
+        package.Memmory  # noqa: B018
 
 
 def test_the_measure_would_notice(tmp_path: Path) -> None:

@@ -1,24 +1,32 @@
-"""Storage of one agent's memories: the journal is the truth, what is searched is derived from it."""
+"""Storage of one agent's records: the journal is the truth, what is searched is derived from it.
 
-from agent_memory.files.layout import AgentFolder, folder_of
-from agent_memory.storage.agents import (
-    AgentSummary,
-    copy_agent,
-    delete_agent,
-    new_folder,
-    rename_agent,
-    summary_of,
-    sweep_agents,
-    unfinished_agents,
-)
-from agent_memory.storage.base import MemoryStorage
-from agent_memory.storage.conditions import filters_of
-from agent_memory.storage.detect import detect_storage, rollback_migration, should_migrate
-from agent_memory.storage.file import FileStorage
-from agent_memory.storage.trouble import Trouble
-from agent_memory.storage.vector.candidates import PAYS_FROM
-from agent_memory.storage.vector.migration import MigrationProgress
-from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
+Each name loads what it needs when it is first asked for: the process that holds a shard imports a package within
+this one, and starts without pydantic.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent_memory.files.layout import AgentFolder, folder_of
+    from agent_memory.storage.agents import (
+        AgentSummary,
+        copy_agent,
+        delete_agent,
+        new_folder,
+        rename_agent,
+        summary_of,
+        sweep_agents,
+        unfinished_agents,
+    )
+    from agent_memory.storage.base import MemoryStorage
+    from agent_memory.storage.conditions import filters_of
+    from agent_memory.storage.detect import detect_storage, rollback_migration, should_migrate
+    from agent_memory.storage.file import FileStorage
+    from agent_memory.storage.trouble import Trouble
+    from agent_memory.storage.vector.candidates import PAYS_FROM
+    from agent_memory.storage.vector.migration import MigrationProgress
+    from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 
 __all__ = [
     "PAYS_FROM",
@@ -43,3 +51,38 @@ __all__ = [
     "sweep_agents",
     "unfinished_agents",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+
+    def __getattr__(name: str) -> object:
+        """Load a public name (PEP 562)."""
+        for module, names in _OF.items():
+            if name in names:
+                value = globals()[name] = getattr(import_module(f"agent_memory.{module}"), name)
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *__all__])
+
+    _OF = {
+        "files.layout": {"AgentFolder", "folder_of"},
+        "storage.agents": {
+            "AgentSummary",
+            "copy_agent",
+            "delete_agent",
+            "new_folder",
+            "rename_agent",
+            "summary_of",
+            "sweep_agents",
+            "unfinished_agents",
+        },
+        "storage.base": {"MemoryStorage"},
+        "storage.conditions": {"filters_of"},
+        "storage.detect": {"detect_storage", "rollback_migration", "should_migrate"},
+        "storage.file": {"FileStorage"},
+        "storage.trouble": {"Trouble"},
+        "storage.vector.candidates": {"PAYS_FROM"},
+        "storage.vector.migration": {"MigrationProgress"},
+        "storage.vector.storage": {"MigratableStorage", "VectorStorage"},
+    }
