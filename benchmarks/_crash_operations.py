@@ -349,7 +349,7 @@ class Victim:
             self._job = job = replace(job, at=0)
         self._begin(Pending(job.do))
         if job.do == "build":
-            from agent_memory.storage import build  # noqa: PLC0415 - a builder's process loads the engine
+            from agent_memory.storage.vector import build  # noqa: PLC0415 - a builder's process loads the engine
 
             identity = json.dumps(asdict(EMBEDDER.identity))
             sys.argv = ["build", str(folder_of(AGENT, job.root).path), identity, "7", "--activate"]

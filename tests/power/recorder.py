@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from agent_memory.journal import swapping
+from agent_memory.files import exchange
 from tests.power.disk import Disk, File
 from tests.power.events import NONE, Event, swapped
 
@@ -55,18 +55,18 @@ class Recorder:
         for name in _WATCHED:
             setattr(os, name, self._standing_in(name))
         for name, real, note in (
-            ("swap", swapping.swap, self._note_swap),
-            ("move_if_free", swapping.move_if_free, self._note_move),
+            ("swap", exchange.swap, self._note_swap),
+            ("move_if_free", exchange.move_if_free, self._note_move),
         ):
             self._calls[name] = real
-            setattr(swapping, name, self._noting(real, note))
+            setattr(exchange, name, self._noting(real, note))
         return self
 
     def __exit__(self, *error: object) -> None:
         for name, real in self._real.items():
             setattr(os, name, real)
         for name, real in self._calls.items():
-            setattr(swapping, name, real)
+            setattr(exchange, name, real)
 
     def mark(self) -> None:
         """Note that a call has returned."""

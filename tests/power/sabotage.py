@@ -8,7 +8,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.journal import files
+from agent_memory.files import atomic
 from agent_memory.journal.writer import JournalWriter
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def acknowledged_first(put: Put) -> None:
 
     def write(writer: Any, size_before: int, content: bytes) -> None:
         writer._proof.sync(writer.descriptor, size_before, relied_upon=0)
-        files.write_all(writer.descriptor, content)
+        atomic.write_all(writer.descriptor, content)
 
     put(f"{JournalWriter.__module__}.JournalWriter._write", write)
 
@@ -74,9 +74,9 @@ def renamed_first(put: Put) -> None:
     """Put a new file in its place without syncing its bytes: the name may be on the disk before them."""
 
     def replaced(path: Any, content: Any, *, durable: bool, **options: Any) -> None:
-        files.replace_file(path, content, durable=False, **options)
+        atomic.replace_file(path, content, durable=False, **options)
         if durable:
-            files.sync_folder(path.parent)
+            atomic.sync_folder(path.parent)
 
     put("agent_memory.journal.journal.replace_file", replaced)
     put("agent_memory.journal.writer.replace_file", replaced)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.journal import swapping
+from agent_memory.files import exchange as swapping
 from agent_memory.scratchpad import saves
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.saves import MAX_BYTES, PadFile
