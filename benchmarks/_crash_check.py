@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.engine import namespace_of
 from agent_memory.errors import BusyError
-from agent_memory.retrieval.form import embedded_texts
+from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
 from agent_memory.storage.vector.generations import Generations

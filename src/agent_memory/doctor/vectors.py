@@ -19,7 +19,7 @@ from agent_memory.doctor.looking import described, kind_of, lock_at, names_in, s
 from agent_memory.embeddings import text_hash
 from agent_memory.engine import is_installed
 from agent_memory.installing import advice
-from agent_memory.retrieval.form import embedded_texts
+from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.storage.vector.generations import HOLDER_LOCK
 
 if TYPE_CHECKING:

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import fusion
-from agent_memory.retrieval.conversation import Conversations
+from agent_memory.retrieval.candidates import Sieve
 from agent_memory.retrieval.facets import Facets
-from agent_memory.retrieval.finding import Sieve
-from agent_memory.retrieval.form import (
+from agent_memory.retrieval.postings import Postings
+from agent_memory.retrieval.query import read_question
+from agent_memory.retrieval.ranking import rank, rank_recent
+from agent_memory.retrieval.results import Ranking, RankingSettings
+from agent_memory.retrieval.text_forms import (
     embedded_texts,
     filed_terms,
     moment_of,
@@ -22,10 +25,7 @@ from agent_memory.retrieval.form import (
     speakers_within,
     tells_time,
 )
-from agent_memory.retrieval.postings import Postings
-from agent_memory.retrieval.query import read_question
-from agent_memory.retrieval.ranking import rank, rank_recent
-from agent_memory.retrieval.results import Ranking, RankingSettings
+from agent_memory.retrieval.turns.sessions import Conversations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The steps of one search: find candidates (`finding`), gather evidence about them, fuse, order, explain.
+"""The steps of one search: find candidates (`candidates`), gather evidence about them, fuse, order, explain.
 
 Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is applied here, to raw scores.
 """
@@ -9,21 +9,21 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval import fusion
-from agent_memory.retrieval.finding import find, score_of
-from agent_memory.retrieval.form import moment_of
+from agent_memory.retrieval.candidates import find, score_of
 from agent_memory.retrieval.fusion import Evidence, Talk
 from agent_memory.retrieval.results import Hit, MatchKind, Ranking, Rejected
+from agent_memory.retrieval.text_forms import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.models import Memory
-    from agent_memory.retrieval.conversation import Turn
+    from agent_memory.retrieval.candidates import Found, Sieve
     from agent_memory.retrieval.dense import Cosines
-    from agent_memory.retrieval.finding import Found, Sieve
     from agent_memory.retrieval.index import SearchIndex
     from agent_memory.retrieval.query import Question
+    from agent_memory.retrieval.turns.sessions import Turn
 
 _POOL: Final = 60
 """Best of each list that are looked at closely: 40 to 300 differ by .003 frac@10, 60 takes half the time of 100."""

@@ -14,7 +14,7 @@ from agent_memory.embeddings.runtime import reports
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.retrieval import DenseIndex
-from agent_memory.retrieval.form import embedded_texts
+from agent_memory.retrieval.text_forms import embedded_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -24,7 +24,7 @@ from agent_memory.engine import namespace_of
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal
-from agent_memory.retrieval.form import embedded_texts
+from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.storage.projection import KIND, Projection
 from agent_memory.storage.vector.generations import Generations, State
 from agent_memory.storage.vector.sync import points_of

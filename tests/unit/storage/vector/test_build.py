@@ -18,7 +18,7 @@ from agent_memory.engine.client import child_environment
 from agent_memory.engine.shard import Shard
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.journal import Change, Journal
-from agent_memory.retrieval.form import embedded_texts
+from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.generations import Generations

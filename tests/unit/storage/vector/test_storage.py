@@ -112,7 +112,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     monkeypatch: pytest.MonkeyPatch,
     filters: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr("agent_memory.retrieval.finding._FEW", -1)  # so few would be looked at one by one
+    monkeypatch.setattr("agent_memory.retrieval.candidates._FEW", -1)  # so few would be looked at one by one
     memories = facts(NEAREST + 100)
     await stored(storage, memories)
     await storage.touch([memory.id for memory in memories[::7]])

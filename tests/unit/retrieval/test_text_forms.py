@@ -5,7 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_memory.models import Memory
-from agent_memory.retrieval.form import embedded_texts, filed_terms, session_of, speaker_of, speakers_within, tells_time
+from agent_memory.retrieval.text_forms import (
+    embedded_texts,
+    filed_terms,
+    session_of,
+    speaker_of,
+    speakers_within,
+    tells_time,
+)
 from agent_memory.retrieval.tokens import index_terms
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)

@@ -1,6 +1,6 @@
 """Talks: which sessions are one, and who stands beside whom."""
 
-from agent_memory.retrieval.conversation import Conversations
+from agent_memory.retrieval.turns.sessions import Conversations
 
 
 def _talk(speakers: str = "abab", session: str = "s") -> Conversations:

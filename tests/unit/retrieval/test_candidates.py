@@ -11,7 +11,7 @@ from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engine import Where
 from agent_memory.models import CATEGORIES, Memory
-from agent_memory.retrieval import DenseIndex, SearchIndex, facets, finding, postings
+from agent_memory.retrieval import DenseIndex, SearchIndex, candidates, facets, postings
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 MANY = 400
@@ -67,13 +67,13 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("where", FILTERS, ids=str)
-@pytest.mark.parametrize("few", [finding._FEW, -1])
+@pytest.mark.parametrize("few", [candidates._FEW, -1])
 @pytest.mark.parametrize("arrays_from", [0, 10**9])
 @pytest.mark.parametrize("numpy", [True, False])
 def test_a_shortcut_finds_what_going_through_all_finds(
     monkeypatch: pytest.MonkeyPatch, index: SearchIndex, where: Where, few: int, arrays_from: int, numpy: bool
 ) -> None:
-    monkeypatch.setattr(finding, "_FEW", few)
+    monkeypatch.setattr(candidates, "_FEW", few)
     monkeypatch.setattr(postings, "_ARRAYS_FROM", arrays_from)
     if not numpy:
         monkeypatch.setattr(facets, "numpy_if_there", lambda: None)
@@ -115,7 +115,7 @@ def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_ma
         return [hit.memory_id for hit in ranking.hits], ranking.total_found
 
     exact = found()
-    monkeypatch.setattr(finding, "_COUNTED", 40)
+    monkeypatch.setattr(candidates, "_COUNTED", 40)
     hits, total = found()
     assert hits == exact[0]
     assert total == pytest.approx(exact[1], rel=0.35)
@@ -123,7 +123,7 @@ def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_ma
 
 def test_a_count_beyond_what_is_looked_at_is_close(monkeypatch: pytest.MonkeyPatch, index: SearchIndex) -> None:
     exact = index.search("ledger audit cart", limit=5, now=NOW)
-    monkeypatch.setattr(finding, "_COUNTED", 50)
+    monkeypatch.setattr(candidates, "_COUNTED", 50)
     estimated = index.search("ledger audit cart", limit=5, now=NOW)
     assert estimated.hits == exact.hits
     assert estimated.total_found == pytest.approx(exact.total_found, rel=0.2)
@@ -133,8 +133,8 @@ def test_a_count_beyond_what_is_looked_at_is_close(monkeypatch: pytest.MonkeyPat
 def test_portions_yield_a_list_once_and_in_order(numbers: list[int], size: int, first: int) -> None:
     """However the portions fall, the first that pass are kept, and a list gone through to its end is counted."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(finding, "_COUNTED", first)
-        sifted = finding._sift(lambda count: numbers[:count], len(numbers), size, lambda one: one % 3 > 0)
+        patch.setattr(candidates, "_COUNTED", first)
+        sifted = candidates._sift(lambda count: numbers[:count], len(numbers), size, lambda one: one % 3 > 0)
     passing = [one for one in numbers if one % 3 > 0]
     assert sifted.kept == passing[: len(sifted.kept)]
     assert len(sifted.kept) >= min(size, len(passing))
