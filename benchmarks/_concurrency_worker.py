@@ -281,7 +281,7 @@ class Session:
 
     async def _move(self, what: str) -> None:
         """Migrate, build anew or go back, while everybody goes on; another's build under way is no error."""
-        from agent_memory.service import NOBODY  # noqa: PLC0415 - used here alone
+        from agent_memory.service import NOBODY  # used here alone
 
         growth = self._service.growth
         begin = time.monotonic()

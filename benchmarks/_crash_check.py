@@ -241,7 +241,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     backend, generation = Generations(storage.folder).active()
     if backend != "vector" or generation is None:
         return
-    from agent_memory.engine.shard import Shard  # noqa: PLC0415 - loads the engine, in a process that ends soon
+    from agent_memory.engine.shard import Shard  # loads the engine, in a process that ends soon
 
     memories: dict[str, Memory] = storage._store.refresh().memories  # noqa: SLF001 - what the index must agree with
     pieces = {each.id: len(dict.fromkeys(embedded_texts(each))) for each in memories.values()}

@@ -109,9 +109,9 @@ def preload() -> None:
 
 def run_command(root: Path, *words: str) -> int:
     """Run `agent-memory` with these words in this process, and return its exit code."""
-    import typer  # noqa: PLC0415 - with the command line
+    import typer  # with the command line
 
-    from agent_memory.cli.app import build  # noqa: PLC0415 - as a user's process would
+    from agent_memory.cli.app import build  # as a user's process would
 
     command = typer.main.get_command(build())
     code = command([*words, "--agent", AGENT, "--root", str(root), "--json"], standalone_mode=False)
@@ -276,7 +276,7 @@ class Victim:
 
     async def _edit_scratchpad(self, service: MemoryService) -> None:
         """Do what a person does: change an entry of the file, add one, save; then have the agent look."""
-        import yaml  # noqa: PLC0415 - as the product does
+        import yaml  # as the product does
 
         await self._prepared(service)
         await service.settle()
@@ -349,7 +349,7 @@ class Victim:
             self._job = job = replace(job, at=0)
         self._begin(Pending(job.do))
         if job.do == "build":
-            from agent_memory.storage.vector import build  # noqa: PLC0415 - a builder's process loads the engine
+            from agent_memory.storage.vector import build  # a builder's process loads the engine
 
             identity = json.dumps(asdict(EMBEDDER.identity))
             sys.argv = ["build", str(folder_of(AGENT, job.root).path), identity, "7", "--activate"]

@@ -6,7 +6,7 @@ WAY is `words` (the first search as it comes), `hybrid` (the first search that g
 nearest points from a shard alone, whose folder ROOT is then) or `local-mode` (the same from QdrantClient's local mode).
 """
 
-# ruff: noqa: PLC0415 - what one way does not need must not be loaded before its answer
+# Imports in functions: what one way does not need must not be loaded before its answer
 from __future__ import annotations
 
 import asyncio

@@ -6,7 +6,7 @@ is one such session: it says, as JSON on its standard output, the processor time
 and the time of each later one, in seconds.
 """
 
-# ruff: noqa: PLC0415 - imported by the process that is measured, before the clock starts
+# Imports in functions: made by the process that is measured, before the clock starts
 from __future__ import annotations
 
 import asyncio

@@ -75,7 +75,7 @@ def local_mode_figures(
     """Measure QdrantClient's local mode, if it can be filled in time."""
     if find_spec("qdrant_client") is None:
         return []
-    from qdrant_client import QdrantClient, models  # noqa: PLC0415 - only where it is installed
+    from qdrant_client import QdrantClient, models  # only where it is installed
 
     client = QdrantClient(path=str(root / "local-mode"))
     client.create_collection(AGENT, vectors_config=models.VectorParams(size=384, distance=models.Distance.COSINE))

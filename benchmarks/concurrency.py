@@ -120,7 +120,7 @@ def prepare(root: Path, count: int, embedder: str) -> None:
     storage = FileStorage(AGENT, root)
     asyncio.run(_store_and_close(storage, first))
     at = decode_line(folder.journal.read_bytes().splitlines()[1])["at"]
-    from agent_memory.journal import Change  # noqa: PLC0415 - for this alone
+    from agent_memory.journal import Change  # for this alone
 
     with folder.journal.open("ab") as journal:
         for seq, memory in enumerate(rest, start=2):

@@ -287,10 +287,10 @@ def _verdict(item: Figure | Ratio) -> str:
 
 def plot(figures: list[Figure], path: Path) -> None:
     """Draw medians over the number of memories."""
-    import matplotlib as mpl  # noqa: PLC0415 - only for those who ask
+    import matplotlib as mpl  # only for those who ask
 
     mpl.use("agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib import pyplot as plt
 
     chart, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
     for what in _DRAWN:

@@ -255,10 +255,10 @@ def table(windows: Sequence[Window], problems: Sequence[str]) -> str:
 
 def plot(windows: Sequence[Window], path: Path) -> None:
     """Draw sizes and latencies over the operations."""
-    import matplotlib as mpl  # noqa: PLC0415 - for --plot alone
+    import matplotlib as mpl  # for --plot alone
 
     mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(3, 1, sharex=True, figsize=(9, 9))
     at = [window.operations for window in windows]

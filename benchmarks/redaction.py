@@ -155,8 +155,8 @@ def _milliseconds(redact: Redact, text: str) -> float:
 
 def _detect_secrets() -> Redact:
     """Return detect-secrets with its default plugins, line by line as its scanner reads text, and nothing around it."""
-    from detect_secrets.core.scan import scan_line  # noqa: PLC0415 - half a second, only for the comparison
-    from detect_secrets.settings import default_settings  # noqa: PLC0415
+    from detect_secrets.core.scan import scan_line  # half a second, only for the comparison
+    from detect_secrets.settings import default_settings
 
     def redact(text: str) -> str:
         with default_settings():

@@ -210,7 +210,7 @@ def _text(report: dict[str, Any], ks: list[int]) -> str:
 
 def _plot(report: dict[str, Any], ks: list[int], path: Path) -> None:
     try:
-        import matplotlib.pyplot as plt  # noqa: PLC0415  only for people who want a picture
+        import matplotlib.pyplot as plt  # only for people who want a picture
     except ImportError:
         sys.exit("--plot needs matplotlib: pip install matplotlib")
     names = [f"frac@{k}" for k in ks] + ["MRR"]

@@ -16,7 +16,7 @@ _AGENT: Final = Path(__file__).resolve().parents[1] / "agents" / "memory-assista
 
 def tool_prices() -> dict[str, int]:
     """Return tokens (o200k_base) by tool, in their order, and of the memory-assistant."""
-    import bpe_openai  # noqa: PLC0415 - reads every encoding it knows when it is imported
+    import bpe_openai  # reads every encoding it knows when it is imported
 
     encode = bpe_openai.get_encoding(ENCODING).encode
     prices = {}

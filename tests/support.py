@@ -50,7 +50,7 @@ def coordinator_of(
     is_resumed: bool = False,
 ) -> ModuleCoordinator:
     """Return a real coordinator of the host's kernel, for a session with this id and this mount plan."""
-    from amplifier_core import ModuleCoordinator  # noqa: PLC0415 - most tests need no host
+    from amplifier_core import ModuleCoordinator  # most tests need no host
 
     session = SimpleNamespace(
         session_id=session_id, parent_id=parent_id, config={} if config is None else config, is_resumed=is_resumed

@@ -32,7 +32,7 @@ class Logger:
         self._structlog().info(event, **fields)
 
     def _structlog(self) -> Any:
-        import structlog  # noqa: PLC0415 - see above
+        import structlog
 
         return structlog.wrap_logger(
             logging.getLogger(self._name),

@@ -120,8 +120,8 @@ async def store_one(root: str, content: str) -> None:
 
 async def store_under_file_size_limit(root: str, spare: str) -> None:
     """Store while the system lets files grow by a few bytes only; then lift the limit and store again."""
-    import resource  # noqa: PLC0415 - exists on Unix alone
-    import signal  # noqa: PLC0415
+    import resource  # exists on Unix alone
+    import signal
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     journal = Path(root) / "bob" / "memories.yaml"
@@ -243,7 +243,7 @@ async def _keep_busy(storage: FileStorage, warm: threading.Event, stop: threadin
 
 
 def _work_in_child(storage: FileStorage, root: str, number: int) -> int:
-    import signal  # noqa: PLC0415
+    import signal
 
     signal.alarm(60)  # ends a child that hangs
 

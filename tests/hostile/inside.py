@@ -152,9 +152,9 @@ async def full_disk_and_vectors(root: str) -> dict[str, Any]:
 
 def full_disk_and_import(root: str, export: str) -> dict[str, Any]:
     """Import more than fits, with the command line; then make room and do it again."""
-    from typer.testing import CliRunner  # noqa: PLC0415 - the others start faster without
+    from typer.testing import CliRunner  # the others start faster without
 
-    from agent_memory.cli.app import build  # noqa: PLC0415
+    from agent_memory.cli.app import build
 
     meaning._LOCAL_PARTS = ("a_package_that_is_not_installed",)  # this is about room, not about vectors
     app, runner = build(), CliRunner()

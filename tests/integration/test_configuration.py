@@ -127,10 +127,10 @@ async def test_a_switch_that_says_no_in_any_words_is_off(status_of: Any, memory:
 
 
 async def test_without_caching_no_file_of_vectors_is_made(root: Path) -> None:
-    from agent_memory.embeddings.testing import HashEmbedder  # noqa: PLC0415
-    from agent_memory.settings import ServiceSettings  # noqa: PLC0415
-    from agent_memory.storage import FileStorage  # noqa: PLC0415
-    from tests.support import memory_of  # noqa: PLC0415
+    from agent_memory.embeddings.testing import HashEmbedder
+    from agent_memory.settings import ServiceSettings
+    from agent_memory.storage import FileStorage
+    from tests.support import memory_of
 
     for enabled in (True, False):
         storage = FileStorage(

@@ -15,7 +15,7 @@ Message = dict[str, Any]
 def make_base() -> Any:
     """Return the host's own simple context manager if it is installed, else the small one below."""
     try:
-        from amplifier_module_context_simple import SimpleContextManager  # noqa: PLC0415 - optional
+        from amplifier_module_context_simple import SimpleContextManager  # optional
     except ImportError:
         return BaseContext()
     return SimpleContextManager()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import pydantic
 from amplifier_core import ToolResult
@@ -60,7 +60,7 @@ class MemoryTool(Generic[InputT]):
 
     def _checked(self, given: Any) -> InputT:
         try:
-            return self.takes.model_validate(given)  # type: ignore[return-value]
+            return cast("InputT", self.takes.model_validate(given))
         except pydantic.ValidationError as error:
             raise ValidationError(
                 f"{self.name} was called with a wrong argument: {describe(error)}.",

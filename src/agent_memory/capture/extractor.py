@@ -45,6 +45,7 @@ _STEADY: Final = frozenset(("explicit", "standing", CUSTOM))
 """Groups of rules that ask for a lasting thing by its name, and what the user wrote a rule for."""
 
 _HEADLINE_CHARS: Final = 80
+_PAST_A_CODE_BLOCK: Final = 2
 """A finding this short announces the paragraph that explains it."""
 
 _FINDINGS: Final = frozenset(("bugfix", "discovery"))
@@ -359,7 +360,7 @@ def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
         )
     near = draft.sentences[-1].paragraph == verdict.sentence.paragraph
     if draft.verdict.category in _FINDINGS and draft.length < _HEADLINE_CHARS:
-        near = verdict.sentence.paragraph - draft.sentences[-1].paragraph <= 2  # noqa: PLR2004 - past a code block
+        near = verdict.sentence.paragraph - draft.sentences[-1].paragraph <= _PAST_A_CODE_BLOCK
     return (
         near
         and not verdict.doubtful

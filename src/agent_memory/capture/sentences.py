@@ -28,6 +28,13 @@ _OPEN_QUOTES: Final = {
     '"': '"',
 }
 _MIN_QUOTED_WORDS: Final = 3
+_CJK_BEGINS: Final = "\u2e80"
+_MAX_WIDE_NAME: Final = 8
+"""Characters of a quoted name in a script without spaces; more are a quotation."""
+_MIN_WRAPPED_CHARS: Final = 60
+"""A narrower line was ended on purpose."""
+_MAX_PARENTHESIS: Final = 200
+"""A parenthesis still open after so many characters is one that nobody closed."""
 # An apostrophe opens a quotation only after a space and closes it only before one; shorter ones are names of things.
 _SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
 _CLAUSE: Final = re.compile(r"(?<=;)\s+|\s+(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
@@ -86,7 +93,7 @@ def mask_quotes(text: str) -> str:
         if end < 0:
             break
         inner = text[position + 1 : end]
-        wide = any(ord(character) > 0x2E80 for character in inner) and len(inner) > 8  # noqa: PLR2004 - CJK begins
+        wide = len(inner) > _MAX_WIDE_NAME and any(character > _CJK_BEGINS for character in inner)
         if len(inner.split()) >= _MIN_QUOTED_WORDS or wide:
             masked[position + 1 : end] = " " * (end - position - 1)
         position = end + 1
@@ -99,7 +106,7 @@ def _logical_lines(text: str) -> list[str]:
     for line in text.splitlines():
         wrapped = (
             lines
-            and len(lines[-1]) > 60  # noqa: PLR2004 - a narrower line was ended on purpose
+            and len(lines[-1]) > _MIN_WRAPPED_CHARS
             and lines[-1].rstrip()[-1:] not in ".!?:;\u3002\uff01\uff1f"
             and line[:1].islower()
         )
@@ -135,7 +142,7 @@ def _aligned(text: str, masked: str) -> str:
 
 
 def _in_parenthesis(text: str) -> bool:
-    return text.count("(") > text.count(")") and len(text) - text.rfind("(") < 200  # noqa: PLR2004 - else never closed
+    return text.count("(") > text.count(")") and len(text) - text.rfind("(") < _MAX_PARENTHESIS
 
 
 def _attach(sentences: list[Sentence], block: str) -> None:

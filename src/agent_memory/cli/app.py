@@ -120,7 +120,7 @@ def _plain_params(params: list[Any]) -> list[Any]:
         if getattr(each, "is_flag", False) and each.metavar is None:
             each.metavar = ""
         if each.param_type_name == "argument":
-            vars(each)["display_type_rich"] = lambda ctx: None  # noqa: ARG005 - typer's signature
+            vars(each)["display_type_rich"] = lambda **_: None
     return params
 
 

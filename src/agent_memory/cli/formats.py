@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 import yaml
+from typing_extensions import override
 
 from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
@@ -51,7 +52,8 @@ class Prose(str):
 class _Dumper(yaml.SafeDumper):
     """Writes text of several lines as a block, the way a person would."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's signature
+    @override
+    def ignore_aliases(self, data: Any) -> bool:
         """Repeat what occurs twice: anchors are noise to a reader."""
         return True
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.models import STEERING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
 # Beside what steers or cannot be seen also lone surrogates, which a terminal's encoding cannot carry.
@@ -45,7 +46,7 @@ def has_steering(text: str) -> bool:
 
 def escape_in_quotes(document: str) -> str:
     r"""Return a YAML `document` with such characters as `\uXXXX`; they must all lie within double quotes."""
-    return _STEERING_IN_JSON.sub(lambda match: _wide_escape(ord(match[0])), document)
+    return _STEERING_IN_JSON.sub(lambda match: _escape(match[0], (("u", 4), ("U", 8))), document)
 
 
 def for_shell(recovery: str) -> str:
@@ -70,10 +71,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def _escape(character: str) -> str:
+def _escape(character: str, forms: Iterable[tuple[str, int]] = (("x", 2), ("u", 4), ("U", 8))) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code <= 0xFF else _wide_escape(code)  # noqa: PLR2004 - what fits two digits
-
-
-def _wide_escape(code: int) -> str:
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - what fits four digits
+    letter, digits = next(each for each in forms if code < 16 ** each[1])
+    return f"\\{letter}{code:0{digits}x}"

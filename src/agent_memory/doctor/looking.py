@@ -125,7 +125,7 @@ def lock_at(path: Path) -> Lock:
         return Lock("missing")
     if kind != "file":
         return Lock("unusable")
-    import fcntl  # noqa: PLC0415 - exists on Unix alone
+    import fcntl  # exists on Unix alone
 
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -162,13 +162,11 @@ def remote_kind(path: Path) -> str | None:
     """Return the type of the file system if it is one that several machines share, else None. Linux only."""
     real, best, found = os.path.realpath(path), "", ""
     for line in _lines_of("/proc/self/mounts"):
-        fields = line.split(" ")
-        if len(fields) < 3:  # noqa: PLR2004 - device, place, type
-            continue
-        place = fields[1].replace(_ESCAPED_SPACE, " ")
+        _device, place, kind, *_ = [*line.split(" "), "", ""]
+        place = place.replace(_ESCAPED_SPACE, " ")
         inside = real == place or real.startswith(place.rstrip("/") + "/")
-        if inside and len(place) >= len(best):
-            best, found = place, fields[2]
+        if kind and inside and len(place) >= len(best):
+            best, found = place, kind
     return found if found in _REMOTE or found.startswith("fuse.ssh") else None
 
 

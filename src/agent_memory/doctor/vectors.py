@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from agent_memory.doctor.findings import Finding, number
 from agent_memory.doctor.looking import described, kind_of, lock_at, names_in, size_of
-from agent_memory.embeddings import text_hash
+from agent_memory.embeddings import LocalEmbedder, text_hash
 from agent_memory.engine import is_installed
 from agent_memory.installing import advice
 from agent_memory.retrieval.text_forms import embedded_texts
@@ -138,8 +138,6 @@ def _leftovers(case: Case, names: list[str], active: str | None) -> Iterator[Fin
 
 def default_identity() -> str:
     """Return the identity of the embedder that is used when nothing else is configured."""
-    from agent_memory.embeddings import LocalEmbedder  # noqa: PLC0415 - loads no model
-
     return str(LocalEmbedder().identity)
 
 

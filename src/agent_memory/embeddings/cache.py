@@ -48,7 +48,7 @@ def rounded(vector: Vector) -> Vector:
 
     Fresh and cached vectors then rank alike. Rounding moves a cosine by less than 0.0005.
     """
-    import numpy as np  # noqa: PLC0415  nothing slow at import
+    import numpy as np  # nothing slow at import
 
     coarse = np.asarray(vector, dtype=np.float16).astype(np.float32)
     length = float(np.linalg.norm(coarse))
@@ -90,7 +90,7 @@ class VectorCache:
 
     def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
         """Keep vectors; False when they could not be kept (see `problem`)."""
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         if not vectors:
             return True
@@ -257,7 +257,7 @@ def _forget(database: sqlite3.Connection, gone: list[tuple[bytes]]) -> None:
 
 
 def _decoded(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     sound = [(key, blob) for key, blob in rows if len(blob) == 2 * dimension]
     if not sound:

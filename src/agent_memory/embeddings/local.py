@@ -145,7 +145,7 @@ class _OnnxModel:
             return self._pooled(texts)
 
     def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         encoded = self._tokenizer.encode_batch(texts)
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
@@ -155,7 +155,7 @@ class _OnnxModel:
             output = self._session.run(None, {name: given[name] for name in self._inputs})[0]
         except (KeyError, RuntimeError) as error:
             raise EmbeddingError(f"model {self.name} cannot run: {error}", code="model_broken") from error
-        if output.ndim == 2:  # noqa: PLR2004  some exports pool inside the graph
+        if output.ndim < ids.ndim + 1:  # some exports pool inside the graph
             return np.asarray(output, dtype=np.float32)
         weights = mask[..., None].astype(np.float32)
         pooled: NDArray[np.float32] = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
@@ -187,7 +187,7 @@ def _read(path: Path) -> bytes:
 
 def _tokenizer(folder: Path | None) -> Any:
     try:
-        from tokenizers import Tokenizer  # noqa: PLC0415
+        from tokenizers import Tokenizer
     except ImportError as error:
         raise _runtime_missing("tokenizers") from error
     if folder is None:

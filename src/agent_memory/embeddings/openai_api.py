@@ -36,6 +36,8 @@ to your own figure if it shows too much or too little."""
 _NO_KEY: Final = "no API key for the embedding model; search continues by keyword"
 
 _BATCH: Final = 100
+_MAX_BATCH: Final = 2048
+"""The API's limit."""
 MAX_TOKENS: Final = 8191
 """Of one text, for all of OpenAI's embedding models. A token is at least a byte, so a text of as many bytes fits; a
 longer one is sent whole, since in most it does, and cut to this only when the API refuses."""
@@ -76,8 +78,8 @@ class OpenAIEmbedder:
     ) -> None:
         if dimensions is None and model not in OPENAI_DIMENSIONS:
             raise ConfigurationError(f"embedding_dimensions is needed for the model {model!r}: its size is not known")
-        if not 1 <= batch_size <= 2048:  # noqa: PLR2004  the API's limit
-            raise ConfigurationError(f"batch_size must lie between 1 and 2048, got {batch_size}")
+        if not 1 <= batch_size <= _MAX_BATCH:
+            raise ConfigurationError(f"batch_size must lie between 1 and {_MAX_BATCH}, got {batch_size}")
         self._model = model
         self._dimension = dimensions or OPENAI_DIMENSIONS[model]
         self._shorten = dimensions is not None and dimensions != OPENAI_DIMENSIONS.get(model, dimensions)
@@ -170,7 +172,7 @@ class OpenAIEmbedder:
 
     def _ask(self, texts: list[str]) -> list[Any]:
         client = self._connected()
-        import openai  # noqa: PLC0415  nothing slow at import
+        import openai  # nothing slow at import
 
         options: dict[str, Any] = {"dimensions": self._dimension} if self._shorten else {}
         try:
@@ -202,7 +204,7 @@ class OpenAIEmbedder:
 
     def _connect(self) -> Any:
         try:
-            import openai  # noqa: PLC0415
+            import openai
         except ImportError as error:
             raise EmbeddingError(
                 "the openai package is not installed; search continues by keyword",

@@ -91,7 +91,7 @@ def checked_matrix(rows: Sequence[Any] | NDArray[Any], *, count: int, dimension:
     Raises:
         EmbeddingError: Too few or too many vectors, a wrong dimension, NaN, infinity or a zero vector.
     """
-    import numpy as np  # noqa: PLC0415  nothing slow at import
+    import numpy as np  # nothing slow at import
 
     if len(rows) != count:
         raise EmbeddingError(f"{source} returned {len(rows)} vectors for {count} texts", code="vector_count")

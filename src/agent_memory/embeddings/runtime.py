@@ -46,7 +46,7 @@ def import_quietly() -> Any:
     global _problem  # noqa: PLW0603 - of the process, as the import is
     came_first = "onnxruntime" in sys.modules and not is_opted_out()
     opt_out()
-    import onnxruntime  # noqa: PLC0415 - not before somebody embeds
+    import onnxruntime  # not before somebody embeds
 
     onnxruntime.disable_telemetry_events()
     if came_first and _version(onnxruntime.__version__) >= _REPORTS_FROM:

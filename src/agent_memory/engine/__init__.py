@@ -5,6 +5,8 @@ runs in the agent's process: `host` runs it in a child, `client` talks to that c
 the engine's names. Importing this package loads neither numpy nor the engine.
 """
 
+from importlib.util import find_spec
+
 from agent_memory.engine.client import Candidates, EngineClient, Opened
 from agent_memory.engine.points import Point, Where, namespace_of, point_id
 
@@ -13,8 +15,6 @@ __all__ = ["Candidates", "EngineClient", "Opened", "Point", "Where", "is_install
 
 def is_installed() -> bool:
     """Tell whether the engine's package is there, without loading it."""
-    from importlib.util import find_spec  # noqa: PLC0415 - asked once
-
     return find_spec(PACKAGE) is not None
 
 

@@ -123,7 +123,7 @@ def main() -> None:
 
 
 def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - not needed where this module is only imported
+    from filelock import FileLock, Timeout  # not needed where this module is only imported
 
     try:
         lock = FileLock(folder.parent / HOLDER_LOCK, timeout=0, mode=0o600)
@@ -135,7 +135,7 @@ def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], an
         answers.send_bytes(wire.pack({"failed": f"The index cannot be locked: {error}.", "code": "engine"}))
         return
     try:
-        from agent_memory.engine.shard import Shard  # noqa: PLC0415 - loads the engine
+        from agent_memory.engine.shard import Shard  # loads the engine
 
         host = Host(Shard.open(folder, namespace))
     except StorageError as error:

@@ -177,7 +177,7 @@ def write_all(descriptor: int, content: bytes) -> None:
 def sync_file(descriptor: int) -> None:
     """Ask the disk, not only the kernel, to keep what was written (F_FULLFSYNC on macOS)."""
     if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 - exists on Unix alone
+        import fcntl  # exists on Unix alone
 
         try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)

@@ -101,7 +101,7 @@ def undisturbed(descriptor: int) -> Iterator[bool | None]:
 
 def _lease(descriptor: int, kind: str) -> bool | None:
     try:
-        import fcntl  # noqa: PLC0415 - exists on Unix alone
+        import fcntl  # exists on Unix alone
     except ImportError:
         return None
     if not hasattr(fcntl, "F_SETLEASE") or _QUIET_SIGNAL is None:

@@ -22,7 +22,7 @@ def lock_at_once(descriptor: int) -> None:
         ImportError: There are no such locks here.
         OSError: Somebody else has it (`BlockingIOError`, or EACCES), or the file system knows no locks.
     """
-    import fcntl  # noqa: PLC0415 - exists on Unix alone
+    import fcntl  # exists on Unix alone
 
     _held.add(descriptor)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -53,7 +53,7 @@ def unlock_and_close(descriptor: int) -> None:
     """Close a descriptor and, before that, unlock it: a child forked meanwhile has a copy and would keep the lock."""
     _held.discard(descriptor)
     with contextlib.suppress(ImportError, OSError):
-        import fcntl  # noqa: PLC0415 - exists on Unix alone
+        import fcntl  # exists on Unix alone
 
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     with contextlib.suppress(OSError):  # whether what was written is on the disk, its sync has told

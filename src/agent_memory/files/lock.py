@@ -99,7 +99,7 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
 
 def _taken(path: Path, wait: float, held: contextlib.ExitStack) -> FolderLock:
     """Take the lock; `held` gives it back."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a writer needs
+    from filelock import FileLock, Timeout  # 9 ms that only a writer needs
 
     deadline = time.monotonic() + wait
     while True:
@@ -233,7 +233,7 @@ def locks_work(folder: Path) -> str | None:
         a sentence why not.
     """
     try:
-        import fcntl  # noqa: PLC0415 - exists on Unix alone; elsewhere locks are the system's own, and mandatory
+        import fcntl  # exists on Unix alone; elsewhere locks are the system's own, and mandatory
     except ImportError:
         return None
     with contextlib.ExitStack() as opened:
@@ -263,7 +263,7 @@ def seems_free(path: Path | None) -> bool:
     True also where it cannot be tried: whoever wants to write is told what is wrong.
     """
     try:
-        import fcntl  # noqa: PLC0415 - exists on Unix alone
+        import fcntl  # exists on Unix alone
     except ImportError:
         return True
     with contextlib.ExitStack() as opened:

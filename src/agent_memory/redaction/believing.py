@@ -17,6 +17,14 @@ from agent_memory.redaction.shapes import (
     looks_random,
 )
 
+MIN_SECRET: Final = 3
+"""Characters; in fewer there is nothing to protect."""
+_MIN_CODE: Final = 4
+_MIN_WORD: Final = 5
+"""Letters of a plain word that may be a password."""
+_MIN_TOKEN: Final = 8
+_MIN_PHRASE, _MAX_PHRASE = 4, 8
+"""Plain words of a pass phrase."""
 TRAILING: Final = ".,;:)]}>\"'`\\\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
 _CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,12}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
@@ -106,7 +114,7 @@ def _is_assigned_token(value: str, *, quoted: bool) -> bool:
         looks_random(value)
         or looks_like_password(value)
         or _BASE32.fullmatch(value) is not None
-        or (quoted and len(value) >= 8 and value.isalnum())  # noqa: PLR2004
+        or (quoted and len(value) >= _MIN_TOKEN and value.isalnum())
         or is_jumbled(value)
     )
 
@@ -121,7 +129,7 @@ def is_lone_secret(kind: str, value: str) -> bool:
         return looks_random(value) or UUID.fullmatch(value) is not None
     if looks_like_password(value):
         return "=" not in value[1:-1] and ":" not in value[1:-1]
-    return value.isalpha() and len(value) >= 5 and not is_predicate(value)  # noqa: PLR2004
+    return value.isalpha() and len(value) >= _MIN_WORD and not is_predicate(value)
 
 
 def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
@@ -131,18 +139,18 @@ def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: boo
     if kind == "code":
         return _is_code(value)
     if kind == "token":
-        return looks_random(value) or (looks_like_password(value) and len(value) >= 8)  # noqa: PLR2004
+        return looks_random(value) or (looks_like_password(value) and len(value) >= _MIN_TOKEN)
     if looks_like_password(value) or (quoted and not value.islower()) or re.fullmatch(r"\d{4,12}", value):
         return True
     if quoted:
-        return " " not in value or len(value.split()) >= 4  # noqa: PLR2004 - 'correct horse battery staple'
+        return " " not in value or len(value.split()) >= _MIN_PHRASE  # 'correct horse battery staple'
     return _is_plain_word(value, rest)
 
 
 def _is_plain_word(value: str, rest: str) -> bool:
     """Tell whether a word told as a password is one: nothing that is said about passwords, and the sentence ends."""
     value = value.rstrip("!?")
-    if len(value) < 5 or not value.isalpha() or is_predicate(value):  # noqa: PLR2004
+    if len(value) < _MIN_WORD or not value.isalpha() or is_predicate(value):
         return False
     inner = any(letter.isupper() for letter in value[1:]) and not value.isupper()
     return inner or _ENDS.match(rest) is not None
@@ -153,7 +161,7 @@ def lies_in_words(value: str, rest: str) -> int:
 
     No word of it holds a sentence together, and it ends where the sentence does.
     """
-    if not value.isalpha() or not value.islower() or len(value) < 3 or value in predicates():  # noqa: PLR2004
+    if not value.isalpha() or not value.islower() or len(value) < MIN_SECRET or value in predicates():
         return 0
     if value.endswith(("ed", "ing")):
         return 0
@@ -163,7 +171,7 @@ def lies_in_words(value: str, rest: str) -> int:
             return 0
         position, count = match.end(), count + 1
     ends = re.match(r"\s*(?:$|[.,;!)\n\"'`])", rest[position:]) is not None
-    return len(value) + position if 4 <= count <= 8 and ends else 0  # noqa: PLR2004
+    return len(value) + position if _MIN_PHRASE <= count <= _MAX_PHRASE and ends else 0
 
 
 def is_near_secret(kind: str, value: str, *, direct: bool) -> bool:
@@ -176,7 +184,7 @@ def is_near_secret(kind: str, value: str, *, direct: bool) -> bool:
 def is_said_secret(kind: str, value: str, before: str, *, quoted: bool) -> bool:
     """Decide on what is listed after a secret, `before`."""
     if kind == "code":
-        return _is_code(value) or (_form_of(value) == _form_of(before) and len(value) >= 4)  # noqa: PLR2004
+        return _is_code(value) or (_form_of(value) == _form_of(before) and len(value) >= _MIN_CODE)
     if kind == "token":
         return looks_random(value)
     return is_chosen(value) or (quoted and looks_like_password(value)) or looks_random(value)
@@ -186,7 +194,7 @@ def is_said_first(kind: str, value: str, *, verb: bool) -> bool:
     """Decide on X in "X is the password"; with `verb` in "use X as the password"."""
     if kind == "code":
         return re.fullmatch(r"(?:[A-Z]{1,3}-)?\d{4,8}", value) is not None
-    plain = verb and value.isalpha() and len(value) >= 5 and value.lower() not in _pronouns() | predicates()  # noqa: PLR2004
+    plain = verb and value.isalpha() and len(value) >= _MIN_WORD and value.lower() not in _pronouns() | predicates()
     return plain or looks_like_password(value)
 
 
@@ -197,7 +205,7 @@ def _pronouns() -> frozenset[str]:
 
 def is_chosen(value: str) -> bool:
     """Tell whether `value` reads like a password even where one need not be: with a number, or signs of two sorts."""
-    return is_surely_password(value) or (looks_like_password(value) and sum(map(str.isdigit, value)) >= 2)  # noqa: PLR2004
+    return is_surely_password(value) or (looks_like_password(value) and sum(map(str.isdigit, value)) > 1)
 
 
 def _form_of(code: str) -> str:
@@ -215,4 +223,4 @@ def is_surely_password(value: str) -> bool:
         any(not c.isalnum() and c not in "/-_." for c in value.rstrip("!?")),
         any(c.isupper() for c in inner) and any(c.islower() for c in value),
     )
-    return sum(signs) >= 2  # noqa: PLR2004
+    return sum(signs) > 1

@@ -9,7 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.believing import TRAILING, is_chosen, is_surely_password
+from agent_memory.redaction.believing import MIN_SECRET, TRAILING, is_chosen, is_surely_password
 from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder, looks_like_password, looks_random
@@ -116,6 +116,8 @@ _AWS_PAIR: Final = re.compile(
 _BARE: Final = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{32,64}|[A-Za-z0-9]{20,64})(?![\w/.-])")
 _NEAR: Final = 60
 _CELLS: Final = 64
+_PGPASS_COLONS: Final = 4  # host:port:database:user:password
+_MIN_DIGITS: Final = 6  # of the shortest personal number
 _HEAD: Final = 32
 _LETTERS: Final = 8
 _HASHES: Final = frozenset(
@@ -140,7 +142,7 @@ def find_by_context(text: str) -> Iterator[Finding]:
         if any(stem in text for stem in stems):
             for match in pattern.finditer(text):
                 yield from _plain(match, kind)
-    if text.count(":") >= 4:  # noqa: PLR2004 - host:port:database:user:password
+    if text.count(":") >= _PGPASS_COLONS:
         for match in _PGPASS.finditer(text):
             if looks_like_password(match["bare"]):
                 yield from _plain(match, "password")
@@ -163,7 +165,7 @@ def _numbers(text: str) -> Iterator[Finding]:
     for match in _DIGITS.finditer(text):
         yield Finding(*match.span("bare"), "code")
     for match in _PERSON.finditer(text):
-        if sum(map(str.isdigit, match["bare"])) >= 6:  # noqa: PLR2004 - the shortest of them
+        if sum(map(str.isdigit, match["bare"])) >= _MIN_DIGITS:
             yield Finding(*match.span("bare"), "personal-number")
     for match in _BARE.finditer(text):
         if not looks_random(match[0]):
@@ -177,7 +179,7 @@ def _numbers(text: str) -> Iterator[Finding]:
 def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
     group = next(name for name in ("dq", "sq", "bare") if match.groupdict().get(name))
     value = match[group] if group != "bare" else match[group].rstrip(TRAILING)
-    if len(value) >= 3 and not is_placeholder(value):  # noqa: PLR2004 - nothing to protect in one or two letters
+    if len(value) >= MIN_SECRET and not is_placeholder(value):
         yield Finding(match.start(group), match.start(group) + len(value), kind)
 
 

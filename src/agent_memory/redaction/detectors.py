@@ -14,6 +14,7 @@ import types
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.protocol import Finding
+from agent_memory.redaction.shapes import MIN_RANDOM_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +79,7 @@ def find_known_tokens(text: str) -> Iterator[Finding]:
     for kind, plugin in _plugins():
         for secret in set(plugin.analyze_string(text)):
             value = secret.strip()
-            if len(value) < 12 or not any(c.isdigit() for c in value):  # noqa: PLR2004 - a word, not a token
+            if len(value) < MIN_RANDOM_CHARS or not any(c.isdigit() for c in value):  # a word, not a token
                 continue
             named = "slack-webhook" if "hooks.slack" in value else kind
             start = text.find(value)

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.redaction.believing import (
+    MIN_SECRET,
     TRAILING,
     is_assigned_secret,
     is_lone_secret,
@@ -40,6 +41,8 @@ _ADVERB: Final = (
     r"(?:now|still|always|just|jetzt|noch|immer|maintenant|toujours|ahora|agora|currently|actually|simply|set[ ]to)"
 )
 _GAP: Final = 70
+_BESIDE: Final = 3
+"""Signs between a word and what stands directly after it."""
 # Words that mean much besides: "la clave es simplificar", "the pin is removed".
 _AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parol\u0103", "sandi"))
 _TOKEN: Final = re.compile(r"[^\s\"'`(),;\u00ab\u00bb]{6,300}+")
@@ -195,7 +198,7 @@ def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
         if token.start() >= stop:
             break
         value = token[0].rstrip(TRAILING)
-        direct = token.start() - end <= 3 and not text[end : token.start()].strip(" :\t-\u2014\"'`(")  # noqa: PLR2004
+        direct = token.start() - end <= _BESIDE and not text[end : token.start()].strip(" :\t-\u2014\"'`(")
         if value and is_near_secret(kind, value, direct=direct):
             yield from _with_more(text, kind, token.start(), value)
             return
@@ -267,4 +270,4 @@ def _is_letter(sign: str) -> bool:
 
 
 def _is_worth(value: str) -> bool:
-    return len(value) >= 3 and not is_placeholder(value)  # noqa: PLR2004 - nothing to protect in one or two letters
+    return len(value) >= MIN_SECRET and not is_placeholder(value)

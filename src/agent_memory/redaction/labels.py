@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.protocol import MARKER_PREFIX
-from agent_memory.redaction.shapes import is_known_harmless
+from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
 
 if TYPE_CHECKING:
     from agent_memory.redaction.protocol import Redactor
@@ -25,6 +25,7 @@ _ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
 _MARKED: Final = re.compile(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
 _LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
 _MIN_PART: Final = 10
+_MIN_SWITCHES: Final = 3  # between letters and digits; letters of both cases count as one
 _MIN_MARKED: Final = 6
 """Shorter than any password that a system accepts; "0;A" is somebody's tag."""
 
@@ -74,4 +75,4 @@ def _is_generated(part: str) -> bool:
     switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
     mixed = any(c.islower() for c in part) and any(c.isupper() for c in part) and switches > 0
     worded = sum(map(len, _WORDS.findall(part))) / len(part)
-    return (switches >= 3 or (mixed and switches >= 2)) and worded < 0.6  # noqa: PLR2004 - half of it words: a name
+    return switches + mixed >= _MIN_SWITCHES and worded < MANY_WORDS

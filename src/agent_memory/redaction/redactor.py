@@ -54,7 +54,7 @@ def _find(text: str) -> list[Finding]:
     """Return what is in `text` as it stands, as it is meant, and as it is encoded."""
     if len(text) < _MIN_CHARS:
         return []
-    from agent_memory.redaction.dress import blobs, undressed  # noqa: PLC0415 - with the detectors
+    from agent_memory.redaction.dress import blobs, undressed
 
     found = _plain(text)
     for blob in blobs(text):
@@ -79,10 +79,10 @@ def _plain(text: str) -> list[Finding]:
 @functools.cache
 def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
     """Load the patterns at the first text: 30 ms, and detect-secrets on top, that no import should cost."""
-    from agent_memory.redaction.contexts import find_by_context  # noqa: PLC0415 - see above
-    from agent_memory.redaction.detectors import find_known_tokens  # noqa: PLC0415
-    from agent_memory.redaction.keywords import find_keyword_secrets  # noqa: PLC0415
-    from agent_memory.redaction.providers import find_provider_secrets  # noqa: PLC0415
+    from agent_memory.redaction.contexts import find_by_context
+    from agent_memory.redaction.detectors import find_known_tokens
+    from agent_memory.redaction.keywords import find_keyword_secrets
+    from agent_memory.redaction.providers import find_provider_secrets
 
     return find_provider_secrets, find_known_tokens, find_keyword_secrets, find_by_context
 
@@ -92,12 +92,13 @@ def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:
     markers = [match.span() for match in _MARKER.finditer(text)] if MARKER_PREFIX in text else []
     ends = [end for _, end in markers]
     merged: list[Finding] = []
-    for start, end, kind in sorted(findings, key=lambda f: (f.start, -f.end)):
+    for first, last, kind in sorted(findings, key=lambda f: (f.start, -f.end)):
+        start, end = first, last
         for marker_start, marker_end in itertools.islice(markers, bisect.bisect_right(ends, start), None):
             if marker_start >= end:
                 break
             if start < marker_end:
-                start, end = _around(start, end, marker_start, marker_end)  # noqa: PLW2901
+                start, end = _around(start, end, marker_start, marker_end)
         if start >= end:
             continue
         if merged and start < merged[-1].end:

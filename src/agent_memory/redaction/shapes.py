@@ -9,8 +9,15 @@ from collections import Counter
 from typing import Final
 
 MIN_RANDOM_CHARS: Final = 12
+_MIN_ENTROPY: Final = 2.5
 _MIN_STANDALONE_CHARS: Final = 32
+_MIN_STANDALONE_DIGITS: Final = 3
 _MIN_STANDALONE_ENTROPY: Final = 4.2  # bits per character; English and identifiers stay below 4.0 at this length
+_MIN_PASSWORD: Final = 6
+_MIN_MIXED, _MIN_SHUFFLED = 6, 8  # characters of a part with all three classes, of one in no order
+_MIN_JUMBLED: Final = 16
+HALF_WORDS, MANY_WORDS, MOST_WORDS = 0.5, 0.6, 0.75
+"""The share of letters in words from which on a token is a name: alone, with digits in it, with both cases too."""
 
 # A value that stands for a secret instead of being one.
 _PLACEHOLDER: Final = re.compile(
@@ -65,7 +72,7 @@ def passes_luhn(digits: str) -> bool:
     if not _LUHN_MIN <= len(digits) <= _LUHN_MAX or digits[0] not in "3456" or len(set(digits)) == 1:
         return False
     doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
-    return sum(value - 9 if value > 9 else value for value in doubled) % 10 == 0  # noqa: PLR2004 - Luhn's own nine
+    return sum(sum(divmod(value, 10)) for value in doubled) % 10 == 0
 
 
 def is_known_harmless(token: str) -> bool:
@@ -106,7 +113,7 @@ def _is_worded(token: str) -> bool:
 def _is_generated_part(token: str) -> bool:
     """Tell whether a part of six or more is of all three classes, or in no order; a path has v2, x86 and S3."""
     return any(
-        (len(part) >= 6 and _is_mixed(part)) or (len(part) >= 8 and _is_shuffled(part))  # noqa: PLR2004
+        (len(part) >= _MIN_MIXED and _is_mixed(part)) or (len(part) >= _MIN_SHUFFLED and _is_shuffled(part))
         for part in _SEPARATORS.split(token)
     )
 
@@ -114,7 +121,7 @@ def _is_generated_part(token: str) -> bool:
 def _is_shuffled(part: str) -> bool:
     """Tell whether capitals stand anywhere in `part` rather than at the beginnings of words."""
     turns = sum(a.islower() and b.isupper() for a, b in itertools.pairwise(part))
-    return turns >= 2 and sum(map(len, _CAPITALISED.findall(part))) < 0.5 * len(part)  # noqa: PLR2004
+    return turns > 1 and sum(map(len, _CAPITALISED.findall(part))) < HALF_WORDS * len(part)
 
 
 def _is_mixed(part: str) -> bool:
@@ -130,12 +137,12 @@ def looks_random(token: str) -> bool:
     switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
     mixed = any(c.islower() for c in token) and any(c.isupper() for c in token)
     worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
-    return switches >= 2 and (worded < 0.6 or (mixed and worded < 0.75)) and entropy(token) > 2.5  # noqa: PLR2004
+    return switches > 1 and worded < (MOST_WORDS if mixed else MANY_WORDS) and entropy(token) > _MIN_ENTROPY
 
 
 def is_jumbled(token: str) -> bool:
     """Tell whether `token` is letters of both cases in no order, 16 or more: a key that happens to have no digit."""
-    if len(token) < 16 or not token.isalnum() or not token.isascii():  # noqa: PLR2004
+    if len(token) < _MIN_JUMBLED or not token.isalnum() or not token.isascii():
         return False
     return _is_shuffled(token)
 
@@ -145,15 +152,15 @@ def looks_random_alone(token: str) -> bool:
     if len(token) < _MIN_STANDALONE_CHARS or is_known_harmless(token) or _HEX.fullmatch(token):
         return False
     digits = sum(c.isdigit() for c in token)
-    if digits < 3 or not any(c.islower() for c in token) or not any(c.isupper() for c in token):  # noqa: PLR2004
+    if digits < _MIN_STANDALONE_DIGITS or not any(c.islower() for c in token) or not any(c.isupper() for c in token):
         return False
     worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
-    return worded < 0.5 and entropy(token) >= _MIN_STANDALONE_ENTROPY  # noqa: PLR2004 - half of it words: an identifier
+    return worded < HALF_WORDS and entropy(token) >= _MIN_STANDALONE_ENTROPY
 
 
 def looks_like_password(token: str) -> bool:
     """Tell whether `token` reads like a password a person chose: letters with digits or symbols inside, six or more."""
-    if len(token) < 6 or token.isalpha() or is_placeholder(token):  # noqa: PLR2004
+    if len(token) < _MIN_PASSWORD or token.isalpha() or is_placeholder(token):
         return False
     letters, digits = any(map(str.isalpha, token)), any(map(str.isdigit, token))
     marked = token[0] in "#@~" and "/" not in token and letters and digits

@@ -158,7 +158,7 @@ class DenseIndex:
 
     def products(self, query: Vector) -> NDArray[np.float32]:
         """Return the cosine of each row in use; none for a query of another dimension."""
-        import numpy as np  # noqa: PLC0415 - nothing slow at import
+        import numpy as np  # nothing slow at import
 
         if self._matrix is None or self._matrix.shape[1] != len(query):
             return np.empty(0, dtype=np.float32)
@@ -248,7 +248,7 @@ class DenseIndex:
             self._shared[row] = len(self._users[key])
 
     def _new_row(self, dimension: int) -> int:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         if self._free:
             return self._free.pop()
@@ -285,7 +285,7 @@ class _Cosines:
         return _best_of(owners, self._products[rows].tolist() if rows else [])
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         chosen = np.flatnonzero(self._values >= floor)
         wanted = len(chosen) if count is None else count
@@ -300,14 +300,14 @@ class _Cosines:
         return self._index.how_many_within(self._values >= floor) if len(self._values) else 0
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         found = self._owners(np.flatnonzero((self._values < floor) & (self._values > _NOBODYS)))
         return [pair for pair in found if self.of([pair[0]])[pair[0]] < floor][:count]
 
     def _owners(self, rows: NDArray[np.intp]) -> list[tuple[str, float]]:
         """Return the memories that some rows stand for, best first, each once."""
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         rows = rows[np.argsort(-self._values[rows], kind="stable")]
         best: dict[str, float] = {}
@@ -328,7 +328,7 @@ def _best_of(owners: Iterable[str], values: Iterable[float]) -> dict[str, float]
 
 def _best(rows: NDArray[np.intp], values: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     """Return the `count` rows of the highest values, ascending; the earlier ones among equals at the cut."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     within = values[rows]
     cut = np.partition(within, len(rows) - count)[len(rows) - count]
@@ -343,6 +343,6 @@ def _one_thread() -> Any:
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController  # noqa: PLC0415
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

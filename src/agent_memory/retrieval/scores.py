@@ -88,7 +88,7 @@ class ManyScores:
 
     def best(self, count: int) -> list[int]:
         """See `Scores.best`."""
-        import numpy as np  # noqa: PLC0415 - nothing slow at import
+        import numpy as np  # nothing slow at import
 
         documents = self._documents
         if count < 1:
@@ -104,7 +104,7 @@ class ManyScores:
 
     def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
         """See `Scores.within`."""
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         wanted = np.asarray(documents, dtype=np.intp)
         values = np.zeros_like(self._values)
@@ -125,7 +125,7 @@ def _step(total: int, count: int) -> int:
 def numpy_if_there() -> Any:
     """Return numpy, or None where no extra that needs it is installed: search by words does without."""
     try:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
     except ImportError:
         return None
     return np

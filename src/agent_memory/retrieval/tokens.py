@@ -180,7 +180,7 @@ def _word_terms() -> _WordTerms:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Stemmer:
-    from Stemmer import Stemmer as SnowballStemmer  # noqa: PLC0415  nothing slow at import
+    from Stemmer import Stemmer as SnowballStemmer  # nothing slow at import
 
     return SnowballStemmer("english", 0)
 

@@ -93,9 +93,9 @@ def read_edits(text: str) -> PadEdits:
 
 
 def _parse(text: str) -> list[dict[str, Any]]:
-    import yaml  # noqa: PLC0415 - 10 ms that most sessions need not spend at their start
+    import yaml  # 10 ms that most sessions need not spend at their start
 
-    from agent_memory.yaml_reading import load_yaml  # noqa: PLC0415 - as above
+    from agent_memory.yaml_reading import load_yaml
 
     try:
         items = load_yaml(text)
@@ -127,7 +127,7 @@ def _item(entry: Memory) -> dict[str, Any]:
 
 
 def _dump(items: list[dict[str, Any]]) -> str:
-    import yaml  # noqa: PLC0415 - as above
+    import yaml
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         pass

@@ -285,7 +285,7 @@ class PadFile:
 
     def _without_secrets(self, text: str) -> str:
         if self._redactor is None:
-            from agent_memory.redaction import SecretRedactor  # noqa: PLC0415 - rarely needed, and not at once made
+            from agent_memory.redaction import SecretRedactor  # rarely needed, and not at once made
 
             self._redactor = SecretRedactor()
         redact = self._redactor.redact

@@ -86,7 +86,7 @@ class CaptureKeeper:
 
     async def _is_known(self, memory: Memory) -> bool:
         """Tell whether a memory says this in nearly the same words; a stranger's does not count against others."""
-        from agent_memory.capture import is_near_duplicate  # noqa: PLC0415 - its patterns are for those who capture
+        from agent_memory.capture import is_near_duplicate  # its patterns are for those who capture
 
         nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(

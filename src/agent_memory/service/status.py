@@ -84,7 +84,7 @@ async def _with_glance(health: dict[str, Any], storage: MemoryStorage, settings:
     folder = getattr(storage, "folder", None)
     if folder is None:
         return health
-    from agent_memory.doctor import glance  # noqa: PLC0415 - not at a session's start
+    from agent_memory.doctor import glance  # not at a session's start
 
     findings = await asyncio.to_thread(glance, folder, now=utc_now(), settings=settings)
     if not findings:

@@ -180,7 +180,7 @@ class TrustGate:
         """Return the trust that a text has by its caller; what the user said in this turn is no stranger's."""
         if caller.trust != "low" or not caller.prompt:
             return caller.trust
-        from agent_memory.capture import says  # noqa: PLC0415 - its patterns are for those who hear a user
+        from agent_memory.capture import says  # its patterns are for those who hear a user
 
         return "medium" if await asyncio.to_thread(says, caller.prompt, content) else "low"
 
@@ -188,7 +188,7 @@ class TrustGate:
     async def _is_ordered(action: Action, memory: Memory, caller: Caller) -> bool:
         if not caller.prompt:
             return False
-        from agent_memory.capture import orders  # noqa: PLC0415 - its patterns are for those who hear a user
+        from agent_memory.capture import orders  # its patterns are for those who hear a user
 
         texts = (memory.content, *memory.tags, memory.category)
         was_shown = memory.id in caller.shown

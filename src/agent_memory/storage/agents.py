@@ -251,7 +251,7 @@ def _copy_vectors(source: Path, target: Path) -> None:
     """Copy the vectors as far as they can be read: what is missing is computed again."""
     if not source.exists() or source.is_symlink():
         return
-    import sqlite3  # noqa: PLC0415 - rarely needed
+    import sqlite3  # rarely needed
 
     try:
         with (

@@ -46,7 +46,7 @@ def detect_storage(
     """
     settings = settings or ServiceSettings()
     if settings.backend == "server":
-        from agent_memory.storage.qdrant.storage import QdrantServerStorage  # noqa: PLC0415 - not for files
+        from agent_memory.storage.qdrant.storage import QdrantServerStorage  # not for files
 
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
     if settings.backend == "file":

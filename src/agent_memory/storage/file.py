@@ -22,6 +22,8 @@ from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.shortlist import Shortlist
 from agent_memory.storage.store import JournalStore
 from agent_memory.storage.trouble import weakness
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.possible import immovable
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -264,15 +266,11 @@ class FileStorage(MemoryStorage):
 
     @override
     def _immovable(self) -> ConfigurationError:
-        from agent_memory.storage.vector.possible import immovable  # noqa: PLC0415 - rarely needed
-
         return immovable(self._settings)
 
     @override
     async def rollback(self) -> bool:
         """Answer from the files alone from now on; tell whether that was not so already. Needs no engine."""
-        from agent_memory.storage.vector.generations import Generations  # noqa: PLC0415 - rarely needed
-
         generations = Generations(self.folder)
         if generations.active()[0] != "vector":
             return False

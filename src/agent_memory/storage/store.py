@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.journal import Entry, JournalWriter
     from agent_memory.retrieval import SearchIndex
 
+MAX_RESULTS: Final = 100
 _FIXED_FIELDS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session"})
 
 
@@ -98,8 +99,8 @@ class JournalStore:
         """See `MemoryStorage.search`; `vector` is what `meaning_of` returned for this query."""
         conditions = filters_of(filters)
         check_question(query, limit)
-        if not 1 <= limit <= 100:  # noqa: PLR2004 - the documented range
-            raise ValidationError(f"limit must lie between 1 and 100, got {limit}.")
+        if not 1 <= limit <= MAX_RESULTS:
+            raise ValidationError(f"limit must lie between 1 and {MAX_RESULTS}, got {limit}.")
         projection, now = self.refresh(), self.clock()
 
         def allowed(memory: Memory) -> bool:

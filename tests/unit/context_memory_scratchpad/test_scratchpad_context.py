@@ -194,7 +194,7 @@ async def test_its_tokens_are_taken_off_the_inner_limit_when_nothing_else_is_kno
 
 
 async def test_its_tokens_are_taken_off_the_providers_window(mounted: Mount) -> None:
-    from amplifier_core import ModelInfo, ProviderInfo  # noqa: PLC0415
+    from amplifier_core import ModelInfo, ProviderInfo
 
     class Provider:
         name = "scripted"
@@ -351,7 +351,7 @@ async def test_all_that_the_inner_manager_offers_still_works(mounted: Mount) -> 
 
 
 def test_a_bare_copy_does_not_recurse() -> None:
-    from amplifier_module_context_memory_scratchpad import ScratchpadContext  # noqa: PLC0415
+    from amplifier_module_context_memory_scratchpad import ScratchpadContext
 
     bare = ScratchpadContext.__new__(ScratchpadContext)
     with pytest.raises(AttributeError):
@@ -402,7 +402,7 @@ async def test_its_own_base_drops_the_oldest_turns_whole(mounted: Mount) -> None
 
 
 async def test_its_own_base_reckons_with_the_providers_window(mounted: Mount) -> None:
-    from amplifier_core import ProviderInfo  # noqa: PLC0415
+    from amplifier_core import ProviderInfo
 
     class Provider:
         def get_info(self) -> ProviderInfo:

@@ -396,7 +396,7 @@ def test_weights_that_are_not_the_expected_ones_are_a_warning(
     bob: Path, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "model_broken" not in found()
-    monkeypatch.setattr("agent_memory.embeddings.local.MINILM_SHA256", "0" * 64)
+    monkeypatch.setattr("agent_memory.doctor.home.MINILM_SHA256", "0" * 64)
     assert "model_broken" in found()
 
 

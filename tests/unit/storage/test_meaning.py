@@ -46,7 +46,7 @@ def test_an_api_without_a_key_is_told_without_connecting(tmp_path: Path, monkeyp
 
 @pytest.mark.model
 async def test_looking_at_the_state_of_a_memory_loads_no_model(root: Path) -> None:
-    from agent_memory import FileStorage, MemoryService  # noqa: PLC0415
+    from agent_memory import FileStorage, MemoryService
 
     storage = FileStorage("bob", root)
     await storage.store_many([memory_of("Use PostgreSQL for the ledger")])

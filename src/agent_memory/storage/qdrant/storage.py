@@ -242,7 +242,7 @@ class QdrantServerStorage(MemoryStorage):
     def _opened(self) -> _Open:
         line = self._line
         if line is None or line.pid != os.getpid():  # a connection does not survive fork()
-            from agent_memory.storage.qdrant.client import Wire  # noqa: PLC0415 - the client library takes a second
+            from agent_memory.storage.qdrant.client import Wire  # the client library takes a second
 
             client = self._connect()
             wire = Wire(client, self._settings.qdrant_collection, self.agent_id.lower())
@@ -253,9 +253,9 @@ class QdrantServerStorage(MemoryStorage):
         return self._open
 
     def _opening(self, wire: Wire) -> _Open:
-        from agent_memory.storage.qdrant.log import ServerLog  # noqa: PLC0415
-        from agent_memory.storage.qdrant.store import ServerStore  # noqa: PLC0415
-        from agent_memory.storage.qdrant.vectors import ServerMeaning, ServerVectors  # noqa: PLC0415
+        from agent_memory.storage.qdrant.log import ServerLog
+        from agent_memory.storage.qdrant.store import ServerStore
+        from agent_memory.storage.qdrant.vectors import ServerMeaning, ServerVectors
 
         embedder = self._embedder or embedder_of(self._settings)
         identity, absent = _identified(embedder, self._settings)
@@ -320,7 +320,7 @@ def connect(settings: ServiceSettings) -> QdrantClient:
     """
     _check_possible(settings)
     opt_out()  # the client imports fastembed, and that onnxruntime, where somebody has installed it
-    from qdrant_client import QdrantClient as Client  # noqa: PLC0415 - an extra, and it takes a second
+    from qdrant_client import QdrantClient as Client  # an extra, and it takes a second
 
     url = settings.qdrant_url.get_secret_value() if settings.qdrant_url is not None else ""
     parts = urlsplit(url)

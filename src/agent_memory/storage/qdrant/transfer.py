@@ -134,7 +134,7 @@ async def _store(memories: list[Redacted[Memory]], target: QdrantServerStorage) 
 
 
 async def _forgotten_among(target: MemoryStorage, memories: Collection[Memory]) -> set[str]:
-    from agent_memory.storage.qdrant.storage import QdrantServerStorage as Server  # noqa: PLC0415 - only for a transfer
+    from agent_memory.storage.qdrant.storage import QdrantServerStorage as Server  # only for a transfer
 
     if isinstance(target, Server):
         texts = await target.forgotten_among([memory.content for memory in memories])

@@ -79,7 +79,7 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         MigrationError: What was built does not stand up to the check.
         StorageError: No room, for instance; nothing has changed.
     """
-    from agent_memory.engine.shard import Shard  # noqa: PLC0415 - loads the engine, which a client must not
+    from agent_memory.engine.shard import Shard  # loads the engine, which a client must not
 
     generations = Generations(folder)
     generations.sweep()

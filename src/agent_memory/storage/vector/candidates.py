@@ -134,7 +134,7 @@ class AnnIndex(DenseIndex):
 
     def estimate(self, query: Vector, floor: float) -> int:
         """Return about how many memories have a cosine of at least `floor` and meet the conditions of `narrowed`."""
-        import numpy as np  # noqa: PLC0415 - nothing slow at import
+        import numpy as np  # nothing slow at import
 
         if self._matrix is None or self._shared is None:
             return 0

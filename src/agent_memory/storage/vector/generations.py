@@ -109,7 +109,7 @@ class Generations:
         """Whether a migration was begun that has neither ended nor failed, in whatever session."""
         return self._note().get("migration") == "begun"
 
-    def note_begun(self, begun: bool) -> None:  # noqa: FBT001 - the state
+    def note_begun(self, *, begun: bool) -> None:
         """Note that a migration has begun, or has come to an end.
 
         Raises:
@@ -254,7 +254,7 @@ class Generations:
 
     @contextlib.contextmanager
     def _lock(self, path: Path, doing: str, wait: float = 0) -> Iterator[None]:
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - 9 ms that only a builder needs
+        from filelock import FileLock, Timeout  # 9 ms that only a builder needs
 
         lock = FileLock(path, timeout=wait, mode=PRIVATE_FILE, thread_local=False)
         with translated(path, "lock"):

@@ -167,7 +167,7 @@ class MigratableStorage(FileStorage):
     @override
     async def note_migration(self, *, begun: bool) -> None:
         with contextlib.suppress(AgentMemoryError):
-            await asyncio.to_thread(self._generations.note_begun, begun)
+            await asyncio.to_thread(self._generations.note_begun, begun=begun)
 
     @override
     async def rollback(self) -> bool:

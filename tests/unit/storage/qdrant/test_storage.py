@@ -388,7 +388,7 @@ async def test_who_always_loses_gives_up_and_says_so(
     def before(name: str) -> None:
         if name == "upsert":
             rival.sync()
-            from agent_memory.journal import Change  # noqa: PLC0415
+            from agent_memory.journal import Change
 
             memory = memory_of("again")
             rival.commit([Change("put", "memory", memory.id, memory.to_record())], "2026-03-01T12:00:00Z")
@@ -532,7 +532,7 @@ async def test_a_past_that_went_another_way_is_noticed(server: LocalServer, bob:
     points = [models.PointStruct(id=point, payload=payload, vector={}) for point, payload in backup.items()]
     server.client.upsert(COLLECTION, points)
     rival = ServerLog(Wire(server.client, COLLECTION, "bob"))
-    from agent_memory.journal import Change  # noqa: PLC0415
+    from agent_memory.journal import Change
 
     for text in ("new", "newer"):
         rival.sync()

@@ -390,7 +390,7 @@ async def test_a_journal_restored_under_us_has_its_index_built_anew(storage: Vec
 
 
 async def test_both_sides_of_a_fork_go_on(root: Path, clock: FrozenClock, embedder: HashEmbedder) -> None:
-    from tests.concurrency.processes import running  # noqa: PLC0415 - only here
+    from tests.concurrency.processes import running  # only here
 
     made_index(root, embedder.identity)
     with running("vector_after_fork", root) as forking:

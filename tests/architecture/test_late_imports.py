@@ -1,0 +1,69 @@
+"""Which imports stand in functions: of libraries that cost much or may be missing, and of our own that load them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Final
+
+from tests.architecture.test_layers import parsed, place_of, sources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FOREIGN: Final = {
+    "numpy": "an extra, 60 ms",
+    "onnxruntime": "an extra; its reports are turned off first",
+    "tokenizers": "an extra",
+    "threadpoolctl": "an extra",
+    "openai": "an extra, most of a second",
+    "qdrant_client": "an extra, a second",
+    "Stemmer": "for searches alone",
+    "yaml": "10 ms that a session without YAML does not pay",
+    "structlog": "15 ms, for those who log",
+    "filelock": "9 ms, for those who write",
+    "fcntl": "exists on Unix alone",
+    "sqlite3": "rarely needed",
+    "amplifier_module_context_simple": "the host's, which may not have it",
+}
+OWN: Final = {
+    "agent_memory.engine.shard": "loads the engine, which belongs in a process of its own",
+    "agent_memory.storage.qdrant": "loads qdrant_client",
+    "agent_memory.capture": "its patterns are for those who hear a user",
+    "agent_memory.redaction": "its patterns and detect-secrets, 170 ms, are for those who write",
+    "agent_memory.yaml_reading": "loads yaml",
+    "agent_memory.doctor": "loads every part that it examines",
+}
+FRONT_DOORS: Final = ("cli/",)
+"""Here a command loads what it needs."""
+
+
+def late(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the module of each import that stands in a function."""
+    for function in ast.walk(parsed(path)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from ((node.lineno, alias.name) for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    yield node.lineno, node.module or ""
+
+
+def has_reason(place: str, module: str) -> bool:
+    if module.partition(".")[0] in FOREIGN or any(f"{module}.".startswith(f"{own}.") for own in OWN):
+        return True
+    return place.startswith(FRONT_DOORS)
+
+
+def test_imports_stand_at_the_top_unless_loading_late_has_a_reason() -> None:
+    assert [
+        f"{place_of(path)}:{line} imports {module}"
+        for path in sources()
+        for line, module in late(path)
+        if not has_reason(place_of(path), module)
+    ] == []
+
+
+def test_every_reason_is_needed() -> None:
+    used = [module for path in sources() for _, module in late(path)]
+    assert [name for name in (*FOREIGN, *OWN) if not any(f"{module}.".startswith(f"{name}.") for module in used)] == []
