@@ -20,7 +20,7 @@ LAYERS = (
     ("host",),
     ("service",),
     ("doctor",),
-    ("capture", "scratchpad"),
+    ("capture", "memories", "scratchpad"),
     ("storage",),
     ("retrieval",),
     ("journal", "embeddings", "engine"),

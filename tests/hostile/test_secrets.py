@@ -12,6 +12,7 @@ import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.models import MEMORY
 from agent_memory.redaction import SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog, Caller, MemoryService
@@ -245,7 +246,7 @@ async def test_no_field_takes_a_secret_through_any_door(
 
 
 def test_each_field_that_takes_text_is_tried_at_the_doors() -> None:
-    assert FIELDS.keys() == set(text_fields())
+    assert FIELDS.keys() == set(text_fields(MEMORY))
 
 
 async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Path, clock: FrozenClock) -> None:

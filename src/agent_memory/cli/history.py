@@ -85,12 +85,12 @@ async def _confirm(run: Run, memory_id: str) -> None:
     from agent_memory.cli.forgetting import check_terminal
 
     older = await run.service.past.beyond_a_forget(memory_id)
-    if older is None or older.memory is None:
+    if older is None or older.record is None:
         return
     now = (await run.service.get(memory_id)).content
     run.screen.note(f"{memory_id} is there. Going back further would change its text.")
     run.screen.note(f"Now: {now}")
-    run.screen.note(f"Then: {older.memory.content}")
+    run.screen.note(f"Then: {older.record.content}")
     run.screen.last_words = lambda: "Stopped. Nothing was changed."
     check_terminal(
         "This asks first, and there is no terminal to ask on. Nothing was changed.", f"Say --version {older.seq}."
@@ -125,13 +125,13 @@ async def _list_forgotten(run: Run) -> None:
         run.screen.note(f"… and {len(gone) - _SHOWN} more; --format table lists them all.")
 
 
-def _rows(versions: "list[Version]") -> list[dict[str, Any]]:
+def _rows(versions: "list[Version[Memory]]") -> list[dict[str, Any]]:
     from agent_memory.models import to_text
 
     rows: list[dict[str, Any]] = []
     before: Memory | None = None
     for version in versions:
-        memory = version.memory
+        memory = version.record
         changed = [] if memory is None or before is None else _changed(before, memory)
         what = "brought back" if version.op == "put" and before is None and rows else _WHAT.get(version.op, version.op)
         rows.append(

@@ -69,7 +69,7 @@ def tags_of(given: list[str] | None) -> list[str]:
     Raises:
         typer.BadParameter: There are too many, or one is too long.
     """
-    from agent_memory.models.memory import normalise_tags
+    from agent_memory.models.record import normalise_tags
 
     try:
         return normalise_tags(given or [])

@@ -2,19 +2,10 @@
 
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
-from agent_memory.models.memory import (
-    CATEGORIES,
-    MAX_CONTENT_CHARS,
-    MAX_TAGS,
-    Link,
-    Memory,
-    Source,
-    SourceKind,
-    Trust,
-    may_stand_for,
-    record_of,
-)
+from agent_memory.models.kind import Kind
+from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
 from agent_memory.models.observation import Observation
+from agent_memory.models.record import MAX_TAGS, Link, Record, Source, SourceKind, Trust, may_stand_for, record_of
 from agent_memory.models.scratchpad import Scratchpad
 from agent_memory.models.search import (
     DateRange,
@@ -32,14 +23,17 @@ __all__ = [
     "CATEGORIES",
     "MAX_CONTENT_CHARS",
     "MAX_TAGS",
+    "MEMORY",
     "STEERING",
     "Clock",
     "DateRange",
+    "Kind",
     "Link",
     "MatchType",
     "Memory",
     "MemorySearchResult",
     "Observation",
+    "Record",
     "Scratchpad",
     "SearchFilters",
     "SearchMode",

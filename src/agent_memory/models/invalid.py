@@ -40,6 +40,7 @@ _RULES: Final = {
 """Finding to rule; what is not here keeps pydantic's own words, which tests look for."""
 _PATTERNS: Final = {
     r"^mem-[0-9a-f]{12}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
+    r"^[a-z]{3}-[0-9a-f]{12}$": "is not the id of a record, such as mem-a3f2c1b4e5d6",
     r"^[a-z][a-z0-9_]{0,63}$": "is not a name of lower-case letters, digits and _, which begins with a letter",
     r"^[A-Za-z0-9_-]{1,128}$": "is not a name of letters, digits, _ and -",
 }

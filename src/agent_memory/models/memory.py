@@ -1,22 +1,17 @@
-"""`Memory`, the one stored item, and its form in the journal. No storage, no clock beyond defaults."""
+"""`Memory`: one thing an agent knows, and the value that says what it is to every layer below."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Final
 
-import pydantic
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import Field, field_validator
 
-from agent_memory.errors import ValidationError
-from agent_memory.models.identifiers import check_agent_id, new_memory_id
-from agent_memory.models.invalid import describe
-from agent_memory.models.text import check_metadata, check_text, visible
-from agent_memory.models.times import UtcDatetime, to_text, utc_now
+from agent_memory.models.identifiers import new_memory_id
+from agent_memory.models.kind import Kind
+from agent_memory.models.record import ID_PATTERN_END, Record
+from agent_memory.models.text import check_text
 
 MAX_CONTENT_CHARS: Final = 10_000
-MAX_TAGS: Final = 50
-MAX_TAG_CHARS: Final = 64
 CATEGORIES: Final = (
     "preference",
     "decision",
@@ -30,150 +25,28 @@ CATEGORIES: Final = (
 )
 """Built-in categories: closed in the tools' schema, open in the journal."""
 
-Trust = Literal["high", "medium", "low"]
-"""Where a memory's words come from: a person (high), the model (medium), or after untrusted input (low)."""
-
-
-def may_stand_for(trust: Trust, other: Trust) -> bool:
-    """Tell whether words of one trust may take the place of those of another: a stranger's only of a stranger's."""
-    return trust != "low" or other == "low"
-
-
-SourceKind = Literal["user", "assistant", "tool", "import"]
-MEMORY_ID_PATTERN: Final = r"^mem-[0-9a-f]{12}$"
-MemoryId = Annotated[str, Field(pattern=MEMORY_ID_PATTERN)]
+MemoryId = Annotated[str, Field(pattern=f"^mem{ID_PATTERN_END}")]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass as _Checked
-else:
-
-    class _Checked(type(BaseModel)):
-        """Makes `Memory(...)` raise our own error for a wrong value; `model_validate` raises pydantic's.
-
-        Unknown to type checkers, which would take its `__call__` for the signature of every model.
-        """
-
-        def __call__(cls, *args: Any, **fields: Any) -> Any:
-            """Make one.
-
-            Raises:
-                ValidationError: Names the field and the rule, not the value (also a ValueError).
-            """
-            try:
-                return super().__call__(*args, **fields)
-            except pydantic.ValidationError as error:
-                raise ValidationError(f"{cls.__name__}: {describe(error)}.") from None
-
-
-class _Value(BaseModel, metaclass=_Checked):
-    """Immutable, closed to unknown fields: a mistyped name is an error, not a silent loss."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Source(_Value):
-    """Who said it: `kind`, and in `detail` the tool, file or rule it came from."""
-
-    kind: SourceKind = "assistant"
-    detail: str = Field(default="", max_length=200)
-
-
-class Link(_Value):
-    """A named relation to another memory."""
-
-    rel: str = Field(min_length=1, max_length=64)
-    id: MemoryId
-
-
-def normalise_tags(tags: list[str]) -> list[str]:
-    """Return tags in lower case, trimmed, unique, in their first order, without what steers or cannot be seen.
-
-    Raises:
-        ValueError: More than 50 tags, or one that is longer than 64 characters.
-    """
-    if len(tags) > MAX_TAGS:
-        raise ValueError(f"at most {MAX_TAGS} tags, got {len(tags)}")
-    cleaned = [" ".join(visible(check_text(tag, "a tag")).lower().split()) for tag in tags]
-    for tag in cleaned:
-        if len(tag) > MAX_TAG_CHARS:
-            raise ValueError(f"a tag has at most {MAX_TAG_CHARS} characters, got {len(tag)}")
-    return list(dict.fromkeys(tag for tag in cleaned if tag))
-
-
-class Memory(_Value):
+class Memory(Record):
     """One thing an agent knows.
 
     Immutable: change it through the service (or `MemoryStorage.update`), which writes the journal.
     `agent_id` is the folder the memory lies in; it is not part of the journal's record.
     """
 
-    agent_id: str
     content: str = Field(min_length=1, max_length=MAX_CONTENT_CHARS)
     category: Category = "note"
     id: MemoryId = Field(default_factory=new_memory_id)
-    tags: list[str] = Field(default_factory=list)
-    timestamp: UtcDatetime = Field(default_factory=utc_now)
-    observed_at: UtcDatetime | None = None
-    last_accessed: UtcDatetime | None = None
-    access_count: int = Field(default=0, ge=0)
-    created_by_session: str = Field(default="", max_length=200)
-    source: Source = Source()
-    trust: Trust = "medium"
-    confidence: Fraction | None = None
-    importance: Fraction | None = None
-    links: list[Link] = Field(default_factory=list, max_length=100)
     supersedes: MemoryId | None = None
-    expires_at: UtcDatetime | None = None
-    pinned: bool = False
-    promoted_at: UtcDatetime | None = None
-    evicted_at: UtcDatetime | None = None
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
-
-    _agent = field_validator("agent_id")(check_agent_id)
-    _tags = field_validator("tags")(normalise_tags)
-
-    @field_validator("metadata", mode="before")
-    @classmethod
-    def _metadata(cls, metadata: object) -> object:
-        return check_metadata(metadata) if isinstance(metadata, dict) else metadata
-
-    @field_validator("content", "created_by_session")
-    @classmethod
-    def _text(cls, text: str) -> str:
-        return check_text(text)
 
     @field_validator("content")
     @classmethod
-    def _not_blank(cls, content: str) -> str:
-        if not content.strip():
+    def _text(cls, content: str) -> str:
+        if not check_text(content).strip():
             raise ValueError("content is only white space")
         return content
 
-    def to_record(self) -> dict[str, Any]:
-        """Return the journal's `data`: plain JSON without agent, id and whatever equals its default."""
-        return record_of(
-            self.model_dump(exclude={"agent_id", "id"}, exclude_defaults=True) | {"timestamp": self.timestamp}
-        )
 
-    @classmethod
-    def from_record(cls, agent_id: str, memory_id: str, record: dict[str, Any]) -> Memory:
-        """Rebuild a memory from the journal; fields of a newer version are left aside.
-
-        Raises:
-            pydantic.ValidationError: The record breaks the data model.
-        """
-        fields = cls.model_fields  # once: looking it up costs as much as the rest
-        known = {key: value for key, value in record.items() if key in fields}
-        return cls.model_validate({**known, "agent_id": agent_id, "id": memory_id})
-
-    def is_expired(self, now: datetime) -> bool:
-        """Tell whether `expires_at` has passed."""
-        return self.expires_at is not None and self.expires_at <= now
-
-
-def record_of(values: dict[str, Any]) -> dict[str, Any]:
-    """Return `values` with each datetime as ISO 8601 text, the form the journal keeps."""
-    return {key: to_text(value) if isinstance(value, datetime) else value for key, value in values.items()}
+MEMORY: Final = Kind(name="memory", model=Memory, prefix="mem-", journal="memories.yaml", text="content")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent_memory.models.memory import MAX_CONTENT_CHARS, Category, Fraction, Memory, Source, Trust
+from agent_memory.models.memory import MAX_CONTENT_CHARS, Category, Memory
+from agent_memory.models.record import Fraction, Source, Trust
 from agent_memory.models.times import UtcDatetime
 
 if TYPE_CHECKING:

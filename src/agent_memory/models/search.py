@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from agent_memory.models.memory import Category, Memory, normalise_tags
+from agent_memory.models.memory import Category, Memory
+from agent_memory.models.record import normalise_tags
 from agent_memory.models.times import UtcDatetime, parse_bound
 
 if TYPE_CHECKING:

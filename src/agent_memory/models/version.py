@@ -1,28 +1,28 @@
-"""`Version`: a memory as it was after one of its changes."""
+"""`Version`: a record as it was after one of its changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
+
+from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models.memory import Memory
-
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """One change of a memory, and what the memory was after it.
+class Version(Generic[R]):
+    """One change of a record, and what the record was after it.
 
     Attributes:
         seq: Number of the change.
         at: When it was made, by the clock of who made it.
         op: `put` (stored, or all that is known of what came before), `patch` (changed) or `delete` (forgotten).
-        memory: The memory after it; None when it was forgotten, or when the record broke the data model.
+        record: The record after it; None when it was forgotten, or when it broke the data model.
     """
 
     seq: int
     at: datetime
     op: str
-    memory: Memory | None
+    record: R | None

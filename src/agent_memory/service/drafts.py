@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from agent_memory.errors import ValidationError
+from agent_memory.memories import make_memory, redact_fields
 from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS
 from agent_memory.models.times import UtcDatetime
-from agent_memory.storage.cleaning import Redacted, make_memory, redact_fields
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import Memory
     from agent_memory.redaction import Redactor
+    from agent_memory.storage.cleaning import Redacted
 
 
 def clean(values: Mapping[str, Any], redactor: Redactor) -> Redacted[dict[str, Any]]:

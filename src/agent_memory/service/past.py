@@ -60,7 +60,7 @@ class Past:
         self._write_path = write_path
         self._pad = pad
 
-    async def history(self, memory_id: str) -> list[Version]:
+    async def history(self, memory_id: str) -> list[Version[Memory]]:
         """Return the versions of a memory that are still known, oldest first; see `MemoryStorage.history`."""
         return await self._storage.history(memory_id)
 
@@ -96,7 +96,7 @@ class Past:
             return BroughtBack("replaced", (memory,), replaced_by=newer)
         return await self._as_before(memory, seq, caller)
 
-    async def beyond_a_forget(self, memory_id: str) -> Version | None:
+    async def beyond_a_forget(self, memory_id: str) -> Version[Memory] | None:
         """Return the version with another text that `bring_back` would lead to, if that is older than a forget.
 
         Whoever brings a memory back twice may mean that forget alone, and not the change of text before it.
@@ -106,9 +106,9 @@ class Past:
             return None
         versions = await self._storage.history(memory_id)
         wanted = next((each for each in reversed(versions) if _differing(each, memory)), None)
-        if wanted is None or wanted.memory is None or wanted.memory.content == memory.content:
+        if wanted is None or wanted.record is None or wanted.record.content == memory.content:
             return None
-        return wanted if any(each.memory is None and each.seq > wanted.seq for each in versions) else None
+        return wanted if any(each.record is None and each.seq > wanted.seq for each in versions) else None
 
     async def _remembered(self, memory_id: str, caller: Caller) -> BroughtBack:
         memories = await self._storage.forgotten_with(memory_id)
@@ -119,14 +119,14 @@ class Past:
         return BroughtBack("forgotten", tuple(memories))
 
     async def _as_before(self, memory: Memory, seq: int | None, caller: Caller) -> BroughtBack:
-        versions = [each for each in await self._storage.history(memory.id) if each.memory is not None]
+        versions = [each for each in await self._storage.history(memory.id) if each.record is not None]
         if seq is None:
             wanted = next((each for each in reversed(versions) if _differing(each, memory)), None)
             why = f"{memory.id} was neither forgotten nor replaced nor changed lately; there is nothing to take back."
         else:
             wanted = next((each for each in versions if each.seq == seq), None)
             why = f"{memory.id} has no version {seq}."
-        if wanted is None or wanted.memory is None:
+        if wanted is None or wanted.record is None:
             raise ValidationError(
                 why,
                 code="nothing_to_restore",
@@ -143,9 +143,9 @@ class Past:
         await self._write_path.report("memory:restored", caller, memory_id=memory_id, was=what)
 
 
-def _differing(version: Version, memory: Memory) -> dict[str, Any]:
+def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:
     """Return the changes that make a memory what it was in a version."""
-    if version.memory is None:
+    if version.record is None:
         return {}
-    then, now = version.memory.model_dump(), memory.model_dump()
+    then, now = version.record.model_dump(), memory.model_dump()
     return {name: value for name, value in then.items() if name not in _STAYS and now[name] != value}

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from agent_memory.errors import ValidationError
+from agent_memory.memories import redact_fields, redact_memory
 from agent_memory.models import Source
-from agent_memory.storage.cleaning import redact_fields, redact_memory, with_fields
+from agent_memory.storage.cleaning import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

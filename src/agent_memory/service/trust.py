@@ -11,9 +11,10 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.memories import redact_fields
 from agent_memory.models import Memory, may_stand_for
 from agent_memory.storage.changes import overlaid
-from agent_memory.storage.cleaning import joined, redact_fields, with_fields
+from agent_memory.storage.cleaning import joined, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

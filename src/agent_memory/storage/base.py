@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, UnknownIdError, UnsupportedError
+from agent_memory.models import MEMORY
 from agent_memory.storage.changes import says_the_same
-from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_memory
+from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class MemoryStorage(ABC):
                 secret.
             StorageError: Nothing was written.
         """
-        return await self._keep(lambda: cleaned_memory(memory), unique=unique)
+        return await self._keep(lambda: cleaned_record(MEMORY, memory), unique=unique)
 
     async def store_many(self, memories: Sequence[Memory | Redacted[Memory]]) -> None:
         """Keep memories that are not there yet, as one change; what they supersede need not be there.
@@ -88,7 +89,7 @@ class MemoryStorage(ABC):
                 others, or is nothing but a secret; nothing was stored.
             StorageError: Nothing was written.
         """
-        await self._keep_many(lambda: [cleaned_memory(memory) for memory in memories])
+        await self._keep_many(lambda: [cleaned_record(MEMORY, memory) for memory in memories])
 
     @abstractmethod
     async def get(self, memory_id: str) -> Memory | None:
@@ -106,7 +107,7 @@ class MemoryStorage(ABC):
             ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
             StorageError: Nothing was written.
         """
-        return await self._change(memory_id, lambda: cleaned_fields(changes))
+        return await self._change(memory_id, lambda: cleaned_fields(MEMORY, changes))
 
     @abstractmethod
     async def _keep(self, cleaned: Callable[[], Memory], *, unique: bool) -> str:
@@ -271,7 +272,7 @@ class MemoryStorage(ABC):
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
 
-    async def history(self, memory_id: str) -> list[Version]:  # noqa: ARG002 - for those that keep versions
+    async def history(self, memory_id: str) -> list[Version[Memory]]:  # noqa: ARG002 - for those that keep versions
         """Return the versions of a memory that are still known, oldest first; empty for an id that is not known.
 
         Also of one that was forgotten, as long as its text is there. Accesses are no versions.

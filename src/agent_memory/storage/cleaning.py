@@ -1,4 +1,4 @@
-"""Which fields of a memory are text, and a memory without secrets: what everything that is stored has passed.
+"""Which fields of a record are text, and a record without secrets: what everything that is stored has passed.
 
 The one place that makes `Redacted`. Storage stores nothing else, so a caller may hand over what it has cleaned already,
 and everything that is not marked is cleaned at the door. Finds no secret itself: that is `redaction`.
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import pydantic
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import CATEGORIES, Memory, describe
-from agent_memory.models.memory import MEMORY_ID_PATTERN
+from agent_memory.models import Kind, Record, describe
+from agent_memory.models.record import ID_PATTERN_END
 from agent_memory.redaction import SecretRedactor, redact_label, redact_value
 
 if TYPE_CHECKING:
@@ -27,18 +27,17 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R", bound=Record)
 
 _REDACTOR: Final = SecretRedactor()
 _MARKERS_AND_PUNCTUATION: Final = re.compile(r"\[redacted:[a-z0-9-]+\]|[\W_]+")
 _CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
-# What a person or a model invents as a category: words, perhaps with a number. A password or a key is none.
-_CATEGORY: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
+# What a person or a model invents as a name: words, perhaps with a number. A password or a key is none.
+_NAME: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
 _SESSION: Final = re.compile(
     # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
     r"(?i)(?:[a-z]{1,16}[-_:])?(?:[0-9a-f]{6,64}(?:-[0-9a-f]{4,64}){0,7}|[0-9A-HJKMNP-TV-Z]{26})(?:[_-][a-z][a-z_-]{0,63})?"
 )
-_PROSE: Final = frozenset({"content", "metadata"})
-"""Fields in which a secret has words around it; all others are labels, judged by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Redacted(Generic[T_co]):
     """Something that has passed the redactor; made by the functions below and nowhere else.
 
     Attributes:
-        value: A memory, or fields of one.
+        value: A record, or fields of one.
         kinds: Kinds of secrets that were taken out of it.
     """
 
@@ -55,58 +54,69 @@ class Redacted(Generic[T_co]):
 
 
 @functools.cache
-def text_fields() -> tuple[str, ...]:
-    """Return the fields of a `Memory` that can hold a secret: each one whose type takes free text.
+def text_fields(kind: Kind[Any]) -> tuple[str, ...]:
+    """Return the fields of a kind that can hold a secret: each one whose type takes free text.
 
     Taken from the model, so that a new field is cleaned without anybody thinking of it. Not among them is `agent_id`,
-    which names the folder: a memory of another agent is refused.
+    which names the folder: a record of another agent is refused.
     """
-    return tuple(name for name, field in Memory.model_fields.items() if name != "agent_id" and _takes_text(field))
+    fields = kind.model.model_fields.items()
+    return tuple(name for name, field in fields if name != "agent_id" and _takes_text(field))
 
 
-def redact_memory(memory: Memory, redactor: Redactor | None = None) -> Redacted[Memory]:
-    """Return `memory` without secrets; itself if there are none.
+@functools.cache
+def _prose(kind: Kind[Any]) -> frozenset[str]:
+    """Return the fields in which a secret has words around it; all others are labels, judged by themselves."""
+    return frozenset({kind.text, *kind.prose, "metadata"})
+
+
+def redact_record(kind: Kind[R], record: R, redactor: Redactor | None = None) -> Redacted[R]:
+    """Return `record` without secrets; itself if there are none.
 
     Raises:
         ValidationError: It is nothing but a secret, or what is left breaks the data model.
     """
-    if not isinstance(memory, Memory):
+    if not isinstance(record, kind.model):
+        name = kind.model.__name__
         raise ValidationError(
-            f"A storage keeps a Memory, got {type(memory).__name__}.",
-            recovery="Make one with Memory(agent_id=…, content=…), or give the fields to MemoryService.store.",
+            f"A storage keeps a {name}, got {type(record).__name__}.",
+            recovery=f"Make one with {name}(agent_id=…, {kind.text}=…), or give the fields to MemoryService.store.",
         )
-    values = memory.model_dump(include=set(text_fields()), exclude_defaults=True)
-    cleaned, kinds = _without_secrets(values, redactor or _REDACTOR)
-    return Redacted(_model({**memory.model_dump(), **cleaned}), kinds) if kinds else Redacted(memory)
+    values = record.model_dump(include=set(text_fields(kind)), exclude_defaults=True)
+    cleaned, found = _without_secrets(kind, values, redactor or _REDACTOR)
+    return Redacted(_model(kind, {**record.model_dump(), **cleaned}), found) if found else Redacted(record)
 
 
-def redact_fields(values: Mapping[str, Any], redactor: Redactor | None = None) -> Redacted[dict[str, Any]]:
-    """Return `values`, fields of a memory in any form that its model takes, without secrets.
+def redact_fields(
+    kind: Kind[Any], values: Mapping[str, Any], redactor: Redactor | None = None
+) -> Redacted[dict[str, Any]]:
+    """Return `values`, fields of a record in any form that its model takes, without secrets.
 
     Raises:
-        ValidationError: A value is wrong, or the content is nothing but a secret.
+        ValidationError: A value is wrong, or the text is nothing but a secret.
     """
-    texts = {name: values[name] for name in text_fields() if values.get(name)}
-    checked = _model({"agent_id": "draft", "content": "draft", **texts}).model_dump(include=set(texts))
+    texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
+    drafts = {name: "draft" for name, field in kind.model.model_fields.items() if field.is_required()}
+    checked = _model(kind, {**drafts, "id": kind.new_id(), **texts}).model_dump(include=set(texts))
     # As it was given, where possible: the model folds tags, and a key in lower case is harder to know.
     plain = {name: value if _is_json(value) else checked[name] for name, value in texts.items()}
-    cleaned, kinds = _without_secrets(plain, redactor or _REDACTOR)
-    return Redacted({**values, **cleaned}, kinds)
+    cleaned, found = _without_secrets(kind, plain, redactor or _REDACTOR)
+    return Redacted({**values, **cleaned}, found)
 
 
-def make_memory(fields: Redacted[dict[str, Any]], agent_id: str) -> Redacted[Memory]:
-    """Return the memory that `fields` make.
+def make_record(kind: Kind[R], fields: Redacted[dict[str, Any]], agent_id: str) -> Redacted[R]:
+    """Return the record that `fields` make.
 
     Raises:
         ValidationError: Names the field and the rule, not the value.
     """
-    return Redacted(_model({**fields.value, "agent_id": agent_id}), fields.kinds)
+    return Redacted(_model(kind, {**fields.value, "agent_id": agent_id}), fields.kinds)
 
 
-def with_fields(memory: Redacted[Memory], **values: Any) -> Redacted[Memory]:
-    """Return a memory with other values in fields that hold no text."""
-    assert not values.keys() & set(text_fields())
-    return Redacted(memory.value.model_copy(update=values), memory.kinds)
+def with_fields(record: Redacted[R], **values: Any) -> Redacted[R]:
+    """Return a record with other values in fields that hold no text."""
+    assert not any(_takes_text(type(record.value).model_fields[name]) for name in values)
+    return Redacted(record.value.model_copy(update=values), record.kinds)
 
 
 def joined(fields: Redacted[dict[str, Any]], others: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:
@@ -114,36 +124,38 @@ def joined(fields: Redacted[dict[str, Any]], others: Redacted[dict[str, Any]]) -
     return Redacted({**fields.value, **others.value}, tuple(dict.fromkeys((*fields.kinds, *others.kinds))))
 
 
-def cleaned_memory(memory: Memory | Redacted[Memory]) -> Memory:
+def cleaned_record(kind: Kind[R], record: R | Redacted[R]) -> R:
     """Return what may be stored: what was cleaned already as it is, everything else without secrets.
 
     Raises:
         ValidationError: It is nothing but a secret, or what is left breaks the data model.
     """
-    return (memory if isinstance(memory, Redacted) else redact_memory(memory)).value
+    return (record if isinstance(record, Redacted) else redact_record(kind, record)).value
 
 
-def cleaned_fields(values: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return fields that may be stored; see `cleaned_memory`.
+def cleaned_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Mapping[str, Any]:
+    """Return fields that may be stored; see `cleaned_record`.
 
     Raises:
-        ValidationError: A value is wrong, or the content is nothing but a secret.
+        ValidationError: A value is wrong, or the text is nothing but a secret.
     """
-    return (values if isinstance(values, Redacted) else redact_fields(values)).value
+    return (values if isinstance(values, Redacted) else redact_fields(kind, values)).value
 
 
-def _without_secrets(values: Mapping[str, Any], redactor: Redactor) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _without_secrets(
+    kind: Kind[Any], values: Mapping[str, Any], redactor: Redactor
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     cleaned: dict[str, Any] = {}
     kinds: dict[str, None] = {}
     for name, value in values.items():
-        if name in _PROSE:
+        if name in _prose(kind):
             cleaned[name], found = redact_value(value, redactor)
-        elif name == "category":
-            cleaned[name], found = _category(value)
+        elif name in _names(kind):
+            cleaned[name], found = _name(value, _names(kind)[name])
         else:
             known = _SESSION if name == "created_by_session" else None
             cleaned[name], found = redact_label(value, redactor, known)
-        if name == "content" and found and not _MARKERS_AND_PUNCTUATION.sub("", str(cleaned[name])):
+        if name == kind.text and found and not _MARKERS_AND_PUNCTUATION.sub("", str(cleaned[name])):
             raise ValidationError(
                 f"That is nothing but a secret ({', '.join(found)}); secrets are never stored.",
                 code="only_secret",
@@ -153,16 +165,27 @@ def _without_secrets(values: Mapping[str, Any], redactor: Redactor) -> tuple[dic
     return cleaned, tuple(kinds)
 
 
-def _category(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return a category that can be no secret; `note` for one that could be, since a marker is no category."""
-    if value in CATEGORIES or not isinstance(value, str) or _CATEGORY.fullmatch(value):
+@functools.cache
+def _names(kind: Kind[Any]) -> dict[str, Any]:
+    """Return the defaults of the text fields that a pattern makes names, such as a category."""
+    fields = ((name, kind.model.model_fields[name]) for name in text_fields(kind))
+    return {name: field.default for name, field in fields if any(hasattr(each, "pattern") for each in _flat(field))}
+
+
+def _name(value: Any, default: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return a name that can be no secret; the default for one that could be, since a marker is no name."""
+    if not isinstance(value, str) or _NAME.fullmatch(value):
         return value, ()
-    return "note", ("high-entropy",)
+    return default, ("high-entropy",)
 
 
-def _model(values: Mapping[str, Any]) -> Memory:
+def _flat(field: pydantic.fields.FieldInfo) -> list[Any]:
+    return [each for rule in field.metadata for each in getattr(rule, "metadata", None) or [rule]]
+
+
+def _model(kind: Kind[R], values: Mapping[str, Any]) -> R:
     try:
-        return Memory.model_validate(dict(values))
+        return kind.model.model_validate(dict(values))
     except pydantic.ValidationError as error:
         raise ValidationError(f"Nothing was stored: {describe(error)}.") from None
 
@@ -171,7 +194,7 @@ def _takes_text(declared: Any, rules: Sequence[Any] = ()) -> bool:
     """Tell whether a declared type takes free text: everything does that is not known to be closed."""
     if isinstance(declared, pydantic.fields.FieldInfo):
         return _takes_text(declared.annotation, declared.metadata)
-    if any(getattr(rule, "pattern", None) == MEMORY_ID_PATTERN for rule in rules):
+    if any(str(getattr(rule, "pattern", "")).endswith(ID_PATTERN_END) for rule in rules):
         return False
     origin, parts = typing.get_origin(declared), typing.get_args(declared)
     if origin is typing.Annotated:

@@ -283,7 +283,7 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(self._store.health)
 
     @override
-    async def history(self, memory_id: str) -> list[Version]:
+    async def history(self, memory_id: str) -> list[Version[Memory]]:
         return await self._worker.run(lambda: versions_of(self.agent_id, memory_id, self._store.naming([memory_id])))
 
     @override

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.journal import Entry
 
 
-def versions_of(agent_id: str, memory_id: str, entries: Iterable[Entry]) -> list[Version]:
+def versions_of(agent_id: str, memory_id: str, entries: Iterable[Entry]) -> list[Version[Memory]]:
     """Return a version for each change of a memory, oldest first; accesses are none.
 
     Args:
@@ -26,7 +26,7 @@ def versions_of(agent_id: str, memory_id: str, entries: Iterable[Entry]) -> list
         entries: At least all that concern it, in the order of the file.
     """
     records: Records = {}
-    versions: list[Version] = []
+    versions: list[Version[Memory]] = []
     for entry in entries:
         for change in entry.changes:
             concerns = change.kind == KIND and change.id == memory_id

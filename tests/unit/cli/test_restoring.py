@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from agent_memory.cli.formats import Format, decode, encode
 from agent_memory.errors import StorageError
+from agent_memory.memories import redact_memory
 from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.storage import FileStorage
-from agent_memory.storage.cleaning import redact_memory
 from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 

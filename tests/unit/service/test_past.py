@@ -63,7 +63,7 @@ async def test_any_version_that_is_known_can_be_had(service: MemoryService) -> N
     for text in ("two", "three"):
         await service.update(memory.id, {"content": text})
     versions = await service.past.history(memory.id)
-    assert [each.memory.content for each in versions if each.memory] == ["one", "two", "three"]
+    assert [each.record.content for each in versions if each.record] == ["one", "two", "three"]
     await service.past.bring_back(memory.id, seq=versions[0].seq)
     assert (await service.get(memory.id)).content == "one"
     with pytest.raises(ValidationError, match="no version 99"):

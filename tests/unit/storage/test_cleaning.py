@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import CATEGORIES, Memory
-from agent_memory.models.memory import Link, Source
+from agent_memory.memories import make_memory, redact_fields, redact_memory
+from agent_memory.models import CATEGORIES, MEMORY, Link, Memory, Source
 from agent_memory.redaction import Redaction
 from agent_memory.storage.cleaning import (
-    cleaned_memory,
-    make_memory,
-    redact_fields,
-    redact_memory,
+    cleaned_record,
     text_fields,
     with_fields,
 )
@@ -38,7 +35,7 @@ NOT_TEXT = {
 
 def test_each_field_of_the_model_is_text_or_is_known_to_be_none() -> None:
     """A new field that takes text is cleaned; whoever adds one says here what a secret in it looks like."""
-    assert set(text_fields()) == HOLDING.keys()
+    assert set(text_fields(MEMORY)) == HOLDING.keys()
     assert Memory.model_fields.keys() - HOLDING.keys() == NOT_TEXT
 
 
@@ -109,7 +106,7 @@ def test_a_memory_without_a_secret_is_not_copied() -> None:
 
 def test_nothing_but_a_secret_is_refused() -> None:
     with pytest.raises(ValidationError, match="nothing but a secret"):
-        cleaned_memory(memory_of(SECRET))
+        cleaned_record(MEMORY, memory_of(SECRET))
 
 
 def test_a_label_that_is_a_secret_is_no_reason_to_refuse_a_text_without_words() -> None:
@@ -124,7 +121,7 @@ class _Deaf:
 def test_what_is_marked_as_clean_is_not_looked_at_again() -> None:
     marked = make_memory(redact_fields({"content": f"the token is {SECRET}"}, _Deaf()), "bob")
 
-    assert cleaned_memory(marked) is marked.value
+    assert cleaned_record(MEMORY, marked) is marked.value
 
 
 def test_only_fields_without_text_may_change_behind_the_redactor() -> None:

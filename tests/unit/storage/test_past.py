@@ -40,7 +40,7 @@ async def test_every_version_of_a_memory_is_told_in_order_and_accesses_are_none(
     clock.advance(days=1)
     await storage.delete(memory_id)
     versions = await storage.history(memory_id)
-    assert [(each.seq, each.op, each.memory and each.memory.content) for each in versions] == [
+    assert [(each.seq, each.op, each.record and each.record.content) for each in versions] == [
         (1, "put", "lives in Lyon"),
         (4, "patch", "lives in Oslo"),
         (5, "delete", None),

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.storage.cleaning import redact_memory
+from agent_memory.models import MEMORY
+from agent_memory.storage.cleaning import redact_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -106,7 +107,7 @@ async def push(
         moved: list[Moved] = []
         for memory in memories[start : start + batch]:
             try:
-                cleaned = await asyncio.to_thread(redact_memory, memory)
+                cleaned = await asyncio.to_thread(redact_record, MEMORY, memory)
             except ValidationError as error:
                 moved.append(Moved(memory.id, "refused", error=error))
             else:
@@ -144,7 +145,7 @@ async def _forgotten_among(target: MemoryStorage, memories: Collection[Memory]) 
 
 def _text(memory: Memory) -> str | None:
     try:
-        return redact_memory(memory).value.content
+        return redact_record(MEMORY, memory).value.content
     except ValidationError:
         return None
 

@@ -1,0 +1,74 @@
+"""`Kind`: what the layers below the service must know of one kind of record, as a value."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from agent_memory.models.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+R = TypeVar("R", bound=Record)
+
+
+def _references(record: Record) -> frozenset[str]:
+    return frozenset({link.id for link in record.links} | ({record.supersedes} if record.supersedes else set()))
+
+
+def _view(record: Record) -> dict[str, Any]:
+    return record.model_dump(mode="json", exclude_none=True)
+
+
+def _nothing_wrong(record: Record) -> Iterable[str]:  # noqa: ARG001 - a kind may have checks of its own
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[R]):
+    """One kind of record. Journal, storage, search and doctor take it as an argument and name none.
+
+    Attributes:
+        name: As it stands in the journal, such as `memory`.
+        model: The data model.
+        prefix: With which its ids begin, such as `mem-`.
+        journal: Name of the file its records are kept in, in the agent's folder.
+        text: The field with its words: what says the same as another, and what is known of one that was forgotten.
+        prose: Other fields with whole sentences; what is in neither is a label, such as a tag.
+        references: Returns the ids a record refers to; by default what it links and supersedes.
+        view: Returns a record as JSON, for tools and commands.
+        checks: Returns what is wrong with a record although it fits the model, a sentence each.
+    """
+
+    name: str
+    model: type[R]
+    prefix: str
+    journal: str
+    text: str
+    prose: tuple[str, ...] = ()
+    references: Callable[[R], Iterable[str]] = _references
+    view: Callable[[R], dict[str, Any]] = _view
+    checks: Callable[[R], Iterable[str]] = _nothing_wrong
+
+    def new_id(self) -> str:
+        """Return a fresh id: the prefix and 12 hexadecimal digits (48 random bits)."""
+        return f"{self.prefix}{secrets.token_hex(6)}"
+
+    def is_id(self, value: object) -> bool:
+        """Tell whether `value` has the form of such an id."""
+        return isinstance(value, str) and re.fullmatch(f"{self.prefix}[0-9a-f]{{12}}", value) is not None
+
+    def load(self, agent_id: str, record_id: str, record: dict[str, Any]) -> R:
+        """Rebuild a record from the journal; fields of a newer version are left aside.
+
+        Raises:
+            pydantic.ValidationError: It breaks the data model.
+        """
+        return self.model.from_record(agent_id, record_id, record)
+
+    def text_of(self, record: R) -> str:
+        """Return the words of a record."""
+        return str(getattr(record, self.text))
