@@ -5,6 +5,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
   $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
+LOWEST_VENV ?= .venv-lowest
+LOWEST_PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo $(PYTHON))
 HOME_DIR ?=
 # Bytecode is kept: tests start hundreds of processes, and each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,7 +17,7 @@ FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_moving.py \
   storage/vector storage/qdrant)
 
-.PHONY: help demo test test-fast test-deep coverage check lint types format docs dev clean needs-python
+.PHONY: help demo test test-fast test-deep lowest coverage check lint types format docs dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -32,6 +34,11 @@ test-fast: dev ## units without processes of their own, architecture, the contra
 
 test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
 	$(RUN) -m pytest -m deep
+
+lowest: needs-python ## units, contracts and the command line with the lowest versions that are declared (some minutes)
+	@$(LOWEST_PYTHON) scripts/environment.py $(LOWEST_VENV) lowest
+	HYPOTHESIS_EXAMPLES=10 $(LOWEST_VENV)/bin/python -m pytest -q -n 2 -m "not deep" \
+	  tests/unit tests/contract tests/integration --ignore=tests/unit/benchmarks
 
 coverage: dev ## the tests of `make test` with branch coverage; fails below the mark in pyproject.toml
 	$(RUN) -m pytest -n 2 -m "not deep" --cov --cov-report=term
@@ -58,5 +65,5 @@ dev: needs-python ## the environment for tests, linters and benchmarks (two minu
 needs-python:
 	@test -n "$(PYTHON)" || { echo "agent-memory needs Python 3.11 or newer; none was found."; exit 1; }
 
-clean: ## remove both environments and everything that tools left
-	rm -rf $(VENV) $(DEMO_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove all environments and everything that tools left
+	rm -rf $(VENV) $(DEMO_VENV) $(LOWEST_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

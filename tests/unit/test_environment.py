@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import venv
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 
@@ -142,3 +143,55 @@ def test_an_old_python_is_refused_in_one_sentence(
 )
 def test_who_waits_is_told_what_comes(line: str, shown: str | None) -> None:
     assert environment.worth_showing(line) == shown
+
+
+def test_the_lowest_versions_are_those_that_the_projects_declare() -> None:
+    folders = [environment.REPOSITORY, *environment.packages("lowest")]
+    lowest = dict(line.split("==") for line in environment.lowest_versions(folders))
+    assert {"pydantic", "numpy", "typer", "openai", "qdrant-client", "regex"} <= set(lowest)
+    assert "pytest" not in lowest
+    text = "".join((folder / "pyproject.toml").read_text().lower() for folder in folders)
+    for name, version in lowest.items():
+        assert re.search(f'"{name}[>=]={re.escape(version)}[".,]', text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "complaint"),
+    [
+        ('"pydantic"', '"numpy>=2"', "pydantic has no lower bound"),
+        ('"numpy>=1.26"', '"numpy>=2"', "numpy from 2, elsewhere from 1.26"),
+    ],
+)
+def test_bounds_that_say_nothing_or_contradict_each_other_are_told(
+    first: str, second: str, complaint: str, tmp_path: Path
+) -> None:
+    for name, requirement in (("one", first), ("two", second)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text(f"[project]\ndependencies = [{requirement}]\n")
+    with pytest.raises(environment.EnvironmentFailedError, match=complaint):
+        environment.lowest_versions([tmp_path / "one", tmp_path / "two"])
+
+
+def test_an_environment_of_the_lowest_versions_is_held_to_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    class Pip:
+        returncode = 0
+        stdout = ()
+
+        def __init__(self, command: list[str], **_: object) -> None:
+            commands.append(command)
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(environment.subprocess, "Popen", Pip)
+    folder.mkdir()
+    for kind in ("lowest", "dev"):
+        environment._install(folder, kind)
+    constraints = folder / "lowest.txt"
+    assert [str(constraints) in command for command in commands] == [True, False]
+    assert "typer==" in constraints.read_text()

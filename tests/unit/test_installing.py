@@ -44,7 +44,7 @@ def test_pip_of_this_interpreter_is_used_where_there_is_one() -> None:
 @pytest.mark.usefixtures("with_uv_alone")
 def test_uv_is_told_the_interpreter_where_there_is_no_pip() -> None:
     words = shlex.split(install_command("cli"))
-    assert words == ["uv", "pip", "install", "--python", sys.executable, "rich>=13", "typer>=0.12"]
+    assert words == ["uv", "pip", "install", "--python", sys.executable, "rich>=14.3", "typer>=0.29"]
 
 
 @pytest.mark.usefixtures("with_uv_alone")
