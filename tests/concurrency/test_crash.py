@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from agent_memory.cli import transfer
+from agent_memory.cli import export
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.atomic import replace_file
 from agent_memory.files.temporary import claim, remove_leftovers
@@ -129,7 +129,7 @@ def test_what_a_killed_activation_or_export_left_goes_with_the_next(tmp_path: Pa
         each.write_bytes(b"half")
         os.utime(each, (each.stat().st_mtime - 10,) * 2)
     SessionMemory(tmp_path).remember("s", Note("bob"))
-    transfer._write(tmp_path / "out.jsonl", "text")
+    export._write(tmp_path / "out.jsonl", "text")
     assert [each.exists() for each in (activated, exported)] == [False, False]
 
 

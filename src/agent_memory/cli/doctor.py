@@ -92,7 +92,7 @@ def _known(agent: str, home: Path) -> str:
         IdentityError: There is no such agent.
         ValidationError: It is no name of an agent.
     """
-    from agent_memory.cli.agents import choose_agent
+    from agent_memory.cli.choosing import choose_agent
     from agent_memory.models import check_agent_id
 
     path = home / check_agent_id(agent)
@@ -267,7 +267,7 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
     """
     from pathlib import Path
 
-    from agent_memory.cli.agents import choose_agent
+    from agent_memory.cli.choosing import choose_agent
     from agent_memory.cli.formats import encode
     from agent_memory.cli.text import counted
     from agent_memory.doctor import salvaged

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.parameters import MemoryId, complete_id
+from agent_memory.cli.options import MemoryId, complete_id
 from agent_memory.cli.running import FAILED, Run
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ async def _confirm(run: Run, memory_id: str) -> None:
         ValidationError: There is nobody to ask.
         typer.Exit: The answer was no.
     """
-    from agent_memory.cli.forgetting import check_terminal
+    from agent_memory.cli.forget import check_terminal
 
     older = await run.service.past.beyond_a_forget(memory_id)
     if older is None or older.record is None:

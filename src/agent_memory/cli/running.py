@@ -254,7 +254,7 @@ async def _run(
     may_be_new: bool,  # noqa: FBT001 - private
     own: dict[str, Any],
 ) -> None:
-    from agent_memory.cli.agents import choose_agent
+    from agent_memory.cli.choosing import choose_agent
     from agent_memory.service import Caller
 
     name = choose_agent(agent, root, may_be_new=may_be_new)

@@ -72,7 +72,7 @@ class Screen:
         Raises:
             ValidationError: A field that was asked for is in no row.
         """
-        from agent_memory.cli.output import lines_of, narrowed
+        from agent_memory.cli.rows import lines_of, narrowed
 
         rows = narrowed(document[key], self.fields)
         self.document({**document, key: rows})

@@ -1,85 +1,165 @@
-"""Which agent a command is about."""
+"""`agents`: what there is, renamed, copied, deleted; never while somebody else works with it."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.agents import choose_agent
-from agent_memory.errors import IdentityError, StorageError, ValidationError
-from agent_memory.files.layout import agents_under
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.lock import folder_lock
+from agent_memory.storage import agents, folder_of
+from tests.unit.cli.conftest import B, C
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-
-def make(root: Path, *names: str) -> None:
-    for name in names:
-        (root / name).mkdir(parents=True)
-        (root / name / "memories.yaml").touch()
+    from typer.testing import Result
 
 
-def test_agents_are_the_folders_with_a_journal(root: Path) -> None:
-    make(root, "zoe", "bob", "_workspaces", "not an agent")
-    (root / "empty").mkdir()
-    (root / "file").touch()
-    assert agents_under(root) == ["bob", "zoe"]
+def test_agents_tells_how_much_there_is(bob: Callable[..., Result], root: Path) -> None:
+    bob("store", "x", "-a", "carol")
+    bob("forget", B, "--yes", "-a", "bob")
+    rows = json.loads(bob("agents", "--json").stdout)["agents"]
+    assert [(row["agent_id"], row["memories"]) for row in rows] == [("bob", 2), ("carol", 1)]
+    assert all(row["bytes"] > 0 and row["last_used"] for row in rows)
+    assert str(root / "bob") in bob("agents", "list").stdout
 
 
-def test_a_root_that_does_not_exist_has_no_agents(root: Path) -> None:
-    assert agents_under(root) == []
-    assert not root.exists()
+def test_an_agent_that_cannot_be_read_is_listed(bob: Callable[..., Result], root: Path) -> None:
+    (root / "bob" / "memories.yaml").unlink()
+    (root / "bob" / "memories.yaml").mkdir()
+    assert "unreadable" in bob("agents").stdout
 
 
-def test_the_only_agent_is_the_default(root: Path) -> None:
-    make(root, "bob")
-    assert choose_agent(None, root, may_be_new=False) == "bob"
+def test_an_agent_that_is_a_link_out_of_the_root_is_listed(
+    bob: Callable[..., Result], root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "memories.yaml").write_text("")
+    (root / "carol").symlink_to(tmp_path / "elsewhere")
+    rows = json.loads(bob("agents", "--json").stdout)["agents"]
+    assert [(row["agent_id"], row["memories"]) for row in rows] == [("bob", 3), ("carol", None)]
+    assert "leads out of the storage root" in rows[1]["problem"]
 
 
-def test_several_agents_are_listed(root: Path) -> None:
-    make(root, "bob", "zoe")
-    with pytest.raises(IdentityError, match="bob, zoe") as caught:
-        choose_agent(None, root, may_be_new=True)
-    assert caught.value.code == "which_agent"
+def test_no_agents_yet_is_no_failure(cli: Callable[..., Result]) -> None:
+    assert "no agents" in cli("agents").stderr
 
 
-def test_a_crowd_is_not_listed_whole(root: Path) -> None:
-    make(root, *(f"agent{number:02}" for number in range(25)))
-    with pytest.raises(IdentityError, match="agent19 and 5 more"):
-        choose_agent(None, root, may_be_new=False)
+def test_a_renamed_agent_knows_what_it_knew(bob: Callable[..., Result], root: Path) -> None:
+    before = bob("export").stdout
+    bob("agents", "rename", "bob", "robert", "--yes")
+    assert not (root / "bob").exists()
+    assert bob("export", "-a", "robert").stdout == before
+    bob("agents", "rename", "robert", "Robert", "--yes")
+    assert bob("export", "-a", "Robert").stdout == before
 
 
-def test_an_empty_root_says_how_to_begin(root: Path) -> None:
-    with pytest.raises(IdentityError) as caught:
-        choose_agent(None, root, may_be_new=True)
-    assert caught.value.code == "no_agents"
-    assert "store --agent" in caught.value.recovery
+def test_a_copy_is_one_of_its_own(bob: Callable[..., Result]) -> None:
+    before = bob("export").stdout
+    bob("agents", "copy", "bob", "twin")
+    assert bob("export", "-a", "twin").stdout == before
+    bob("forget", C, "--yes", "-a", "twin")
+    assert bob("export", "-a", "bob").stdout == before
 
 
-def test_a_name_is_taken_in_its_spelling_on_disk(root: Path) -> None:
-    make(root, "Bob")
-    assert choose_agent("bOB", root, may_be_new=False) == "Bob"
+def test_a_deleted_agent_leaves_nothing(bob: Callable[..., Result], root: Path) -> None:
+    bob("store", "x", "-a", "carol")
+    bob("agents", "delete", "bob", "--yes")
+    assert [path.name for path in root.iterdir()] == ["carol"]
 
 
-def test_a_mistyped_name_is_refused_with_the_names_there_are(root: Path) -> None:
-    make(root, "bob")
-    with pytest.raises(IdentityError, match="There are: bob") as caught:
-        choose_agent("bbo", root, may_be_new=False)
-    assert caught.value.code == "unknown_agent"
+@pytest.mark.parametrize("command", [["rename", "bob", "CAROL", "--yes"], ["copy", "bob", "carol"]], ids=lambda c: c[0])
+def test_a_name_that_is_taken_is_refused(bob: Callable[..., Result], command: list[str]) -> None:
+    bob("store", "x", "-a", "carol")
+    assert "[agent_exists]" in bob("agents", *command, code=1).stderr
 
 
-def test_a_command_that_stores_may_begin_an_agent(root: Path) -> None:
-    assert choose_agent("new", root, may_be_new=True) == "new"
-    assert not root.exists()
+@pytest.mark.parametrize("command", [["rename", "bbo", "x", "--yes"], ["copy", "bbo", "x"], ["delete", "bbo", "--yes"]])
+def test_an_agent_that_is_none_is_refused(bob: Callable[..., Result], command: list[str]) -> None:
+    assert "There are: bob" in bob("agents", *command, code=1).stderr
 
 
-def test_a_name_that_cannot_be_one_is_refused(root: Path) -> None:
-    with pytest.raises(ValidationError):
-        choose_agent("../etc", root, may_be_new=True)
+@pytest.mark.parametrize("command", [["rename", "bob", "robert"], ["delete", "bob"]], ids=lambda c: c[0])
+def test_what_another_process_has_open_stays_where_it_is(
+    bob: Callable[..., Result], root: Path, command: list[str]
+) -> None:
+    script = "import sys; file = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(root / "bob" / "memories.yaml")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        result = bob("agents", *command, "--yes", code=4)
+        process.communicate(b"")
+    assert f"process {process.pid}" in result.stderr
+    assert (root / "bob" / "memories.yaml").exists()
+    bob("agents", *command, "--yes")
 
 
-def test_a_root_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(StorageError):
-        choose_agent("bob", tmp_path / "file", may_be_new=True)
+def test_a_locked_agent_is_not_touched(bob: Callable[..., Result], root: Path) -> None:
+    with folder_lock(root / "bob"):
+        assert "[busy" in bob("agents", "delete", "bob", "--yes", code=4).stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["agents"], ["agents", "copy", "bob", "twin"], ["agents", "rename", "bob", "x", "-y"]]
+)
+def test_what_an_interrupted_deletion_or_copying_left_goes_with_the_next_command(
+    bob: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    bob("store", "The vault is in Basel", "-a", "carol")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agents.shutil, "rmtree", killed)
+        bob("agents", "delete", "carol", "--yes", code=130)
+        with contextlib.suppress(KeyboardInterrupt):
+            patch.setattr(agents, "sync_tree", killed)
+            agents.copy_agent(folder_of("bob", root), "dave", root)
+    (left,) = root.glob("_deleted-*")
+    (half,) = root.glob("_copy-*")
+    told = json.loads(bob("doctor", "--json", code=1).stdout)["findings"]
+    (found,) = [each for each in told if each["code"] == "agents_unfinished"]
+    assert set(found["details"]) == {left.name, half.name}
+    assert left.name in bob(*command).stderr
+    assert [path.name for path in root.iterdir() if path.name.startswith(("_deleted", "_copy"))] == []
+
+
+def test_a_folder_that_could_not_be_removed_is_named(
+    bob: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(agents.shutil, "rmtree", refused)
+    output = bob("agents", "delete", "bob", "--yes", code=1).stderr
+    (left,) = root.glob("_deleted-*")
+    assert left.name in output.replace("\n", "")
+    assert left.name in bob("agents").stderr.replace("\n", ""), "and again by whoever looks next"
+
+
+def test_a_copying_under_way_is_left_alone(root: Path) -> None:
+    under_way = root / "_copy-0123456789ab"
+    under_way.mkdir(parents=True)
+    held = hold_folder(under_way)
+    if held is None:
+        pytest.skip("folders cannot be held here")
+    assert agents.sweep_agents(root) == []
+    unlock_and_close(held)
+    assert agents.sweep_agents(root) == [under_way]
+
+
+def test_a_name_that_is_taken_is_told_before_anything_is_asked(bob: Callable[..., Result]) -> None:
+    bob("store", "Tea at noon.", "--agent", "alice")
+    assert "[agent_exists]" in bob("agents", "rename", "bob", "alice", code=1).stderr

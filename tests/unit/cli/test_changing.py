@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from agent_memory.cli.app import build
-from agent_memory.cli.parameters import complete_id
+from agent_memory.cli.options import complete_id
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from agent_memory.cli.app import build
-from agent_memory.cli.parameters import complete_category
+from agent_memory.cli.options import complete_category
 from agent_memory.cli.running import exit_code
 from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
 from agent_memory.models import CATEGORIES

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from agent_memory.cli.parameters import MemoryId
+from agent_memory.cli.options import MemoryId
 from agent_memory.cli.running import Run, exit_code
-from agent_memory.cli.writing import show_updated
+from agent_memory.cli.store import show_updated
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
 
 if TYPE_CHECKING:

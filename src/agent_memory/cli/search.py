@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.listing import COLUMNS
+from agent_memory.cli.list import COLUMNS
 from agent_memory.cli.meaning import wait_for_meaning
-from agent_memory.cli.parameters import Category, MemoryIds, Since, Tags, Until, moment_of
+from agent_memory.cli.options import Category, MemoryIds, Since, Tags, Until, moment_of
 from agent_memory.cli.running import FAILED, NOT_FOUND, Run
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     from agent_memory.cli.text import one_line
 
     async def ids() -> list[tuple[str, str]]:
-        from agent_memory.cli.agents import choose_agent
+        from agent_memory.cli.choosing import choose_agent
 
         root = root_given(ctx)
         named = ctx.params.get("agent") or ctx.find_root().params.get("agent")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.output import lines_of
+from agent_memory.cli.rows import lines_of
 from agent_memory.cli.running import opened
 from tests.unit.cli.conftest import A, B, C
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.parameters import MemoryId, MemoryIds, complete_category, moment_of, tags_of
+from agent_memory.cli.options import MemoryId, MemoryIds, complete_category, moment_of, tags_of
 from agent_memory.cli.running import Run
 from agent_memory.errors import ValidationError
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.parameters import MemoryIds, Yes
+from agent_memory.cli.options import MemoryIds, Yes
 from agent_memory.cli.running import FAILED, Run
 from agent_memory.errors import ValidationError
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from agent_memory.cli.parameters import Category, Since, Tags, Until, moment_of, tags_of
+from agent_memory.cli.options import Category, Since, Tags, Until, moment_of, tags_of
 from agent_memory.cli.running import Run
 
 COLUMNS: Final = ("id", "category", "timestamp", "content")
