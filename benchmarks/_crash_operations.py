@@ -23,7 +23,6 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.models import Memory, new_memory_id, utc_now
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, Caller, MemoryService
-from agent_memory.service.drafts import clean
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage, folder_of
 from benchmarks._crash_model import Expected, Pending, shown
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from agent_memory.models import Clock
-    from agent_memory.service.restoring import Restored
+    from agent_memory.service.writing import Imported
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say
 
@@ -103,7 +102,7 @@ def preload() -> None:
         "yaml",
     ):
         importlib.import_module(name)
-    clean({"content": "a memory"}, SecretRedactor())
+    SecretRedactor().redact("a memory")
     Memory(agent_id=AGENT, content="a memory")
 
 
@@ -311,10 +310,10 @@ class Victim:
         if self._choose.random() < 0.5:
             by_id = {memory.id: memory for memory in memories}
 
-            def each(restored: Restored) -> None:
-                self._say(now={restored.memory_id: shown(by_id[restored.memory_id])})
+            def each(imported: Imported) -> None:
+                self._say(now={imported.memory_id: shown(by_id[imported.memory_id])})
 
-            await service.restore(memories, each, CALLER, trusted=True)
+            await service.admin.import_memories(memories, each, CALLER, trusted=True)
             await service.settle()
         else:
             await asyncio.to_thread(run_command, self._job.root, "import", "--trusted", str(file))

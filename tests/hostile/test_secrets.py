@@ -19,7 +19,6 @@ from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
-from agent_memory.storage.qdrant.transfer import push, select
 from amplifier_module_hooks_memory_capture import mount
 from tests.support import memory_of
 from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
@@ -203,7 +202,7 @@ async def by_the_service(root: Path, field: str) -> None:
 
 async def by_restoring(root: Path, field: str) -> None:
     service = service_of(root)
-    await service.restore([memory_with(field)], lambda _: None, Caller("cli"))
+    await service.admin.import_memories([memory_with(field)], lambda _: None, Caller("cli"))
     await service.close()
 
 
@@ -255,8 +254,8 @@ async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Pat
     for field in FIELDS:  # as a version before this one, or a person with an editor, could leave them
         here._store.store(memory_with(field), unique=False)
         await there.store(memory_with(field))
-    selection = await select(here, there)
-    await push(selection.missing, there, lambda _: None)
+    memories = [memory async for memory in here.iter_all()]
+    await MemoryService(here, OFFLINE).admin.transfer(memories, lambda _: None, Caller("cli"), to=there)
     there_now = [memory.model_dump_json() async for memory in there.iter_all()]
     await here.close()
     await there.close()

@@ -29,7 +29,7 @@ from tests.power.sabotage import SABOTAGES, replace
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
-    from agent_memory.service.restoring import Restored
+    from agent_memory.service.writing import Imported
     from tests.power.events import State
 
 ROOT = ".amplifier/memory"
@@ -189,12 +189,12 @@ async def bring_back(base: Path, ack: Ack) -> None:
     known: State = {}
     service = service_of(bob)
 
-    def each(restored: Restored) -> None:
+    def each(restored: Imported) -> None:
         known.update({m.id: m.model_dump(mode="json") for m in memories if m.id == restored.memory_id})
         ack("import", dict(known))
 
     for _ in range(2):
-        await service.restore(memories, each, NOBODY, trusted=True)
+        await service.admin.import_memories(memories, each, NOBODY, trusted=True)
         await bob.done("import")
     await service.close()
 
@@ -324,7 +324,7 @@ async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
             if act == "repeat":
                 await bob.storage.store(known)
             else:
-                await service_of(bob).restore([known], lambda _: None, NOBODY, trusted=True)
+                await service_of(bob).admin.import_memories([known], lambda _: None, NOBODY, trusted=True)
         await bob.done(act)
     await bob.storage.close()
 

@@ -10,7 +10,7 @@ from agent_memory.cli.running import Run
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
-    from agent_memory.service.restoring import Restored
+    from agent_memory.service.writing import Imported
 
 _SUFFIXES: Final = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -79,12 +79,12 @@ async def import_(
         with run.screen.progress() as progress:
             task = progress.add_task("Importing", total=len(found))
 
-            def each(restored: "Restored") -> None:
-                report.note(restored)
+            def each(imported: "Imported") -> None:
+                report.note(imported)
                 progress.advance(task)
 
             memories = [memory for _, memory in found]
-            await run.service.restore(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
+            await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
     finally:
         report.show()  # also when the disk is full half-way: what was counted is on disk
     report.end()

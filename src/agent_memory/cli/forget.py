@@ -76,7 +76,7 @@ async def compact(
     if before and now:
         await _fold_all(run)
     elif before:
-        await run.service.compact()
+        await run.service.admin.compact()
     after = journal.stat().st_size if before else 0
     run.screen.document({"bytes_before": before, "bytes_after": after})
     run.screen.show(f"{journal.name}: {counted(before, 'byte')} before, {counted(after, 'byte')} now.")
@@ -89,7 +89,7 @@ async def _fold_all(run: Run) -> None:
     from agent_memory.storage import folder_of
 
     await run.service.settle()
-    await run.service.compact(timedelta(0))
+    await run.service.admin.compact(timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
     run.screen.show(f"The text is gone from {folder.journal.name} and from what is made of it.")
     if copies := _copies(folder.path):

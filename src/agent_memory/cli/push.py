@@ -1,7 +1,7 @@
 """Commands between this machine and a team's server: push, pull."""
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from agent_memory.cli.report import Report
+    from agent_memory.service.writing import Imported
+    from agent_memory.storage import MemoryStorage
     from agent_memory.storage.qdrant.storage import QdrantServerStorage
-    from agent_memory.storage.qdrant.transfer import Selection
 
 Url = Annotated[
     str | None,
@@ -34,54 +35,37 @@ async def push(
     run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
 ) -> None:
     """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
-    from agent_memory.storage.qdrant.transfer import push as push_all
-    from agent_memory.storage.qdrant.transfer import select
-
     async with _server(run, url, collection, embedder) as server:
-        selection = await select(run.service.storage, server)
-        report = _report(run, "Pushed", selection)
-        try:
-            with run.screen.progress() as progress:
-                task = progress.add_task("Pushing", total=len(selection.missing))
-
-                def each(moved: Any) -> None:
-                    report.note(moved)
-                    progress.advance(task)
-
-                await push_all(selection.missing, server, each)
-        finally:
-            report.show()  # also when the server is lost half-way: what was counted is there
+        report = await _transfer(run, "Push", run.service.storage, server)
         await server.prepare()
     report.end()
 
 
 async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
-    from agent_memory.storage.qdrant.transfer import select
-
     async with _server(run, url, collection, embedder) as server:
-        selection = await select(server, run.service.storage)
-    report = _report(run, "Pulled", selection)
-    try:
-        with run.screen.progress() as progress:
-            task = progress.add_task("Pulling", total=len(selection.missing))
-
-            def each(restored: Any) -> None:
-                report.note(restored)
-                progress.advance(task)
-
-            await run.service.restore(selection.missing, each, run.caller, trusted=True)
-    finally:
-        report.show()
+        report = await _transfer(run, "Pull", server, None)
     report.end()
 
 
-def _report(run: Run, done: str, selection: "Selection") -> "Report":
+async def _transfer(run: Run, doing: str, source: "MemoryStorage", target: "MemoryStorage | None") -> "Report":
+    """Bring what is missing from one storage to the other, None for this agent's own, and tell what became of it."""
     from agent_memory.cli.report import Report
 
-    there = {"present": selection.present, "differs": selection.differs, "forgotten": selection.forgotten}
-    counts = {outcome: len(ids) for outcome, ids in there.items()}
-    return Report(run.screen, done, [memory.id for memory in selection.missing], there="there", more=counts)
+    memories = [memory async for memory in source.iter_all()]
+    report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there", more={"forgotten": 0})
+    try:
+        with run.screen.progress() as progress:
+            task = progress.add_task(f"{doing}ing", total=len(memories))
+
+            def each(imported: "Imported") -> None:
+                report.note(imported)
+                progress.advance(task)
+
+            await run.service.admin.transfer(memories, each, run.caller, to=target)
+    finally:
+        report.show()  # also when the server is lost half-way: what was counted is there
+    return report
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.cli.screen import Screen
+    from agent_memory.service.writing import Imported
 
 _SHOWN_PROBLEMS: Final = 20
 
@@ -54,16 +55,16 @@ class Report:
         self.counts["refused"] += 1
         self._note(label, problem)
 
-    def note(self, moved: Any) -> None:
-        """Count the next memory: a `Restored` or a `Moved`."""
-        self.counts[moved.outcome] += 1
-        if getattr(moved, "lowered", ()):
+    def note(self, imported: Imported) -> None:
+        """Count the next memory."""
+        self.counts[imported.outcome] += 1
+        if imported.lowered:
             self.counts["lowered"] = self.counts.get("lowered", 0) + 1
-        if getattr(moved, "raised", ()):
+        if imported.raised:
             self.counts["raised"] = self.counts.get("raised", 0) + 1
-        self.redacted.update(dict.fromkeys(moved.redacted))
-        if moved.error is not None:
-            self._note(self._labels[self._told], moved.error.message)
+        self.redacted.update(dict.fromkeys(imported.redacted))
+        if imported.error is not None:
+            self._note(self._labels[self._told], imported.error.message)
         self._told += 1
 
     def show(self) -> None:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.files.atomic import open_private, read_file, replace_file, sync_file, translated, write_all
 from agent_memory.files.strays import saved_from_loss
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
+from agent_memory.models import ACCESS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-_ACCESS: Final = frozenset({"access_count", "last_accessed"})
 
 
 def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path:
@@ -71,4 +70,4 @@ def _documents(path: Path) -> list[dict[str, Any]]:
 
 
 def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key not in _ACCESS}
+    return {key: value for key, value in document.items() if key not in ACCESS}

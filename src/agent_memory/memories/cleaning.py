@@ -32,10 +32,10 @@ def redact_fields(values: Mapping[str, Any], redactor: Redactor | None = None) -
     return cleaning.redact_fields(MEMORY, values, redactor)
 
 
-def make_memory(fields: Redacted[dict[str, Any]], agent_id: str) -> Redacted[Memory]:
-    """Return the memory that `fields` make.
+def make_memory(values: Mapping[str, Any], agent_id: str, redactor: Redactor | None = None) -> Redacted[Memory]:
+    """Return the memory that `values`, fields in any form that its model takes, make without their secrets.
 
     Raises:
-        ValidationError: Names the field and the rule, not the value.
+        ValidationError: Names the field and the rule, not the value; or the content is nothing but a secret.
     """
-    return cleaning.make_record(MEMORY, fields, agent_id)
+    return cleaning.make_record(MEMORY, values, agent_id, redactor)

@@ -1,5 +1,6 @@
 """The data model: what a memory is, what a search takes and returns. Imports nothing of ours but errors."""
 
+from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
@@ -20,10 +21,14 @@ from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_n
 from agent_memory.models.version import Version
 
 __all__ = [
+    "ACCESS",
     "CATEGORIES",
+    "ESTIMATES",
+    "IDENTITY",
     "MAX_CONTENT_CHARS",
     "MAX_TAGS",
     "MEMORY",
+    "PLACE",
     "STEERING",
     "Clock",
     "DateRange",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from agent_memory.errors import ValidationError
+from agent_memory.models import ACCESS, IDENTITY
 from agent_memory.service.caller import NOBODY
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.storage import MemoryStorage
 
-_STAYS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session", "access_count", "last_accessed"})
-"""Fields that a change of a memory leaves alone; so does taking one back."""
+_STAYS: Final = IDENTITY | ACCESS
+"""A change of a memory leaves these fields alone; so does taking one back."""
 
 
 @dataclass(frozen=True, slots=True)

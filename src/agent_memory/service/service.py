@@ -5,7 +5,6 @@ bound sizes → normalise → redact → validate → dedupe → append → proj
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -15,28 +14,26 @@ from agent_memory.logs import get_logger
 from agent_memory.models import Clock, Memory, Scratchpad, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.service.admin import Admin
 from agent_memory.service.answering import check_query, search_pad, searched
 from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
-from agent_memory.service.capturing import CaptureKeeper
 from agent_memory.service.degrading import Degradation
-from agent_memory.service.drafts import check_expiry, clean, draft, stamped
 from agent_memory.service.events import EVENTS, payload
 from agent_memory.service.migration import Migration
 from agent_memory.service.past import Past
 from agent_memory.service.promoting import check_promotable
-from agent_memory.service.restoring import Restored, Terms, restore_all
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
 from agent_memory.service.trust import TrustGate
 from agent_memory.service.warming import WarmUp
+from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import timedelta
+    from collections.abc import Iterable, Mapping
 
     from agent_memory.models import Observation, SearchFilters
     from agent_memory.service.audit import AuditLog
@@ -60,6 +57,7 @@ class MemoryService:
 
     Attributes:
         notice_edits, attribute_edits: Take over the edits of scratchpad.yaml; say whose they are. See `ScratchpadSync`.
+        admin: What whoever looks after the memory asks and does.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         growth: Moves the memory to another backend and back.
         warm_up: Begins, behind the first answer, what makes the first search fast: reading all, loading the model.
@@ -89,12 +87,13 @@ class MemoryService:
             clock=clock,
             redactor=self._redactor,
         )
-        self._gate = TrustGate(storage, self.report)
         self._pad = ScratchpadSync(self._manager, self)
-        self._captures = CaptureKeeper(storage, self._redactor, self._gate, self.report, clock)
+        self._gate = TrustGate(storage)
+        self._writing = self._writing_to(storage)
         self._degradation = Degradation(storage, self.report)
         self.notice_edits, self.attribute_edits = self._pad.notice, self._pad.attribute_edits
         self.past = Past(storage, self, self._pad)
+        self.admin = Admin(storage, self._writing_to, self._pad, clock)
         self.growth = Migration(storage, self.settings, self.report)
         self._last_pad: Scratchpad | None = None
         self._background = Background()
@@ -115,31 +114,18 @@ class MemoryService:
                 it replaces; nothing was stored.
             StorageError: Nothing was stored.
         """
-        stamp = {"timestamp": self._clock(), "created_by_session": caller.session_id}
-        drafted = await asyncio.to_thread(draft, stamped(values, stamp), self.agent_id, self._redactor)
-        check_expiry(drafted.value.expires_at, self._clock())
-        memory = await self._gate.admit(drafted, caller)
-        stored, outcome = await self._gate.keep(memory, caller)
+        written = await self._writing.store(values, caller)
+        stored, is_new = written.memory, written.outcome == "new"
         pad, degraded = await self._pad_after(caller)
         in_pad = pad is not None and stored.id in pad
-        if outcome != "new":
-            self._background.run(self.storage.touch([stored.id]))
+        if is_new:
+            await self._writing.announce(stored, written.redacted, caller, in_scratchpad=in_pad)
         else:
-            await self.report(
-                "memory:stored",
-                caller,
-                memory_id=stored.id,
-                category=stored.category,
-                tag_count=len(stored.tags),
-                backend=self.storage.backend,
-                in_scratchpad=in_pad,
-                supersedes=stored.supersedes,
-                redacted=list(memory.kinds),
-            )
+            self._background.run(self.storage.touch([stored.id]))
         self._pad.schedule(caller)
         self._background.run(self.growth.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
-        return Stored(stored, in_pad, self.storage.backend, outcome != "new", memory.kinds, degraded)
+        return Stored(stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded)
 
     async def update(
         self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY, *, may_have_expired: bool = False
@@ -158,19 +144,10 @@ class MemoryService:
                 nothing was changed.
             StorageError: Nothing was changed.
         """
-        cleaned = await asyncio.to_thread(clean, changes, self._redactor)
-        before = await self.storage.get(memory_id)
-        changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
-        if not may_have_expired:
-            check_expiry(changing.value.get("expires_at"), self._clock())
-        after = await self.storage.update(memory_id, changing)
-        noticed = dict.fromkeys((*cleaned.value, "trust"))
-        fields = tuple(key for key in noticed if before is None or getattr(before, key) != getattr(after, key))
-        if fields:
-            noted = {"fields": list(fields), "redacted": list(cleaned.kinds)}
-            await self.report("memory:updated", caller, memory_id=memory_id, **noted)
+        updated = await self._writing.update(memory_id, changes, caller, may_have_expired=may_have_expired)
+        if updated.fields:
             self._pad.schedule(caller)
-        return Updated(after, self._clock(), fields, cleaned.kinds)
+        return updated
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
         """Forget a memory and the older versions it replaced; capture will not bring them back, `past` can for a time.
@@ -220,40 +197,13 @@ class MemoryService:
             await self.storage.update(memory_id, {"evicted_at": self._clock(), "pinned": False})
             self._pad.schedule()
 
-    async def compact(self, grace: timedelta | None = None) -> None:
-        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
-        await self.storage.compact(grace)
-        self._pad.schedule()  # the file may show what has expired
-        await self.settle()
-
-    async def restore(
-        self,
-        memories: Sequence[Memory],
-        each: Callable[[Restored], None],
-        caller: Caller,
-        *,
-        trusted: bool = False,
-        dry_run: bool = False,
-    ) -> None:
-        """Bring exported memories back; see `restore_all`.
-
-        Args:
-            memories: What an export said.
-            each: Told what became of each, in their order.
-            caller: The session that asks.
-            trusted: Believe all they claim; otherwise nothing that would put one above others.
-            dry_run: Tell what would become of each, and store none.
-        """
-        terms = Terms(self._clock(), trusted=trusted, dry_run=dry_run)
-        await restore_all(self, self._pad, self._redactor, memories, each, caller, terms)
-
     async def capture(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> CaptureOutcome:
         """Keep what a hook saw, unless it is known, was forgotten, or cannot be kept.
 
         Raises:
             StorageError: What was stored before the failure is safe.
         """
-        outcome = await self._captures.keep(observations, caller)
+        outcome = await self._writing.capture(observations, caller)
         if outcome.stored:
             self._pad.schedule(caller)
         return outcome
@@ -357,6 +307,9 @@ class MemoryService:
         await self.storage.close()
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
+
+    def _writing_to(self, storage: MemoryStorage) -> WritePath:
+        return WritePath(storage, self._redactor, TrustGate(storage), self.report, self._clock)
 
     async def _load_pad(self) -> Scratchpad:
         self._last_pad = await self._manager.load()

@@ -7,12 +7,11 @@ nothing above low, unless the user's own words of the turn order it. The one pla
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.errors import ValidationError
 from agent_memory.memories import redact_fields
-from agent_memory.models import Memory, may_stand_for
+from agent_memory.models import ACCESS, IDENTITY, PLACE, Memory
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, with_fields
 
@@ -21,36 +20,21 @@ if TYPE_CHECKING:
 
     from agent_memory.capture import Action
     from agent_memory.models import Trust
-    from agent_memory.service.caller import Caller, Report
+    from agent_memory.service.caller import Caller
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
 _ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
-_NO_WORDS: Final = frozenset({"pinned", "expires_at", "promoted_at", "evicted_at"})
-"""Fields that say nothing; a change of any other makes the memory the caller's, too."""
-
 _DONE: Final[Mapping[Action, str]] = {"change": "changed", "forget": "forgotten", "pin": "brought into the scratchpad"}
 _SAY: Final[Mapping[Action, str]] = {"change": "correct", "forget": "forget", "pin": "pin"}
 
-_SAID: Final = frozenset(Memory.model_fields) - {
-    "id",
-    "agent_id",
-    "timestamp",
-    "created_by_session",
-    "content",
-    "last_accessed",
-    "access_count",
-}
-"""What a statement brings along; the rest is the memory's own history."""
-_IN_ORDER: Final = tuple(name for name in Memory.model_fields if name in _SAID)
-
-Outcome = Literal["new", "known", "taken_over"]
-"""What became of a memory that was to be stored: it is one of its own; it was there; a stranger's became it."""
+SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTITY, *ACCESS, "content"})
+"""What a statement brings along, in the model's order; the rest is the memory's own history."""
 
 
 def statement_of(memory: Memory) -> dict[str, Any]:
     """Return what makes a memory its author's, to put in place of what a stranger gave one with the same text."""
-    return {name: getattr(memory, name) for name in _SAID}
+    return {name: getattr(memory, name) for name in SAID}
 
 
 def lowest(*trusts: Trust) -> Trust:
@@ -61,9 +45,8 @@ def lowest(*trusts: Trust) -> Trust:
 class TrustGate:
     """Decides what trust a write has, and whether it may touch what is there."""
 
-    def __init__(self, storage: MemoryStorage, report: Report) -> None:
+    def __init__(self, storage: MemoryStorage) -> None:
         self._storage = storage
-        self._report = report
 
     async def admit(self, memory: Redacted[Memory], caller: Caller) -> Redacted[Memory]:
         """Return a new memory with the trust it may have.
@@ -93,48 +76,13 @@ class TrustGate:
         values = changes.value
         await self.check("pin" if values.keys() == {"pinned"} else "change", [before], caller)
         after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
-        words = {key for key in values.keys() - _NO_WORDS if getattr(after, key, None) != getattr(before, key, None)}
+        words = {key for key in values.keys() - PLACE if getattr(after, key, None) != getattr(before, key, None)}
         if not words:
             return changes
         content = values.get("content")
         theirs = await self._trust_of(content, caller) if content and words == {"content"} else caller.trust
         whose = {"trust": lowest(before.trust, theirs), "source": {"kind": "assistant", "detail": "memory_update"}}
         return joined(changes, redact_fields(whose))
-
-    async def keep(
-        self, memory: Redacted[Memory], caller: Caller, *, unique: bool | None = None
-    ) -> tuple[Memory, Outcome]:
-        """Store a memory; return the one that now says it, and what became of the new one.
-
-        A stranger's that says the same becomes the caller's, what the stranger gave it goes, and it is reported as
-        updated.
-
-        Args:
-            memory: What is to be stored.
-            caller: Who says it.
-            unique: Store no second one with the same text; None for this unless it replaces another.
-
-        Raises:
-            ValidationError, StorageError: Nothing was stored.
-        """
-        new = memory.value
-        while True:
-            known_as = await self._storage.store(memory, unique=new.supersedes is None if unique is None else unique)
-            if known_as == new.id:
-                return new, "new"
-            known = await self._storage.get(known_as)
-            if known is not None and may_stand_for(known.trust, new.trust):
-                return known, "known"
-            if known is not None:
-                with contextlib.suppress(UnknownIdError):
-                    return await self._take_over(known, memory, caller), "taken_over"
-            # somebody has forgotten it in between, and the text is to be stored after all
-
-    async def _take_over(self, known: Memory, memory: Redacted[Memory], caller: Caller) -> Memory:
-        after = await self._storage.update(known.id, statement_of(memory.value))
-        fields = [name for name in _IN_ORDER if getattr(known, name) != getattr(after, name)]
-        await self._report("memory:updated", caller, memory_id=known.id, fields=fields, redacted=list(memory.kinds))
-        return after
 
     async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
         """Refuse like `check`; an unknown id is no reason to."""

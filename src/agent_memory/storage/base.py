@@ -201,6 +201,10 @@ class MemoryStorage(ABC):
     async def was_forgotten(self, content: str) -> bool:
         """Tell whether this text was stored once, was forgotten, and the journal still remembers that."""
 
+    async def forgotten_among(self, contents: Collection[str]) -> set[str]:
+        """Return those of these texts for which `was_forgotten` holds."""
+        return {content for content in contents if await self.was_forgotten(content)}
+
     async def prepare(self, patience: float | None = None) -> bool:  # noqa: ARG002 - for those that embed
         """Get ready to search, by meaning too where there is an embedder; tell whether searches are hybrid now.
 

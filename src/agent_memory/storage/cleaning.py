@@ -97,20 +97,25 @@ def redact_fields(
     """
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
     drafts = {name: "draft" for name, field in kind.model.model_fields.items() if field.is_required()}
-    checked = _model(kind, {**drafts, "id": kind.new_id(), **texts}).model_dump(include=set(texts))
-    # As it was given, where possible: the model folds tags, and a key in lower case is harder to know.
-    plain = {name: value if _is_json(value) else checked[name] for name, value in texts.items()}
-    cleaned, found = _without_secrets(kind, plain, redactor or _REDACTOR)
+    checked = _model(kind, {**drafts, "id": kind.new_id(), **texts})
+    cleaned, found = _without_secrets(kind, _as_given(kind, texts, checked), redactor or _REDACTOR)
     return Redacted({**values, **cleaned}, found)
 
 
-def make_record(kind: Kind[R], fields: Redacted[dict[str, Any]], agent_id: str) -> Redacted[R]:
-    """Return the record that `fields` make.
+def make_record(
+    kind: Kind[R], values: Mapping[str, Any], agent_id: str, redactor: Redactor | None = None
+) -> Redacted[R]:
+    """Return the record that `values`, fields in any form that its model takes, make without their secrets.
+
+    Validated first, so that what is looked through is bounded; once more only if something was taken out.
 
     Raises:
-        ValidationError: Names the field and the rule, not the value.
+        ValidationError: Names the field and the rule, not the value; or the content is nothing but a secret.
     """
-    return Redacted(_model(kind, {**fields.value, "agent_id": agent_id}), fields.kinds)
+    owned = {**values, "agent_id": agent_id}
+    record = _model(kind, owned)
+    cleaned, found = _without_secrets(kind, _as_given(kind, owned, record), redactor or _REDACTOR)
+    return Redacted(_model(kind, {**owned, **cleaned}) if found else record, found)
 
 
 def with_fields(record: Redacted[R], **values: Any) -> Redacted[R]:
@@ -163,6 +168,16 @@ def _without_secrets(
             )
         kinds.update(dict.fromkeys(found))
     return cleaned, tuple(kinds)
+
+
+def _as_given(kind: Kind[R], values: Mapping[str, Any], record: R) -> dict[str, Any]:
+    """Return the text fields of `values`, from which `record` was made, as plain JSON.
+
+    As they were given, where possible: the model folds tags, and a key in lower case is harder to know.
+    """
+    given = {name: values[name] for name in text_fields(kind) if values.get(name)}
+    odd = {name for name, value in given.items() if not _is_json(value)}
+    return {**given, **record.model_dump(include=odd)} if odd else given
 
 
 @functools.cache

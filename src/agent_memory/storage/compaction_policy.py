@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal import GRACE
-from agent_memory.models import to_text
+from agent_memory.models import ACCESS, ESTIMATES, PLACE, to_text
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 _DAY: Final = len("2026-03-01")
 _NEVER: Final = "~"
-_BOOKKEEPING: Final = frozenset(
-    {"access_count", "confidence", "evicted_at", "expires_at", "importance", "last_accessed", "pinned", "promoted_at"}
-)
+_BOOKKEEPING: Final = ACCESS | PLACE | ESTIMATES
 """Fields that hold no text: a patch of these alone ends none."""
 _COMPACT_AT: Final = 1000
 """Lines that could go, from which on a compaction may pay; with more memories than that, as many as there are."""

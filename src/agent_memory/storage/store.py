@@ -13,6 +13,7 @@ import pydantic
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import GRACE, Change, Journal, Update
 from agent_memory.models import (
+    IDENTITY,
     Clock,
     Memory,
     SearchFilters,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from agent_memory.retrieval import SearchIndex
 
 MAX_RESULTS: Final = 100
-_FIXED_FIELDS: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session"})
 
 
 class JournalStore:
@@ -223,8 +223,8 @@ class JournalStore:
     def update(self, memory_id: str, changes: Mapping[str, Any]) -> Memory:
         """See `MemoryStorage.update`."""
         unknown = changes.keys() - Memory.model_fields.keys()
-        if unknown or changes.keys() & _FIXED_FIELDS:
-            names = ", ".join(sorted(unknown | (changes.keys() & _FIXED_FIELDS)))
+        if unknown or changes.keys() & IDENTITY:
+            names = ", ".join(sorted(unknown | (changes.keys() & IDENTITY)))
             raise ValidationError(f"These fields cannot be changed: {names}.")
         with self._writing() as writer:
             before = self._require(memory_id)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Memory
-    from agent_memory.service.restoring import Restored
+    from agent_memory.service.writing import Imported
     from agent_memory.storage.cleaning import Redacted
 
 CLI = Caller("cli")
@@ -42,9 +42,9 @@ def open_service(root: Path) -> MemoryService:
     return MemoryService(storage, audit=AuditLog(storage.folder.audit))
 
 
-async def restore(service: MemoryService, *several: Memory) -> list[Restored]:
-    outcomes: list[Restored] = []
-    await service.restore(several, outcomes.append, CLI, trusted=True)
+async def restore(service: MemoryService, *several: Memory) -> list[Imported]:
+    outcomes: list[Imported] = []
+    await service.admin.import_memories(several, outcomes.append, CLI, trusted=True)
     return outcomes
 
 
@@ -157,11 +157,11 @@ async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
             raise StorageError("no room")
         await store(memories)
 
-    told: list[Restored] = []
+    told: list[Imported] = []
     with monkeypatch.context() as broken:
         broken.setattr(service.storage, "store_many", fails_at_the_second)
         with pytest.raises(StorageError):
-            await service.restore(several, told.append, CLI, trusted=True)
+            await service.admin.import_memories(several, told.append, CLI, trusted=True)
     assert [each.memory_id for each in told] == [A]
     assert [each.outcome for each in await restore(service, *several)] == ["present", "stored", "stored"]
 

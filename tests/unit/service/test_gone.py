@@ -57,7 +57,7 @@ async def test_what_is_forgotten_now(opened: Callable[[], MemoryService], clock:
     memory_id = await begun(opened, clock, folder)
     service = opened()
     await service.forget(memory_id)
-    await service.compact(timedelta(0))
+    await service.admin.compact(timedelta(0))
     assert holding(folder) == []
     await service.close()
     assert holding(folder) == []
@@ -69,7 +69,7 @@ async def test_what_has_expired_once_it_is_compacted(
     await begun(opened, clock, folder)
     clock.advance(days=2)
     service = opened()
-    await service.compact(timedelta(0))
+    await service.admin.compact(timedelta(0))
     assert holding(folder) == []
     await service.close()
     assert holding(folder) == []

@@ -90,7 +90,7 @@ async def test_where_nothing_happened_there_is_nothing_to_take_back(service: Mem
 async def test_what_was_folded_away_does_not_come_back(service: MemoryService) -> None:
     memory = (await service.store({"content": "Tea at four"})).memory
     await service.forget(memory.id)
-    await service.compact(timedelta(0))
+    await service.admin.compact(timedelta(0))
     assert await service.past.forgotten() == []
     with pytest.raises(UnknownIdError):
         await service.past.bring_back(memory.id)

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.service import MemoryService
-    from agent_memory.service.restoring import Restored
+    from agent_memory.service.writing import Imported
     from agent_memory.storage.cleaning import Redacted
     from tests.unit.service.conftest import Listener
 
 
 async def restored(
     service: MemoryService, listener: Listener, *memories: Memory, trusted: bool = True
-) -> list[Restored]:
-    told: list[Restored] = []
-    await service.restore(memories, told.append, listener.caller, trusted=trusted)
+) -> list[Imported]:
+    told: list[Imported] = []
+    await service.admin.import_memories(memories, told.append, listener.caller, trusted=trusted)
     await service.settle()
     return told
 
@@ -83,7 +83,7 @@ async def test_a_file_that_is_not_trusted_replaces_only_what_it_brings_along(ser
     await service.forget(gone.id)
     first = memory_of("The office is in Bonn", supersedes=gone.id)
     second = memory_of("The office is in Lyon", supersedes=first.id)
-    await service.restore([first, second], lambda _: None, NOBODY)
+    await service.admin.import_memories([first, second], lambda _: None, NOBODY)
     assert (await service.get(first.id)).supersedes is None
     assert (await service.get(second.id)).supersedes == first.id
 
@@ -125,7 +125,7 @@ async def test_what_was_told_of_before_a_failure_is_on_disk(
     with monkeypatch.context() as patch:
         patch.setattr(service.storage, "store_many", failing)
         with pytest.raises(BusyError):
-            await service.restore(memories, told.append, listener.caller, trusted=True)
+            await service.admin.import_memories(memories, told.append, listener.caller, trusted=True)
     assert [each.memory_id for each in told] == [memories[0].id]
     assert await service.get(memories[0].id)
     assert [each.outcome for each in await restored(service, listener, *memories)] == ["present", "stored", "stored"]
@@ -179,8 +179,8 @@ async def test_a_rehearsal_tells_the_same_and_stores_nothing(
         known.model_copy(update={"content": "other"}),
     ]
     memories.append(memories[0])
-    rehearsed: list[Restored] = []
-    await service.restore(memories, rehearsed.append, listener.caller, dry_run=True)
+    rehearsed: list[Imported] = []
+    await service.admin.import_memories(memories, rehearsed.append, listener.caller, dry_run=True)
     await service.settle()
     assert (folder / "memories.yaml").read_bytes() == journal
     done = await restored(service, listener, *memories, trusted=False)

@@ -119,7 +119,7 @@ class _Deaf:
 
 
 def test_what_is_marked_as_clean_is_not_looked_at_again() -> None:
-    marked = make_memory(redact_fields({"content": f"the token is {SECRET}"}, _Deaf()), "bob")
+    marked = make_memory({"content": f"the token is {SECRET}"}, "bob", _Deaf())
 
     assert cleaned_record(MEMORY, marked) is marked.value
 

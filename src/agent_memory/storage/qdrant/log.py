@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import ReadOnlyError, StorageError, unknown_outcome
 from agent_memory.journal.replay import apply_change
 from agent_memory.logs import get_logger
-from agent_memory.models import content_hash
+from agent_memory.models import ACCESS, content_hash
 from agent_memory.storage.qdrant.client import Payload, UnreachableError, Wire
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ log = get_logger(__name__)
 FORMAT: Final = 1
 _REMEMBERED_AUTHORS: Final = 64
 """Changes a head names with their authors, so that a client whose answer was lost can tell whether it won."""
-
-_ACCESS: Final = ("access_count", "last_accessed")
 
 
 class LostRaceError(Exception):
@@ -234,7 +232,7 @@ class ServerLog:
 
 def whole_record(row: Payload) -> dict[str, Any]:
     """Return the journal's form of a memory that is not forgotten."""
-    access = {key: row[key] for key in _ACCESS if row.get(key)}
+    access = {key: row[key] for key in ACCESS if row.get(key)}
     return {**row["record"], **access}
 
 
@@ -245,7 +243,7 @@ def text_of(content: str) -> str:
 
 def _written(memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
     access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
-    rest = {key: value for key, value in record.items() if key not in _ACCESS}
+    rest = {key: value for key, value in record.items() if key not in ACCESS}
     known = row if row is not None and row["record"] is not None else None
     if known is not None and rest == known["record"]:
         return {"id": memory_id, "op": "set", "row": access}

@@ -129,9 +129,8 @@ class QdrantServerStorage(MemoryStorage):
         self._worker.submit(self._prepare_behind)
         return memory_id
 
-    async def forgotten_among(self, contents: Sequence[str]) -> set[str]:
-        """Return those of these texts that were stored once and forgotten, with one look at the server."""
-
+    @override
+    async def forgotten_among(self, contents: Collection[str]) -> set[str]:
         def ask(store: ServerStore) -> set[str]:
             projection = store.refresh()
             return {content for content in contents if projection.was_forgotten(content)}

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.service import MemoryService
+from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.qdrant.client import UnreachableError
-from agent_memory.storage.qdrant.transfer import Moved, push, select
 from tests.support import FrozenClock, memory_of
 from tests.unit.storage.qdrant.http_server import Answer, HttpServer
 from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Collection, Iterator
     from pathlib import Path
 
     from agent_memory.models import Memory
-    from agent_memory.service.restoring import Restored
+    from agent_memory.service.writing import Imported
     from agent_memory.storage.qdrant.storage import QdrantServerStorage
+    from tests.unit.service.conftest import Listener
 
 pytestmark = QUIET
 SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
@@ -54,19 +54,30 @@ async def everything(storage: FileStorage | QdrantServerStorage) -> list[Memory]
     return [memory async for memory in storage.iter_all()]
 
 
-async def pushed(here: FileStorage, there: QdrantServerStorage, batch: int = 10) -> list[Moved]:
-    moved: list[Moved] = []
-    selection = await select(here, there)
-    await push(selection.missing, there, moved.append, batch)
-    return moved
-
-
-async def pulled(there: QdrantServerStorage, here: FileStorage) -> list[Restored]:
-    restored: list[Restored] = []
-    selection = await select(there, here)
+async def pushed(
+    here: FileStorage, there: QdrantServerStorage, each: Callable[[Imported], object] = lambda _: None
+) -> list[Imported]:
+    """Push what is missing there; return what became of each memory."""
+    told: list[Imported] = []
     service = MemoryService(here, ServiceSettings(embedder="none"))
-    await service.restore(selection.missing, restored.append, NOBODY, trusted=True)
-    return restored
+    await service.admin.transfer(await everything(here), lambda one: (told.append(one), each(one)), NOBODY, to=there)
+    await service.settle()
+    return told
+
+
+async def pulled(
+    there: QdrantServerStorage, here: FileStorage, each: Callable[[Imported], object] = lambda _: None
+) -> list[Imported]:
+    """Pull what is missing here; return what became of each memory."""
+    told: list[Imported] = []
+    service = MemoryService(here, ServiceSettings(embedder="none"))
+    await service.admin.transfer(await everything(there), lambda one: (told.append(one), each(one)), NOBODY)
+    await service.settle()
+    return told
+
+
+def outcomes(told: list[Imported]) -> dict[str, str]:
+    return {one.memory_id: one.outcome for one in told}
 
 
 async def a_life(here: FileStorage, count: int = 25) -> list[Memory]:
@@ -95,21 +106,31 @@ async def test_there_and_back_is_the_same_memory(
     memories = await a_life(here)
     await pushed(here, there)
     other = FileStorage("bob", tmp_path / "elsewhere", settings=ServiceSettings(embedder="none"), clock=clock)
-    restored = await pulled(there, other)
+    told = await pulled(there, other)
     assert {m.id: m for m in await everything(other)} == {m.id: m for m in memories}
     assert await other.superseded() == await here.superseded()
-    assert {one.outcome for one in restored} == {"stored"}
-    assert await pulled(there, other) == []
+    assert {one.outcome for one in told} == {"stored"}
+    assert {one.outcome for one in await pulled(there, other)} == {"present"}
     await other.close()
 
 
 async def test_pushing_again_stores_nothing_twice(here: FileStorage, there: QdrantServerStorage) -> None:
     memories = await a_life(here)
     await pushed(here, there)
-    selection = await select(here, there)
-    assert (selection.missing, sorted(selection.present)) == ([], sorted(m.id for m in memories))
-    assert await pushed(here, there) == []
+    assert outcomes(await pushed(here, there)) == {m.id: "present" for m in memories}
     assert await there.count() == len(memories)
+
+
+async def test_a_push_is_told_as_events_and_noted_in_the_audit_log(
+    here: FileStorage, there: QdrantServerStorage, listener: Listener
+) -> None:
+    await here.store(memory_of("tea"))
+    service = MemoryService(here, ServiceSettings(embedder="none"), audit=AuditLog(here.folder.audit))
+    await service.admin.transfer(await everything(here), lambda _: None, listener.caller, to=there)
+    await service.settle()
+    [event] = listener.of("memory:stored")
+    assert event["backend"] == "server"
+    assert event["memory_id"] in here.folder.audit.read_text()
 
 
 async def test_what_is_there_stays_as_it_is(here: FileStorage, there: QdrantServerStorage) -> None:
@@ -118,47 +139,50 @@ async def test_what_is_there_stays_as_it_is(here: FileStorage, there: QdrantServ
     await there.store(memory_of("coffee", id=memory.id))
     same = await here.store(memory_of("milk"))
     await there.store(memory_of("milk", id=same, access_count=7))
-    selection = await select(here, there)
-    assert (selection.missing, selection.present, selection.differs) == ([], [same], [memory.id])
+    assert outcomes(await pushed(here, there)) == {memory.id: "differs", same: "present"}
     assert [m.content for m in await everything(there)] == ["coffee", "milk"]
 
 
 async def test_what_was_forgotten_on_the_other_side_does_not_come_back(
     here: FileStorage, there: QdrantServerStorage
 ) -> None:
-    for storage, elsewhere in ((here, there), (there, here)):
-        memory = memory_of(f"the office is in {storage.backend}")
-        await storage.store(memory)
-        await elsewhere.store(memory)
-        await elsewhere.delete(memory.id)
-        selection = await select(storage, elsewhere)
-        assert (selection.missing, selection.forgotten) == ([], [memory.id])
-        await storage.delete(memory.id)
+    for text in ("pushed", "pulled"):
+        memory = memory_of(f"the office is {text}")
+        for storage in (here, there):
+            await storage.store(memory)
+        await (there if text == "pushed" else here).delete(memory.id)
+        told = await (pushed(here, there) if text == "pushed" else pulled(there, here))
+        assert outcomes(told)[memory.id] == "forgotten"
+        await (here if text == "pushed" else there).delete(memory.id)
 
 
 async def test_secrets_stay_behind_and_are_no_difference_later(here: FileStorage, there: QdrantServerStorage) -> None:
     kept, bare = memory_of(f"the deploy token is {SECRET}"), memory_of(SECRET)
     for memory in (kept, bare):  # as a version before this one could leave them
         here._store.store(memory, unique=False)
-    memory_id, only = kept.id, bare.id
-    moved = {one.memory_id: one for one in await pushed(here, there)}
-    assert moved[memory_id].redacted
-    assert (moved[only].outcome, getattr(moved[only].error, "code", None)) == ("refused", "only_secret")
+    told = {one.memory_id: one for one in await pushed(here, there)}
+    assert told[kept.id].redacted
+    assert (told[bare.id].outcome, getattr(told[bare.id].error, "code", None)) == ("refused", "only_secret")
     assert all(SECRET not in m.content for m in await everything(there))
-    selection = await select(here, there)
-    assert (selection.present, selection.differs) == ([memory_id], [])
+    assert outcomes(await pushed(here, there))[kept.id] == "present"
 
 
-async def test_one_that_is_refused_does_not_hold_up_the_others(here: FileStorage, there: QdrantServerStorage) -> None:
+async def test_one_that_is_refused_does_not_hold_up_the_others(
+    here: FileStorage, there: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memories = [memory_of(f"fact {n}") for n in range(5)]
     for memory in memories:
         await here.store(memory)
-    selection = await select(here, there)
-    await there.store(memory_of("something else", id=memories[2].id))  # between looking and storing
-    moved: list[Moved] = []
-    await push(selection.missing, there, moved.append)
-    assert [one.outcome for one in moved] == ["stored", "stored", "refused", "stored", "stored"]
-    assert isinstance(moved[2].error, ValidationError)
+    asked = there.forgotten_among
+
+    async def ask_while_another_stores(contents: Collection[str]) -> set[str]:
+        await there.store(memory_of("something else", id=memories[2].id))  # between looking and storing
+        return await asked(contents)
+
+    monkeypatch.setattr(there, "forgotten_among", ask_while_another_stores)
+    told = await pushed(here, there)
+    assert [one.outcome for one in told] == ["stored", "stored", "refused", "stored", "stored"]
+    assert isinstance(told[2].error, ValidationError)
     assert await there.count() == 5
 
 
@@ -166,8 +190,7 @@ async def test_one_that_is_refused_does_not_hold_up_the_others(here: FileStorage
 async def test_a_push_that_broke_off_is_completed_by_the_next(
     server: LocalServer, here: FileStorage, there: QdrantServerStorage, request_number: int
 ) -> None:
-    memories = await a_life(here)
-    selection = await select(here, there)
+    memories = await a_life(here, 225)
     left = [request_number]
 
     def breaks(name: str) -> None:
@@ -175,15 +198,15 @@ async def test_a_push_that_broke_off_is_completed_by_the_next(
         if left[0] <= 0:
             raise UnreachableError("The memory server is gone.", maybe_sent=False)
 
-    told: list[Moved] = []
+    told: list[Imported] = []
     server.before = breaks
     with pytest.raises(StorageError):
-        await push(selection.missing, there, told.append, 5)
+        await pushed(here, there, told.append)
     server.before = None
     stored = {m.id for m in await everything(there)}
     assert {one.memory_id for one in told} <= stored  # what was reported is there
-    again = await pushed(here, there)
-    assert not {one.memory_id for one in again} & stored
+    again = outcomes(await pushed(here, there))
+    assert {memory_id for memory_id, outcome in again.items() if outcome == "present"} == stored
     assert {m.id: m for m in await everything(there)} == {m.id: m for m in memories}
 
 
@@ -191,23 +214,21 @@ async def test_a_pull_that_broke_off_is_completed_by_the_next_with_every_link(
     here: FileStorage, there: QdrantServerStorage, tmp_path: Path, clock: FrozenClock
 ) -> None:
     """A memory that replaces one stored after it must not come without its link: nobody would set it later."""
-    memories = await a_life(here)
+    memories = await a_life(here, 125)
     await pushed(here, there)
     other = FileStorage("bob", tmp_path / "elsewhere", settings=ServiceSettings(embedder="none"), clock=clock)
-    told: list[Restored] = []
+    told: list[Imported] = []
 
-    def breaks(restored: Restored) -> None:
-        told.append(restored)
+    def breaks(imported: Imported) -> None:
+        told.append(imported)
         if len(told) == 3:
             raise StorageError("The disk is gone.")
 
-    selection = await select(there, other)
-    service = MemoryService(other, ServiceSettings(embedder="none"))
     with pytest.raises(StorageError):
-        await service.restore(selection.missing, breaks, NOBODY, trusted=True)
+        await pulled(there, other, breaks)
+    assert 0 < await other.count() < len(memories)
     await pulled(there, other)
     assert {m.id: m for m in await everything(other)} == {m.id: m for m in memories}
-    await service.settle()
     await other.close()
 
 
@@ -223,17 +244,18 @@ async def test_upper_and_lower_case_are_one_agent(server: LocalServer, here: Fil
 
 PUSHER = """
 import asyncio, sys
+from agent_memory.service import NOBODY, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.qdrant.storage import QdrantServerStorage
-from agent_memory.storage.qdrant.transfer import push, select
 
 async def main(root, url):
     here = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
     there = QdrantServerStorage("bob", settings=ServiceSettings(embedder="none", qdrant_url=url))
-    selection = await select(here, there)
-    await push(selection.missing, there, lambda moved: None, 10)
-    print(len(selection.missing))
+    told = []
+    memories = [memory async for memory in here.iter_all()]
+    await MemoryService(here).admin.transfer(memories, told.append, NOBODY, to=there)
+    print(sum(one.outcome == "stored" for one in told))
 
 asyncio.run(main(*sys.argv[1:]))
 """
@@ -251,7 +273,7 @@ def http() -> Iterator[HttpServer]:
 async def test_a_push_that_was_killed_is_completed_by_the_next(
     http: HttpServer, here: FileStorage, root: Path, clock: FrozenClock, at_write: int
 ) -> None:
-    memories = await a_life(here, 60)
+    memories = await a_life(here, 600)
     children: list[subprocess.Popen[str]] = []
     writes = [0]
 

@@ -1,4 +1,4 @@
-"""The first half of the one write path: bound sizes, normalise, redact, validate. Pure but for the redactor."""
+"""What a write begins with: sizes bounded, text normalised, ends that have passed refused. Pure."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from agent_memory.errors import ValidationError
-from agent_memory.memories import make_memory, redact_fields
 from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS
 from agent_memory.models.times import UtcDatetime
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models import Memory
-    from agent_memory.redaction import Redactor
-    from agent_memory.storage.cleaning import Redacted
 
-
-def clean(values: Mapping[str, Any], redactor: Redactor) -> Redacted[dict[str, Any]]:
-    """Return `values` (fields of a memory) bounded, normalised and without secrets, and the kinds removed.
+def normalised(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` (fields of a memory) bounded and normalised.
 
     Raises:
-        ValidationError: Too long, too many, or nothing but a secret.
+        ValidationError: Too long, or too many.
     """
     if not isinstance(values, Mapping):
         raise ValidationError(
@@ -37,7 +32,7 @@ def clean(values: Mapping[str, Any], redactor: Redactor) -> Redacted[dict[str, A
         normal["content"] = normal["content"].replace("\r\n", "\n").strip()
     if isinstance(normal.get("category"), str):
         normal["category"] = normal["category"].strip().lower()
-    return redact_fields(normal, redactor)
+    return normal
 
 
 def stamped(values: Mapping[str, Any] | str, stamp: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,17 +51,8 @@ def stamped(values: Mapping[str, Any] | str, stamp: Mapping[str, Any]) -> dict[s
     return {**stamp, **values}
 
 
-def draft(values: Mapping[str, Any], agent_id: str, redactor: Redactor) -> Redacted[Memory]:
-    """Return the memory that `values` make once they are clean.
-
-    Raises:
-        ValidationError: Names the field and the rule, not the value; or it is nothing but a secret.
-    """
-    return make_memory(clean(values, redactor), agent_id)
-
-
 def check_expiry(expires_at: object, now: datetime) -> None:
-    """Refuse an end that has passed: a memory that nobody finds is what nobody means by it.
+    """Refuse an end that has passed: the memory would never be found.
 
     Raises:
         ValidationError: It has passed. What is no time at all is told with the other fields.

@@ -1,0 +1,10 @@
+"""The one write path. Each text that is kept takes the same steps here, whoever brings it.
+
+Bound → normalise → validate → redact all text fields → is it the same (`agent_memory.capture.sameness`) → trust gate →
+append → event → audit. The storage redacts once more what is not marked as `Redacted`.
+"""
+
+from agent_memory.service.writing.importing import Imported, Terms
+from agent_memory.service.writing.path import WritePath, Written
+
+__all__ = ["Imported", "Terms", "WritePath", "Written"]

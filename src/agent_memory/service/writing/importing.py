@@ -1,0 +1,245 @@
+"""Bringing in memories that were stored once already: from a file, from a server, to a server.
+
+Ids and texts stay, and nothing that is there changes. What a file claims beyond its texts (trust, pins, what it makes
+untrue) counts only if whoever imports it vouches for it: anybody can write a file. Reads no file, knows no format.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from agent_memory.errors import ValidationError
+from agent_memory.memories import redact_fields, redact_memory
+from agent_memory.models import Source
+from agent_memory.storage.cleaning import with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from datetime import datetime
+
+    from agent_memory.models import Memory
+    from agent_memory.redaction import Redactor
+    from agent_memory.service.caller import Caller
+    from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.cleaning import Redacted
+
+_AT_ONCE: Final = 100
+"""Memories of a transfer in one change: some 100 KB, at most 4 MB; a server takes 32 MB."""
+_RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
+"""Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of one memory.
+
+    Attributes:
+        memory_id: Which.
+        outcome: `stored`; `present`: it was there; `differs`: it is there with another text, which stays; `forgotten`:
+            its text was forgotten there, which stays so; `refused`.
+        redacted: Kinds of secrets that were taken out before it was stored.
+        lowered: Fields whose claims were not believed.
+        error: Why it was refused; with `stored`, why a link to it was.
+        raised: With `present`, fields that are now as claimed, and were as an import that believes nothing leaves them.
+    """
+
+    memory_id: str
+    outcome: Literal["stored", "present", "differs", "forgotten", "refused"]
+    redacted: tuple[str, ...] = ()
+    lowered: tuple[str, ...] = ()
+    error: ValidationError | None = None
+    raised: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms memories are brought in.
+
+    Attributes:
+        now: The present.
+        trusted: Whether all that they claim is believed.
+        dry_run: Whether to tell what would become of each, and store none.
+        is_transfer: Whether they come from another storage of the same agent: all is believed, what was forgotten here
+            stays forgotten, and they are stored some at a time.
+    """
+
+    now: datetime
+    trusted: bool = False
+    dry_run: bool = False
+    is_transfer: bool = False
+
+
+class _Announce(Protocol):
+    """How it is told that a memory was stored."""
+
+    async def __call__(self, memory: Memory, redacted: Sequence[str], caller: Caller) -> None:
+        """Tell it."""
+
+
+class Import:
+    """One import, or one transfer.
+
+    Args:
+        storage: Where to.
+        redactor: Takes secrets out of all text.
+        announce: Tells that a memory was stored.
+        changed: Tells that fields of one were changed.
+        caller: The session that asks.
+        terms: On which terms.
+    """
+
+    def __init__(
+        self,
+        storage: MemoryStorage,
+        redactor: Redactor,
+        announce: _Announce,
+        changed: Callable[[str, Sequence[str], Sequence[str], Caller], Awaitable[None]],
+        caller: Caller,
+        terms: Terms,
+    ) -> None:
+        self._storage, self._redactor = storage, redactor
+        self._announce, self._changed = announce, changed
+        self._caller, self._terms = caller, terms
+        self._texts: dict[str, str] = {}
+        self._among: Collection[str] = ()
+        self._is_synced = terms.dry_run
+
+    async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
+        """Keep what is not there yet, in the given order; `each` hears of every memory, in that order, once it is safe.
+
+        A memory may supersede one that comes later or one that was forgotten before the export: such links are kept.
+
+        Raises:
+            StorageError: What `each` was told of before is on disk; doing it all again does the rest.
+        """
+        self._texts = {memory.id: memory.content async for memory in self._storage.iter_all()}
+        self._among = {memory.id for memory in memories} - self._texts.keys()
+        at_once = _AT_ONCE if self._terms.is_transfer else 1
+        for start in range(0, len(memories), at_once):
+            for imported in await self._take(memories[start : start + at_once]):
+                each(imported)
+
+    async def _take(self, memories: Sequence[Memory]) -> list[Imported]:
+        """Keep some memories, if possible in one change; return what became of each."""
+        told: list[Imported] = []
+        drafts: list[Redacted[Memory]] = []
+        forgotten = await self._forgotten_among(memories)
+        for memory in memories:
+            imported, draft = await self._judge(memory, forgotten)
+            told.append(imported)
+            drafts += [draft] if draft is not None else []
+        if not self._is_synced and any(imported.outcome == "present" for imported in told):
+            await self._storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
+            self._is_synced = True
+        kept = {} if self._terms.dry_run else await self._keep(drafts)
+        for position, imported in enumerate(told):
+            if imported.memory_id in kept and imported.outcome == "stored":
+                stored, error = kept[imported.memory_id]
+                told[position] = replace(imported, outcome="stored" if stored else "refused", error=error)
+                if stored is not None:
+                    await self._announce(stored, imported.redacted, self._caller)
+        return told
+
+    async def _forgotten_among(self, memories: Sequence[Memory]) -> set[str]:
+        if not self._terms.is_transfer:
+            return set()
+        return await self._storage.forgotten_among([m.content for m in memories if m.id not in self._texts])
+
+    async def _judge(self, memory: Memory, forgotten: Collection[str]) -> tuple[Imported, Redacted[Memory] | None]:
+        """Return what is to become of a memory, and, if it is to be stored, as what.
+
+        One without a secret is not touched: an import must not so much as trim a text.
+        """
+        terms, believed, lowered = self._terms, memory, tuple[str, ...]()
+        if terms.is_transfer:
+            believed = memory.model_copy(update={"agent_id": self._storage.agent_id})
+        elif not terms.trusted:
+            believed, lowered = _lowered(memory, self._among, terms.now)
+        try:
+            draft = await asyncio.to_thread(redact_memory, believed, self._redactor)
+        except ValidationError as error:
+            return Imported(memory.id, "refused", error=error), None
+        content = draft.value.content
+        if (known := self._texts.get(memory.id)) is not None:
+            if known != content:
+                return Imported(memory.id, "differs"), None
+            believes = terms.trusted and not terms.is_transfer
+            return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
+        if memory.content in forgotten:
+            return Imported(memory.id, "forgotten"), None
+        self._texts[memory.id] = content
+        return Imported(memory.id, "stored", draft.kinds, lowered), draft
+
+    async def _keep(
+        self, drafts: Sequence[Redacted[Memory]]
+    ) -> dict[str, tuple[Memory | None, ValidationError | None]]:
+        """Store memories in one change, or one by one if one of them is refused.
+
+        Each has its link in the same line of the journal: an import broken off leaves none without it.
+
+        Returns:
+            Each by id as it was stored, or None; why it was not, or why its link was left out: memories would have gone
+            round in a circle.
+        """
+        try:
+            if drafts:
+                await self._storage.store_many(drafts)
+        except ValidationError as error:
+            if len(drafts) > 1:
+                return {memory_id: one for draft in drafts for memory_id, one in (await self._keep([draft])).items()}
+            draft, memory_id = drafts[0], drafts[0].value.id
+            if draft.value.supersedes is None:
+                return {memory_id: (None, error)}
+            stored, problem = (await self._keep([with_fields(draft, supersedes=None)]))[memory_id]
+            return {memory_id: (stored, problem or error)}
+        return {draft.value.id: (draft.value, None) for draft in drafts}
+
+    async def _raise(self, memory: Memory) -> Imported:
+        """Believe now what an earlier import of the same memory did not; what was changed since stays as it is."""
+        present = Imported(memory.id, "present")
+        known = await self._storage.get(memory.id)
+        lowered, claims = _lowered(memory, (), self._terms.now)
+        if known is None or any(getattr(known, name) != getattr(lowered, name) for name in _RAISED[:3]):
+            return present
+        believed = [name for name in claims if name in _RAISED and getattr(known, name) == getattr(lowered, name)]
+        if not believed:
+            return present
+        try:
+            fields = {name: getattr(memory, name) for name in believed}
+            cleaned = await asyncio.to_thread(redact_fields, fields, self._redactor)
+            if not self._terms.dry_run:
+                await self._storage.update(memory.id, cleaned)
+                await self._changed(memory.id, believed, cleaned.kinds, self._caller)
+        except ValidationError as error:
+            return replace(present, error=error)
+        return replace(present, redacted=cleaned.kinds, raised=tuple(believed))
+
+
+def _lowered(memory: Memory, among: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
+    """Return a memory without the claims that would put it above others, and the fields that had one.
+
+    Args:
+        memory: What a file says.
+        among: Ids that come with it and were not there before: what it may replace. Not among them is what was
+            forgotten here, which its owner may bring back.
+        now: The present; nothing can have been stored after it.
+    """
+    claims: dict[str, Any] = {}
+    if memory.trust == "high":
+        claims["trust"] = "medium"
+    if memory.source.kind == "user":
+        claims["source"] = Source(kind="import", detail=memory.source.detail)
+    if memory.pinned:
+        claims["pinned"] = False
+    if memory.supersedes is not None and memory.supersedes not in among:
+        claims["supersedes"] = None
+    if memory.access_count:
+        claims["access_count"] = 0
+    claims |= {name: None for name in ("last_accessed", "promoted_at") if getattr(memory, name) is not None}
+    for name in ("timestamp", "observed_at", "evicted_at"):
+        moment = getattr(memory, name)
+        if moment is not None and moment > now:
+            claims[name] = now
+    return (memory.model_copy(update=claims) if claims else memory), tuple(claims)

@@ -1,0 +1,192 @@
+"""`WritePath`: a store, a change, a capture and an import, each from what was given to its event."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.memories import make_memory, redact_fields
+from agent_memory.models import may_stand_for
+from agent_memory.service.results import CaptureOutcome, Updated
+from agent_memory.service.trust import SAID, statement_of
+from agent_memory.service.writing.drafts import check_expiry, normalised, stamped
+from agent_memory.service.writing.importing import Import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from agent_memory.models import Clock, Memory, Observation
+    from agent_memory.redaction import Redactor
+    from agent_memory.service.caller import Caller, Report
+    from agent_memory.service.trust import TrustGate
+    from agent_memory.service.writing.importing import Imported, Terms
+    from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.cleaning import Redacted
+
+_NEIGHBOURS: Final = 5
+"""Nearest memories that are compared: the nearest of all may be one that does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a memory that was to be stored.
+
+    Attributes:
+        memory: The one that now says it.
+        outcome: `new`: it is one of its own; `known`: it was there; `taken_over`: one of low trust became it.
+        redacted: Kinds of secrets that were taken out.
+    """
+
+    memory: Memory
+    outcome: Literal["new", "known", "taken_over"]
+    redacted: tuple[str, ...] = ()
+
+
+class WritePath:
+    """Changes the memories of one agent; nothing else in the service does, but to forget and to count accesses.
+
+    Args:
+        storage: Where they are.
+        redactor: Takes secrets out of all text.
+        gate: Decides what a caller may change.
+        report: Sends events, and notes changes in the audit log.
+        clock: Source of the present.
+    """
+
+    def __init__(
+        self, storage: MemoryStorage, redactor: Redactor, gate: TrustGate, report: Report, clock: Clock
+    ) -> None:
+        self._storage = storage
+        self._redactor = redactor
+        self._gate = gate
+        self._report = report
+        self._clock = clock
+
+    async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
+        """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
+        drafted = await self._draft(values, caller.session_id)
+        check_expiry(drafted.value.expires_at, self._clock())
+        admitted = await self._gate.admit(drafted, caller)
+        return await self._append(admitted, caller, unique=admitted.value.supersedes is None)
+
+    async def update(
+        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
+    ) -> Updated:
+        """Change fields of a memory; see `MemoryService.update`."""
+        cleaned = await asyncio.to_thread(redact_fields, normalised(changes), self._redactor)
+        before = await self._storage.get(memory_id)
+        changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
+        if not may_have_expired:
+            check_expiry(changing.value.get("expires_at"), self._clock())
+        after = await self._storage.update(memory_id, changing)
+        noticed = dict.fromkeys((*cleaned.value, "trust"))
+        fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
+        if fields:
+            await self._changed(memory_id, fields, cleaned.kinds, caller)
+        return Updated(after, self._clock(), tuple(fields), cleaned.kinds)
+
+    async def capture(self, observations: Iterable[Observation], caller: Caller) -> CaptureOutcome:
+        """Keep what a hook saw; see `MemoryService.capture`."""
+        outcome = CaptureOutcome()
+        for observation in observations:
+            reason = await self._capture_one(observation, outcome, caller)
+            if reason:
+                outcome.skipped[reason] = outcome.skipped.get(reason, 0) + 1
+        for reason, count in outcome.skipped.items():
+            await self._report("memory:capture_skipped", caller, reason=reason, count=count)
+        return outcome
+
+    async def bring_in(
+        self, memories: Sequence[Memory], each: Callable[[Imported], object], caller: Caller, terms: Terms
+    ) -> None:
+        """Keep memories that were stored once already; see `Admin.import_memories`."""
+        await Import(self._storage, self._redactor, self.announce, self._changed, caller, terms).run(memories, each)
+
+    async def announce(
+        self, memory: Memory, redacted: Sequence[str], caller: Caller, *, in_scratchpad: bool | None = None
+    ) -> None:
+        """Tell that a memory was stored."""
+        await self._report(
+            "memory:stored",
+            caller,
+            memory_id=memory.id,
+            category=memory.category,
+            tag_count=len(memory.tags),
+            backend=self._storage.backend,
+            in_scratchpad=in_scratchpad,
+            supersedes=memory.supersedes,
+            redacted=list(redacted),
+        )
+
+    async def _draft(self, values: Mapping[str, Any] | str, session_id: str) -> Redacted[Memory]:
+        """Return the memory that `values` make: bounded, validated, without secrets."""
+        stamp = {"timestamp": self._clock(), "created_by_session": session_id}
+        fields = normalised(stamped(values, stamp))
+        return await asyncio.to_thread(make_memory, fields, self._storage.agent_id, self._redactor)
+
+    async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
+        """Store a memory, with `unique` no second one with the same text.
+
+        One of low trust that says the same becomes the caller's: what it had besides goes, and it is reported as
+        updated.
+        """
+        new = drafted.value
+        while True:
+            known_as = await self._storage.store(drafted, unique=unique)
+            if known_as == new.id:
+                return Written(new, "new", drafted.kinds)
+            known = await self._storage.get(known_as)
+            if known is not None and may_stand_for(known.trust, new.trust):
+                return Written(known, "known", drafted.kinds)
+            if known is not None:
+                with contextlib.suppress(UnknownIdError):
+                    after = await self._storage.update(known.id, statement_of(new))
+                    fields = [name for name in SAID if getattr(known, name) != getattr(after, name)]
+                    await self._changed(known.id, fields, drafted.kinds, caller)
+                    return Written(after, "taken_over", drafted.kinds)
+            # it was forgotten in between, and the text is to be stored after all
+
+    async def _changed(self, memory_id: str, fields: Sequence[str], redacted: Sequence[str], caller: Caller) -> None:
+        noted = {"fields": list(fields), "redacted": list(redacted)}
+        await self._report("memory:updated", caller, memory_id=memory_id, **noted)
+
+    async def _capture_one(self, observation: Observation, outcome: CaptureOutcome, caller: Caller) -> str | None:
+        """Store one observation or return why not."""
+        seen = observation.model_dump(exclude={"rule", "session_id"}, exclude_none=True)
+        try:
+            drafted = await self._draft(seen, observation.session_id or caller.session_id)
+        except ValidationError as error:
+            return error.code
+        memory = drafted.value
+        if await self._storage.was_forgotten(memory.content):
+            return "forgotten"
+        if await self._is_known(memory):
+            return "duplicate"
+        written = await self._append(drafted, caller, unique=True)
+        if written.outcome == "known":
+            return "duplicate"
+        outcome.stored.append(written.memory.id)
+        await self._report(
+            "memory:captured",
+            caller,
+            memory_id=written.memory.id,
+            category=memory.category,
+            confidence=observation.confidence,
+            source=memory.source.kind,
+            rule=observation.rule,
+            redacted=list(drafted.kinds),
+        )
+        return None
+
+    async def _is_known(self, memory: Memory) -> bool:
+        """Tell whether a memory says this in nearly the same words; one of low trust does not count against others."""
+        from agent_memory.capture import is_near_duplicate  # its patterns are for those who capture
+
+        nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
+        return any(
+            may_stand_for(found.memory.trust, memory.trust) and is_near_duplicate(found.memory.content, memory.content)
+            for found in nearest
+        )
