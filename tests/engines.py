@@ -9,9 +9,10 @@ import numpy as np
 from typing_extensions import override
 
 from agent_memory.engine import EngineClient, Point, namespace_of, wire
-from agent_memory.engine.host import HOLDER_LOCK, Host
+from agent_memory.engine.host import Host
 from agent_memory.engine.shard import Shard
 from agent_memory.errors import StorageError
+from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.storage import folder_of
 from agent_memory.storage.vector.generations import Generations, State
 

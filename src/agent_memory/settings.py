@@ -33,7 +33,7 @@ TOOL_NAMES: Final = (
     "memory_status",
     "memory_activate",
 )
-_DEFAULT_ROOT: Final = "~/.amplifier/memory"
+DEFAULT_ROOT: Final = "~/.amplifier/memory"
 LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 LOCAL_DIMENSION: Final = 384
 OPENAI_DIMENSIONS: Final = {
@@ -58,7 +58,7 @@ class ServiceSettings(_Settings):
     agent_id: Annotated[str, AfterValidator(check_agent_id)] | None = Field(
         default=None, description="The agent whose memory is used when nothing else names one."
     )
-    storage_root: str = Field(default=_DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
+    storage_root: str = Field(default=DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
     backend: Literal["auto", "file", "vector", "server"] = Field(
         default="auto", description="Where searches run; `auto` begins with files."
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.cli import export
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.files import atomic
 from agent_memory.files.atomic import replace_file
 from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.host.notes import Note, SessionMemory
@@ -137,9 +138,8 @@ def test_a_file_being_replaced_is_claimed_until_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order: list[str] = []
-    for module, name in (("files", "claim"), ("files", "write_all")):
-        target = f"agent_memory.journal.{module}.{name}"
-        monkeypatch.setattr(target, lambda *_, name=name: order.append(name))
+    for name in ("claim", "write_all"):
+        monkeypatch.setattr(atomic, name, lambda *_, name=name: order.append(name))
     monkeypatch.setattr(os, "replace", lambda *_: order.append("replace"))
     monkeypatch.setattr(os, "close", lambda _: order.append("close"))
     replace_file(tmp_path / "view.yaml", b"text", durable=False)

@@ -24,7 +24,8 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, meaning, migration
+from agent_memory.storage import FileStorage, meaning
+from agent_memory.storage.vector import migration
 from agent_memory.storage.vector.storage import MigratableStorage
 
 if TYPE_CHECKING:

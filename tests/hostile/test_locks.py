@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import folder_lock, locks_work, make_lock
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.hostile.trouble import inside
@@ -108,7 +109,7 @@ async def test_a_folder_on_a_network_disk_is_used_and_warned_of(
         f"36 22 {os.major(device)}:{os.minor(device)} / /mnt rw,relatime shared:1 - nfs4 server:/export rw\n"
     )
     assert "notes" not in await storage.health()
-    monkeypatch.setattr("agent_memory.files.filesystem._MOUNTS", mounts)
+    monkeypatch.setattr(shared_file_system, "__defaults__", (mounts,))
     (note,) = (await storage.health())["notes"]
     assert "(nfs4)" in note
     assert "one at a time" in note

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.doctor.looking import Lock, lock_at
 from agent_memory.doctor.reading import JournalFacts, read_journal
-from agent_memory.files.lock import LOCK_NAME
+from agent_memory.files.entries import Lock, lock_at
+from agent_memory.files.names import aside_path
 from agent_memory.storage.vector.generations import Generations
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ class Case:
     @property
     def lock_path(self) -> Path:
         """The lock of the folder."""
-        return self.path / LOCK_NAME
+        return self.folder.lock
 
     @property
     def rejected(self) -> Path:
         """Where lines go that are no entries."""
-        return self.path / "memories.rejected.yaml"
+        return aside_path(self.folder.journal, "rejected")
 
     def lock(self) -> Lock:
         """Return how the lock stands now."""

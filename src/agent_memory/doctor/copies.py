@@ -2,55 +2,44 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.doctor.findings import Finding, few, number
-from agent_memory.doctor.looking import kind_of, names_in, size_of
 from agent_memory.doctor.reading import not_in, read_journal, rejected_items
-from agent_memory.files.strays import conflict_copies, saved_from_loss
+from agent_memory.files.entries import kind_of, names_of, size_of
+from agent_memory.files.names import COPIES, sort_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.doctor.context import Case
-
-ASIDE: Final = re.compile(r"(?!scratchpad\.|embeddings\.).*\.broken-\d{8}T\d{6}(-\d+)?")
-"""What repairs moved aside, but for what has a finding of its own."""
-BEFORE_REPAIR: Final = ".before-repair-"
-_COPY: Final = re.compile(r"memories\b.*\.ya?ml.*", re.IGNORECASE | re.DOTALL)
-_CONFLICT: Final = re.compile(
-    # Dropbox and its translations, Syncthing, OneDrive (memories-DESKTOP-4711), iCloud and Finder (memories 2),
-    # Google Drive (memories (1)), Nextcloud, Resilio.
-    r"conflict|konflikt|conflit|conflito|kopie|copie|copia|sync-|^memories[ -]\d+\.|\(\d+\)|^memories-[^.]+\.ya?ml$",
-    re.IGNORECASE,
-)
+    from agent_memory.files.names import Sort
 
 
-def other_journals(folder: Path) -> list[tuple[str, bool]]:
-    """Return the names of other versions of the journal beside it, and whether each looks like a conflict copy."""
-    ours = {"memories.yaml", "memories.rejected.yaml", *saved_from_loss(folder)}
-    return [
-        (name, _CONFLICT.search(name) is not None and BEFORE_REPAIR not in name and ".rewritten-" not in name)
-        for name in names_in(folder)
-        if name not in ours and not ASIDE.fullmatch(name) and _COPY.fullmatch(name) and kind_of(folder / name) == "file"
-    ]
+def other_journals(folder: Path) -> dict[str, Sort]:
+    """Return the names of other versions of the journal beside it, each with what it means."""
+    names = names_of(folder, "conflict", "copy", "rewritten", "before_repair")
+    return {
+        name: sort_of(name)
+        for name in names
+        if name.startswith("memories.y") or sort_of(name) != "before_repair"
+        if kind_of(folder / name) == "file"
+    }
 
 
 def examine_copies(case: Case) -> Iterator[Finding]:
     """Look at what lies beside the journal and is another version of it."""
     others = other_journals(case.path)
-    conflicts = [name for name, conflict in others if conflict]
-    rewritten = [name for name, conflict in others if not conflict and ".rewritten-" in name]
-    rest = [name for name, conflict in others if not conflict and name not in rewritten]
-    for name in conflicts:
+    rewritten = [name for name, sort in others.items() if sort == "rewritten"]
+    rest = [name for name, sort in others.items() if sort in {"copy", "before_repair"}]
+    for name in (name for name, sort in others.items() if sort == "conflict"):
         yield _conflict(case, name)
-    saved = {name: kind_of(case.path / name) == "file" for name in saved_from_loss(case.path)}
-    for name in (name for name, is_file in saved.items() if is_file):
+    saved = [name for name in names_of(case.path, "lost") if kind_of(case.path / name) == "file"]
+    for name in saved:
         yield _saved(case, name)
-    yield from _strangers(case, {name for name, _ in others} | {name for name, is_file in saved.items() if is_file})
+    yield from _strangers(case, {*others, *saved})
     if rewritten:
         yield Finding(
             "journal_rewritten",
@@ -69,8 +58,7 @@ def examine_copies(case: Case) -> Iterator[Finding]:
 
 
 def _strangers(case: Case, known: set[str]) -> Iterator[Finding]:
-    strangers = [name for name in conflict_copies(case.path) if name not in known]
-    strangers += [name for name in saved_from_loss(case.path) if name not in known]
+    strangers = [name for name in names_of(case.path, *COPIES, "lost") if name not in known]
     if strangers:
         yield Finding(
             "strangers",
@@ -78,7 +66,7 @@ def _strangers(case: Case, known: set[str]) -> Iterator[Finding]:
             "Nothing uses them. Delete them when nothing is missing.",
             *_these(case.path, strangers),
         )
-    aside = [name for name in names_in(case.path) if ASIDE.fullmatch(name)]
+    aside = names_of(case.path, "broken")
     if aside:
         yield Finding(
             "aside",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.doctor.findings import Finding, number
-from agent_memory.doctor.looking import described, kind_of, names_in, read_regular, size_of
 from agent_memory.errors import ValidationError
+from agent_memory.files.entries import described, kind_of, names_of, read_regular, size_of
+from agent_memory.files.names import OLDER_AUDIT, moment_of
 from agent_memory.scratchpad import select
 from agent_memory.scratchpad.file import read_edits, render_file
-from agent_memory.scratchpad.saves import KEPT, STAMP
+from agent_memory.scratchpad.saves import KEPT
 from agent_memory.yaml_reading import load_yaml
 
 if TYPE_CHECKING:
@@ -22,13 +21,10 @@ if TYPE_CHECKING:
     from agent_memory.doctor.context import Case
 
 
-_ASIDE: Final = re.compile(r"scratchpad\.broken-(\d{8}T\d{6})(?:-\d+)?\.yaml")
-
-
 def examine_aside(case: Case) -> Iterator[Finding]:
     """Look at the copies of `scratchpad.yaml` that were set aside; costs a look at the folder."""
-    aside = [name for name in names_in(case.path) if name.startswith("scratchpad.broken-")]
-    recent = [name for name in aside if _is_recent(name, case.now)]
+    aside = names_of(case.path, "broken_pad")
+    recent = [name for name in aside if (moment := moment_of(name)) and case.now - moment < KEPT]
     if recent:
         yield Finding(
             "scratchpad_kept",
@@ -45,16 +41,6 @@ def examine_aside(case: Case) -> Iterator[Finding]:
             sum(size_of(case.path / name) for name in older),
             tuple(older[:3]),
         )
-
-
-def _is_recent(name: str, now: datetime) -> bool:
-    match = _ASIDE.fullmatch(name)
-    if match is None:
-        return False
-    try:
-        return now - datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < KEPT
-    except ValueError:
-        return False  # digits that are no date: not ours
 
 
 def examine_scratchpad(case: Case) -> Iterator[Finding]:
@@ -150,7 +136,7 @@ def metadata_of(case: Case) -> dict[str, Any] | None:
 
 def examine_audit(case: Case) -> Iterator[Finding]:
     """Look at `events.jsonl` and the file before it."""
-    paths = [case.folder.audit, case.folder.audit.with_name("events.1.jsonl")]
+    paths = [case.folder.audit, case.folder.audit.with_name(OLDER_AUDIT)]
     kinds = {path: kind_of(path) for path in paths}
     for path, kind in kinds.items():
         if kind not in {"missing", "file"}:

@@ -10,12 +10,12 @@ from agent_memory.doctor.copies import examine_copies
 from agent_memory.doctor.derived import examine_aside, examine_audit, examine_metadata, examine_scratchpad
 from agent_memory.doctor.findings import WARNING, AgentReport, Check, Finding, Report, by_area
 from agent_memory.doctor.home import agent_names, examine_home, examine_parts, examine_sessions
-from agent_memory.doctor.looking import size_of
 from agent_memory.doctor.places import examine_place
 from agent_memory.doctor.reading import JournalFacts
 from agent_memory.doctor.truth import examine_journal, examine_lock, examine_rejected
 from agent_memory.doctor.vectors import examine_index, examine_vectors
 from agent_memory.errors import AgentMemoryError
+from agent_memory.files.entries import size_of
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
 from agent_memory.storage.projection import Projection

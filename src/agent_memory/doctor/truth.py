@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor.copies import other_journals
 from agent_memory.doctor.findings import Finding, few, human, number
-from agent_memory.doctor.looking import described, kind_of, size_of
 from agent_memory.doctor.reading import read_journal, rejected_items
 from agent_memory.errors import AgentMemoryError
+from agent_memory.files.entries import described, kind_of, size_of
 from agent_memory.journal import GRACE
 from agent_memory.journal.ages import first_young
 from agent_memory.journal.compaction import compact_entries
@@ -183,7 +183,7 @@ def _absent(case: Case) -> Finding:
     """Tell an agent that never stored anything from one whose journal was lost."""
     traces = [name for name in ("memories.db", "embeddings.sqlite3", "events.jsonl") if (case.path / name).exists()]
     pad = size_of(case.folder.scratchpad) if kind_of(case.folder.scratchpad) == "file" else 0
-    others = [name for name, _ in other_journals(case.path)]
+    others = list(other_journals(case.path))
     what = "is empty" if case.journal.size == 0 else "is missing"
     if (case.path / f".{case.folder.journal.name}.icloud").exists():
         return Finding(

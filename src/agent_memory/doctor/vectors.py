@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from agent_memory.doctor.findings import Finding, number
-from agent_memory.doctor.looking import described, kind_of, lock_at, names_in, size_of
 from agent_memory.embeddings import LocalEmbedder, text_hash
 from agent_memory.engine import is_installed
+from agent_memory.files.entries import described, kind_of, lock_at, names_in, names_of, size_of
+from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.installing import advice
 from agent_memory.retrieval.text_forms import embedded_texts
-from agent_memory.storage.vector.generations import HOLDER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from agent_memory.doctor.context import Case
     from agent_memory.storage.vector.generations import State
 
-UNFINISHED: Final = ".new-"
-BUILD_LOCK: Final = "build.lock"
 _SCHEMA: Final = 1
 _ATTEMPTS: Final = 3
 _REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
@@ -159,7 +157,7 @@ class CacheFacts(NamedTuple):
 def examine_vectors(case: Case) -> Iterator[Finding]:
     """Look at the vector cache: is it sound, what belongs to nothing, what is wanting."""
     path = case.folder.vectors
-    aside = [path.with_name(name) for name in names_in(case.path) if name.startswith(f"{path.name}.broken")]
+    aside = [path.with_name(name) for name in names_of(case.path, "broken_vectors")]
     if aside:
         what = f"{number(len(aside), 'vector cache')} was damaged and moved aside."
         yield Finding("vectors_aside", what, "It may be deleted.", sum(map(size_of, aside)))

@@ -14,6 +14,9 @@ import threading
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from agent_memory.files.aside import set_aside
+from agent_memory.files.names import aside_path
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
@@ -182,9 +185,10 @@ class VectorCache:
         if self._read_only():
             self._trouble = f"vector cache not in use: {error}"
             return False
-        aside = self._path.with_name(f"{self._path.name}.broken")
+        aside = aside_path(self._path, "broken", whole=True)
         try:
-            self._path.replace(aside)
+            aside.unlink(missing_ok=True)
+            set_aside(self._path, aside)
             for tail in ("-wal", "-shm"):
                 self._path.with_name(self._path.name + tail).unlink(missing_ok=True)
         except OSError as trouble:

@@ -12,19 +12,17 @@ import sys
 import uuid
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.engine import wire
 from agent_memory.engine.points import Point, Where
 from agent_memory.errors import StorageError
+from agent_memory.files.names import HOLDER_LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.engine.shard import Shard
-
-HOLDER_LOCK: Final = "holder.lock"
-"""Beside the shard; locked as long as somebody holds it, so that others can tell without opening it."""
 
 
 class Host:

@@ -32,6 +32,19 @@ class _NotAFileError(OSError):
     """There is a pipe, a device or a folder where a file belongs."""
 
 
+def signature_of(status: os.stat_result) -> tuple[int, int, int]:
+    """Return what tells whether a file is as it was, without reading it: inode, size, time of the last change."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def signature(path: Path) -> tuple[int, int, int] | None:
+    """Return `signature_of` what is at `path`, links followed; None if nothing is, or it cannot be looked at."""
+    try:
+        return signature_of(path.stat())
+    except OSError:
+        return None
+
+
 def is_full(error: OSError) -> bool:
     """Tell whether an error says that there is no room: on the disk, in a quota, below a limit on files."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

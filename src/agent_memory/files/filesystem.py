@@ -8,27 +8,27 @@ from typing import Final
 
 _SHARED: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "drvfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
-    | {"nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
+    | {"glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav"}
 )
 """Of other machines, or shared with them: locks there may hold on one machine alone, which no test on it can see."""
 _MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
 """There a lock on a file keeps readers out, too."""
-_MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
+MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
 
 
-def shared_file_system(folder: Path) -> str | None:
+def shared_file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:
     """Return the kind of file system if it is one that other machines may use at the same time, else None."""
     try:
         device = folder.stat().st_dev
-        mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     number = f"{os.major(device)}:{os.minor(device)}"
-    for mount in mounts:
-        about, _, kind = mount.partition(" - ")
+    for line in lines:
+        about, _, kind = line.partition(" - ")
         if about.split()[2:3] == [number]:
             name = kind.partition(" ")[0]
-            return name if name in _SHARED else None
+            return name if name in _SHARED or name.startswith("fuse.ssh") else None
     return None
 
 

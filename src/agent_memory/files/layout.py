@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
+from agent_memory.files import names
 from agent_memory.files.atomic import translated
 from agent_memory.models import check_agent_id
-
-DEFAULT_ROOT: Final = "~/.amplifier/memory"
+from agent_memory.settings import DEFAULT_ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +52,42 @@ class AgentFolder:
     @property
     def journal(self) -> Path:
         """The truth."""
-        return self.path / "memories.yaml"
+        return self.path / names.JOURNAL
 
     @property
     def scratchpad(self) -> Path:
         """A rendered view of the journal that people may edit."""
-        return self.path / "scratchpad.yaml"
+        return self.path / names.SCRATCHPAD
 
     @property
     def metadata(self) -> Path:
         """Schema, backend and, once migrated, the generation of the index."""
-        return self.path / "metadata.json"
+        return self.path / names.METADATA
 
     @property
     def vectors(self) -> Path:
         """Derived: embeddings by content hash."""
-        return self.path / "embeddings.sqlite3"
+        return self.path / names.VECTORS
 
     @property
     def index(self) -> Path:
         """Derived: generations of the vector engine's shard."""
-        return self.path / "memories.db"
+        return self.path / names.INDEX
+
+    @property
+    def shortlist(self) -> Path:
+        """Derived: what the scratchpad was last chosen from."""
+        return self.path / names.SHORTLIST
+
+    @property
+    def lock(self) -> Path:
+        """Held by whoever writes."""
+        return self.path / names.LOCK
 
     @property
     def audit(self) -> Path:
         """What was changed when: ids and kinds, no content."""
-        return self.path / "events.jsonl"
+        return self.path / names.AUDIT
 
 
 def root_of(storage_root: str | Path) -> Path:
@@ -133,7 +142,7 @@ def agents_under(root: Path) -> list[str]:
     """
     with translated(root, "list"):
         entries = sorted(root.iterdir()) if root.is_dir() else []
-        return [entry.name for entry in entries if _is_agent_id(entry.name) and (entry / "memories.yaml").exists()]
+        return [entry.name for entry in entries if _is_agent_id(entry.name) and (entry / names.JOURNAL).exists()]
 
 
 def _is_agent_id(name: str) -> bool:
@@ -172,5 +181,5 @@ def _existing_name(root: Path, agent_id: str) -> str:
     with translated(root, "list"):
         if (root / agent_id).exists():
             return agent_id
-        names = [entry.name for entry in root.iterdir()] if root.is_dir() else []
-    return next((name for name in sorted(names) if name.lower() == agent_id.lower()), agent_id)
+        present = [entry.name for entry in root.iterdir()] if root.is_dir() else []
+    return next((name for name in sorted(present) if name.lower() == agent_id.lower()), agent_id)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import PRIVATE_FILE, is_in_place, open_private, translated
 from agent_memory.files.held import lock_at_once, unlock_and_close
+from agent_memory.files.names import LOCK
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-LOCK_NAME: Final = ".lock"
 WAIT_SECONDS: Final = 5.0
 # At 50 ms (filelock's default) a store among 8 writers waits p95 50 ms; at 2 ms it is the others' own work that counts.
 _POLL_SECONDS: Final = 0.002
@@ -90,7 +90,7 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
         BusyError: Someone else held it for `wait` seconds.
         StorageError: The lock file cannot be opened.
     """
-    path = folder / LOCK_NAME
+    path = folder / LOCK
     with contextlib.ExitStack() as held:
         with translated(path, "lock"):
             lock = _taken(path, wait, held)
@@ -220,7 +220,7 @@ def make_lock(folder: Path) -> None:
     Raises:
         StorageError: It cannot be created.
     """
-    path = folder / LOCK_NAME
+    path = folder / LOCK
     with translated(path, "lock"):
         os.close(open_private(path, os.O_RDWR | os.O_CREAT))
 
@@ -238,7 +238,7 @@ def locks_work(folder: Path) -> str | None:
         return None
     with contextlib.ExitStack() as opened:
         try:
-            first, second = (_open(folder / LOCK_NAME, opened) for _ in range(2))
+            first, second = (_open(folder / LOCK, opened) for _ in range(2))
         except OSError:
             return None  # not there, or not to be opened: who wants to write is told so
         for descriptor in (first, second):
@@ -250,11 +250,7 @@ def locks_work(folder: Path) -> str | None:
                 return _offers_none(error)
         # Where a process cannot lock itself out, what counts is that it locks out others.
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return (
-            None
-            if _keeps_a_child_out(folder / LOCK_NAME)
-            else "Locks do not work here: two processes held the same one."
-        )
+        return None if _keeps_a_child_out(folder / LOCK) else "Locks do not work here: two processes held the same one."
 
 
 def seems_free(path: Path | None) -> bool:

@@ -7,12 +7,13 @@ an hour's age decides. Touches nothing but names that `replace_file` gives.
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
+import stat
 import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.held import lock_at_once, unlock_and_close
+from agent_memory.files.names import sort_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _FRESH_SECONDS: Final = 1.0
 """A file may be created and not locked yet for a few microseconds."""
 _OLD_SECONDS: Final = 3600.0
-_EIGHT: Final = "[0-9a-f]" * 8
+_TAIL: Final = len(".01234567.tmp")
 
 
 def claim(descriptor: int) -> None:
@@ -29,26 +30,36 @@ def claim(descriptor: int) -> None:
         lock_at_once(descriptor)
 
 
-def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
-    """Remove temporary files in `folder` that nobody is writing any more.
+def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
+    """Return the temporary files in `folder` that nobody is writing any more.
 
     Args:
         folder: Where to look; subfolders are left alone.
-        at_once: Name of a file that only the caller can be replacing now: what was left of it goes whatever its age.
+        at_once: Name of a file that only the caller can be replacing now: what was left of it counts whatever its age.
         of: Only what was left of the file of this name; for folders that are not ours.
     """
-    pattern = f".{glob.escape(of)}.{_EIGHT}.tmp" if of is not None else f".*.{_EIGHT}.tmp"
-    with contextlib.suppress(OSError):  # what cannot be removed now may be the next time
-        for path in folder.glob(pattern):
-            ours = at_once is not None and path.name.startswith(f".{at_once}.")
-            with contextlib.suppress(FileNotFoundError):
-                if ours or _is_abandoned(path):
-                    path.unlink()
+    found = []
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            replaced = path.name[1:-_TAIL]
+            if sort_of(path.name) == "temporary" and of in {None, replaced}:
+                with contextlib.suppress(OSError):  # gone meanwhile, or not to be looked at
+                    if replaced == at_once or _is_abandoned(path):
+                        found.append(path)
+    return found
+
+
+def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> None:
+    """Remove what `leftovers` returns; what cannot be removed now may be the next time."""
+    for path in leftovers(folder, at_once, of=of):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _is_abandoned(path: Path) -> bool:
-    age = time.time() - path.lstat().st_mtime
-    if age < _FRESH_SECONDS:
+    status = path.lstat()
+    age = time.time() - status.st_mtime
+    if age < _FRESH_SECONDS or not stat.S_ISREG(status.st_mode):
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

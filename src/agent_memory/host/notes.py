@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.files.names import SESSIONS
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.models import check_agent_id
 
@@ -33,7 +34,7 @@ class SessionMemory:
     """What is kept of sessions for their resume: one small file each under `_sessions`."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = root / "_sessions"
+        self._folder = root / SESSIONS
 
     def remember(self, session_id: str, note: Note) -> None:
         """Keep a session's note in place of the one before.

@@ -21,9 +21,10 @@ from agent_memory.files.atomic import (
     translated,
     write_all,
 )
+from agent_memory.files.entries import names_of
 from agent_memory.files.filesystem import locks_keep_readers_out, shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
-from agent_memory.files.strays import conflict_copies, saved_from_loss
+from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.ages import first_young
 from agent_memory.journal.durability import SyncState
@@ -130,7 +131,7 @@ class Journal:
             notes.append(
                 f"The folder is on a file system that other machines may share ({kind}); use it from one at a time."
             )
-        copies, lost = conflict_copies(self.path.parent), saved_from_loss(self.path.parent)
+        copies, lost = (names_of(self.path.parent, *sorts) for sorts in (COPIES, ("lost",)))
         if copies:
             notes.append(
                 f"{', '.join(copies[:_SHOWN])}: not ours, perhaps conflict copies of a cloud service; nothing in them "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import read_file, replace_file
+from agent_memory.files.names import keeps_lines_of
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 
 if TYPE_CHECKING:
@@ -22,11 +23,6 @@ if TYPE_CHECKING:
 
     from agent_memory.journal.format import Entry
 
-_KEPT: Final = re.compile(
-    r"\.(?:rejected\.yaml|(?:rewritten|lost)-[0-9a-f]{8}\.yaml"
-    r"|(?:yaml|rejected)\.(?:before-repair|broken)-\d{8}T\d{6}(?:-\d+)?(?:\.yaml)?)"
-)
-"""What follows the journal's name without its suffix."""
 _ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
 
 
@@ -61,8 +57,8 @@ def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
     gone = {record_id.encode() for record_id in forgotten}
     if not gone:
         return
-    for path in sorted(journal.parent.glob(f"{journal.stem}.*")):
-        if not _KEPT.fullmatch(path.name.removeprefix(journal.stem)) or path.is_symlink():
+    for path in sorted(journal.parent.iterdir()):
+        if not keeps_lines_of(journal.name, path.name) or path.is_symlink():
             continue
         content = read_file(path)
         if gone.isdisjoint(_ID.findall(content)):

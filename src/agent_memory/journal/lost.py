@@ -12,8 +12,10 @@ import os
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.files.atomic import open_private, read_file, replace_file, sync_file, translated, write_all
-from agent_memory.files.strays import saved_from_loss
+from agent_memory.files.aside import set_aside
+from agent_memory.files.atomic import open_private, read_file, sync_file, translated, write_all
+from agent_memory.files.entries import names_of
+from agent_memory.files.names import aside_path
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 from agent_memory.models import ACCESS
 
@@ -32,15 +34,14 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path:
     """
     lost = {record_id: {"id": record_id, **fields} for record_id, fields in records.items()}
     with translated(journal, "keep what was lost of"):
-        files = [journal.with_name(name) for name in saved_from_loss(journal.parent)]
+        files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
         known: dict[object, list[dict[str, Any]]] = {}
         for document in (document for file in files for document in _documents(file)):
             known.setdefault(str(document.get("id")), []).append(_without_accesses(document))
         new = [each for record_id, each in lost.items() if _without_accesses(each) not in known.get(record_id, ())]
         content = b"".join(map(encode_line, new))
         if not files:
-            path = journal.with_name(f"{journal.stem}.lost-{zlib.crc32(content):08x}{journal.suffix}")
-            replace_file(path, content, durable=True)
+            path = set_aside(journal, aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
         else:
             path = files[-1]
             _append(path, content)

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import blocks_of, open_private, read_at, replace_file, translated
+from agent_memory.files.aside import set_aside
+from agent_memory.files.atomic import blocks_of, open_private, read_at, signature_of, translated
+from agent_memory.files.names import aside_path
 from agent_memory.journal.fingerprint import Fingerprint
 from agent_memory.journal.format import (
     FORMAT,
@@ -116,8 +118,7 @@ class JournalReader:
     def poll_open(self, descriptor: int) -> Update:
         """Like `poll`, on an open file; `offset` afterwards is the end of the last whole line."""
         stat = os.fstat(descriptor)
-        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        if signature == self._signature:
+        if signature_of(stat) == self._signature:
             return Update()
         reset = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
         if reset:
@@ -132,7 +133,7 @@ class JournalReader:
         self._before = seq
         self.last_seq = max(self.last_seq, seq)
         stat = os.fstat(descriptor)
-        self._signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        self._signature = signature_of(stat)
 
     def adopt_header(self, header: Header, line: bytes) -> None:
         """Note the header that the holder of the lock has just written to an empty file."""
@@ -178,13 +179,12 @@ class JournalReader:
         return False
 
     def _set_aside(self, descriptor: int, size: int) -> None:
-        name = f"{self.path.stem}.rewritten-{_checksum(descriptor, size) & 0xFFFFFFFF:08x}{self.path.suffix}"
-        copy = self.path.with_name(name)
+        copy = aside_path(self.path, "rewritten", f"{_checksum(descriptor, size) & 0xFFFFFFFF:08x}")
         self.rewritten += 1
         # What is in place is what the copy would hold: without room for it, reading still goes on.
         with contextlib.suppress(OSError):
             if not copy.exists():
-                replace_file(copy, blocks_of(descriptor, 0, size), durable=False)
+                set_aside(self.path, copy, blocks_of(descriptor, 0, size), durable=False)
 
     def _read_lines(self, descriptor: int, size: int) -> tuple[list[Entry], int]:
         """Take in the whole lines up to `size`; return their entries, and how far the file was read."""

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.files.atomic import open_private, read_at, sync_file, sync_folder, translated, write_all
+from agent_memory.files.names import aside_path
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def rejected_path(journal: Path) -> Path:
     """Return the name beside `journal` that holds what was set aside from it."""
-    return journal.with_name(f"{journal.stem}.rejected{journal.suffix}")
+    return aside_path(journal, "rejected")
 
 
 def set_aside(path: Path, problems: Iterable[Problem], at: str) -> None:

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import BusyError, DiskFullError, unknown_outcome
-from agent_memory.files.atomic import is_full, is_in_place, replace_file, sync_file, write_all
+from agent_memory.files.atomic import is_full, is_in_place, replace_file, signature_of, sync_file, write_all
 from agent_memory.journal.format import Change, Entry, Header, encode_entry
 from agent_memory.models import Clock, to_text
 
@@ -25,11 +25,10 @@ def unchanged(path: Path, descriptor: int, lock: FolderLock) -> Callable[[], Non
 
     For whoever is about to read it and put another one in its place: what came to it meanwhile would be lost.
     """
-    before = os.fstat(descriptor)
+    before = signature_of(os.fstat(descriptor))
 
     def check() -> None:
-        now = os.fstat(descriptor)
-        same = (before.st_size, before.st_mtime_ns) == (now.st_size, now.st_mtime_ns)
+        same = signature_of(os.fstat(descriptor)) == before
         if not (same and is_in_place(path, descriptor) and lock.is_in_place()):
             raise BusyError(
                 f"{path.name} or its lock was changed by another program while a new version of it was being written. "

@@ -6,13 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
+from agent_memory.files.atomic import signature
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.scratchpad.file import PadEdits, render_file
 from agent_memory.scratchpad.render import render
 from agent_memory.scratchpad.saves import Look, PadFile, Save
 from agent_memory.scratchpad.select import may_be_shown, select
 from agent_memory.scratchpad.turn import Turn
-from agent_memory.settings import ScratchpadSettings
+from agent_memory.settings import DEFAULT_ROOT, ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
 from agent_memory.storage.recency import recency
 
@@ -67,7 +68,7 @@ class ScratchpadManager:
         self.max_size = max_size
         self.promotion_threshold = promotion_threshold
         self._clock = clock
-        folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or "~/.amplifier/memory")
+        folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
         self.turn = Turn(folder.path)
         self._file = PadFile(folder.scratchpad, clock, redactor)
 
@@ -78,11 +79,7 @@ class ScratchpadManager:
 
     def looks_like(self) -> tuple[int, int, int] | None:
         """Return what tells whether the file is as it was, without reading it; None if there is none."""
-        try:
-            status = self.file.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size, status.st_mtime_ns
+        return signature(self.file)
 
     async def load(self) -> Scratchpad:
         """Return the scratchpad as the journal has it now.

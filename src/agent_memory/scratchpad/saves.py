@@ -13,21 +13,20 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, ValidationError
+from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
     make_private_folder,
-    open_private,
     open_to_read,
     replace_file,
-    sync_file,
-    sync_folder,
     translated,
-    write_all,
 )
+from agent_memory.files.entries import names_of
 from agent_memory.files.exchange import put_in_place, undisturbed
+from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
 from agent_memory.scratchpad.file import PadEdits, read_edits
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ KEPT: Final = timedelta(days=30)
 _BETWEEN_LOOKS: Final = 0.005
 _REDACTED_AT_ONCE: Final = 20_000
 """Characters; entries are kept whole as long as one is not longer."""
-STAMP: Final = "%Y%m%dT%H%M%S"
-_ASIDE: Final = re.compile(r"scratchpad\.broken-(\d{8}T\d{6})(?:-\d+)?\.yaml")
 _ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)
 
 
@@ -210,30 +207,16 @@ class PadFile:
             StorageError: It could not be written.
         """
         kept = self._without_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        stem = f"scratchpad.broken-{self._clock():{STAMP}}"
         with translated(self.path, "set aside"):
-            for path in self._names(stem):
-                try:
-                    descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-                except FileExistsError:
-                    continue
-                try:
-                    write_all(descriptor, kept)
-                    sync_file(descriptor)
-                finally:
-                    os.close(descriptor)
-                sync_folder(path.parent)
-                return path.name
-        raise StorageError(f"There is no free name for {stem}.yaml.")
+            return set_aside(self.path, aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), kept).name
 
     def remove_expired(self) -> None:
         """Remove what was set aside more than 30 days ago: it holds words that may have been forgotten since."""
         now = self._clock()
         with contextlib.suppress(OSError):  # what cannot be removed now may be the next time
-            for path in self.path.parent.glob("scratchpad.broken-*.yaml"):
-                match = _ASIDE.fullmatch(path.name)
-                if match and datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) < now - KEPT:
-                    path.unlink()
+            for name in names_of(self.path.parent, "broken_pad"):
+                if (moment := moment_of(name)) and moment < now - KEPT:
+                    self.path.with_name(name).unlink()
 
     def _read(self, path: Path, patience: float | None = None) -> Save:
         content, changed_at = self._settled(path, patience)
@@ -270,18 +253,13 @@ class PadFile:
         found = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
             for entry in entries:
-                if entry.name.startswith(f".{self.path.name}.") and entry.name.endswith(".old"):
+                if sort_of(entry.name) == "taken_out":
                     with contextlib.suppress(FileNotFoundError):
                         found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
         return [self.path.with_name(name) for _, name in sorted(found)]
 
     def _free_old(self) -> Path:
         return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
-
-    def _names(self, stem: str) -> Iterator[Path]:
-        yield self.path.with_name(f"{stem}.yaml")
-        for number in range(2, 1000):
-            yield self.path.with_name(f"{stem}-{number}.yaml")
 
     def _without_secrets(self, text: str) -> str:
         if self._redactor is None:

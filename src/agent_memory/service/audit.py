@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.atomic import make_private_folder, open_private, translated, write_all
 from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import OLDER_AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +60,7 @@ class AuditLog:
     def _rotate(self) -> None:
         with folder_lock(self._path.parent), translated(self._path, "rotate"):
             if self._path.stat().st_size >= self._max_bytes:  # nobody was faster
-                self._path.replace(self._path.with_name("events.1.jsonl"))
+                self._path.replace(self._path.with_name(OLDER_AUDIT))
 
 
 def _keep_others_out(descriptor: int) -> None:

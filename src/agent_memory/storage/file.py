@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from agent_memory.errors import ConfigurationError, StorageError
+from agent_memory.files.atomic import signature
 from agent_memory.files.layout import folder_of
-from agent_memory.files.lock import LOCK_NAME
 from agent_memory.journal import GRACE
 from agent_memory.models import Clock, utc_now
 from agent_memory.retrieval import RankingSettings, SearchIndex
@@ -78,7 +78,7 @@ class FileStorage(MemoryStorage):
         self.agent_id = self.folder.agent_id
         self._settings, self._clock, self._embedder, self._grace = settings, clock, embedder, grace
         self._patience = patience
-        self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.path / LOCK_NAME)
+        self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.lock)
         self._parents: list[object] = []
         self._stood: tuple[tuple[int, int, int] | None, frozenset[str]] = (None, frozenset())  # what is known as true
         self._asked: tuple[int, int, Callable[[Memory], bool]] | None = None
@@ -235,11 +235,7 @@ class FileStorage(MemoryStorage):
 
     def _looked_like(self) -> tuple[int, int, int] | None:
         """Return what tells whether the journal is as it was; some 2 µs, which each request of a session pays."""
-        try:
-            status = self.folder.journal.stat()
-        except OSError:
-            return None  # reading it says why
-        return status.st_ino, status.st_size, status.st_mtime_ns
+        return signature(self.folder.journal)  # where there is none, reading it says why
 
     @override
     async def superseded(self) -> dict[str, str]:

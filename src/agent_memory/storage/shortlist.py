@@ -40,7 +40,7 @@ class Shortlist:
 
     def __init__(self, folder: AgentFolder) -> None:
         self._folder = folder
-        self._path = folder.path / "shortlist.json"
+        self._path = folder.shortlist
 
     def read(self, count: int, promotion_threshold: int, now: datetime) -> list[Memory] | None:
         """Return what `MemoryStorage.recent` would, or None if only the journal can tell."""

@@ -37,7 +37,7 @@ NAMES = (
     "memories.rejected.yaml",
     "memories.db",
     "memories (conflicted copy).yaml",
-    ".memories.yaml.12ab.tmp",
+    ".memories.yaml.0123abcd.tmp",
     "embeddings.sqlite3-wal",
     "events.1.jsonl",
     "memories.lost-0123abcd.yaml",

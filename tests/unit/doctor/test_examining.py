@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import CODES, Severity, examine, glance, human
-from agent_memory.doctor.looking import lock_at
 from agent_memory.doctor.reading import read_journal
+from agent_memory.files.entries import lock_at
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from tests.support import NOON, FrozenClock, memory_of

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import BusyError
-from agent_memory.files.lock import LOCK_NAME, folder_lock, seems_free
+from agent_memory.files.lock import folder_lock, seems_free
+from agent_memory.files.names import LOCK
 from agent_memory.journal import Change, Journal
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_reading_needs_no_lock(root: Path) -> None:
 def test_a_child_forked_while_the_lock_is_tried_does_not_keep_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / LOCK_NAME
+    path = tmp_path / LOCK
     path.touch()
     real, children = fcntl.flock, []
 
@@ -91,7 +92,7 @@ def test_a_lock_that_was_deleted_and_made_anew_is_taken_instead_of_the_old_one(r
     root.mkdir()
     with folder_lock(root) as first:
         assert first.is_in_place()
-        (root / LOCK_NAME).unlink()
+        (root / LOCK).unlink()
         assert not first.is_in_place()
         with folder_lock(root, wait=0) as second:
             assert second.is_in_place()
@@ -102,7 +103,7 @@ def test_without_its_lock_file_a_journal_is_still_written_by_one_at_a_time(root:
     path = root / "memories.yaml"
     with Journal(path, {"memory"}).locked() as writer:
         writer.append([Change("put", "memory", "a")])
-        (root / LOCK_NAME).unlink()
+        (root / LOCK).unlink()
         with pytest.raises(BusyError), Journal(path, {"memory"}, wait=0.01).locked():
             pytest.fail("two wrote")  # pragma: no cover
 
@@ -119,7 +120,7 @@ def test_a_writer_that_waited_for_a_file_that_was_replaced_writes_to_the_new_one
     def flock(descriptor: int, operation: int) -> None:
         if not replaced and os.path.samestat(os.fstat(descriptor), path.stat()):
             replaced.append(path.stat().st_ino)
-            (root / LOCK_NAME).unlink()  # or the compaction would wait for the writer
+            (root / LOCK).unlink()  # or the compaction would wait for the writer
             other.compact()
         real(descriptor, operation)
 
@@ -145,7 +146,7 @@ def test_a_compaction_that_others_got_in_beside_changes_nothing(
     def meanwhile(descriptor: int) -> None:
         real(descriptor)
         if what == "lock":
-            (root / LOCK_NAME).unlink(missing_ok=True)
+            (root / LOCK).unlink(missing_ok=True)
         elif b'"c"' not in (content := path.read_bytes()):
             if what == "append":
                 with path.open("ab") as file:

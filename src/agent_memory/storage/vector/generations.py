@@ -21,11 +21,13 @@ from agent_memory.files.atomic import (
     make_private_folder,
     read_file,
     replace_file,
+    signature,
     sync_folder,
     sync_tree,
     translated,
 )
 from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.files.temporary import remove_leftovers
 
 if TYPE_CHECKING:
@@ -38,12 +40,9 @@ FORMAT: Final = 1
 """Of a generation's folder; one of another format is built anew."""
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
-_UNFINISHED: Final = ".new-"
 _GENERATION: Final = re.compile(r"[0-9a-f]{12}")
-_BUILD_LOCK: Final = "build.lock"
 _SWEEP_SECONDS: Final = 1.0
 """What a build waits for whoever is sweeping: removing an index of 100,000 memories takes a tenth of it."""
-HOLDER_LOCK: Final = "holder.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +161,10 @@ class Generations:
             StorageError: The folder cannot be made.
         """
         make_private_folder(self.path)
-        with self._lock(self.path / _BUILD_LOCK, "build", _SWEEP_SECONDS):
+        with self._lock(self.path / BUILD_LOCK, "build", _SWEEP_SECONDS):
             self._remove_unfinished()
             generation = uuid.uuid4().hex[:12]
-            unfinished = self.path / f"{_UNFINISHED}{generation}"
+            unfinished = self.path / f"{UNFINISHED}{generation}"
             make_private_folder(unfinished / "shard")
             try:
                 yield generation, unfinished
@@ -193,12 +192,12 @@ class Generations:
             StorageError: The folder cannot be locked.
         """
         if self._is_littered():
-            with contextlib.suppress(BusyError), self._lock(self.path / _BUILD_LOCK, "remove"):
+            with contextlib.suppress(BusyError), self._lock(self.path / BUILD_LOCK, "remove"):
                 self._remove_unfinished()
                 self.remove_unused()
 
     def _remove_unfinished(self) -> None:
-        for leftover in self.path.glob(f"{_UNFINISHED}*"):
+        for leftover in self.path.glob(f"{UNFINISHED}*"):
             if leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover, ignore_errors=True)
             else:  # nobody of ours made it, and opening a pipe would wait for its other end
@@ -226,7 +225,7 @@ class Generations:
             names = [each.name for each in self.path.iterdir() if each.is_dir()]
         if keep is not None:
             remove_leftovers(self.path / keep)
-        return any(name.startswith(_UNFINISHED) or (_is_name(name) and name != keep) for name in names)
+        return any(name.startswith(UNFINISHED) or (_is_name(name) and name != keep) for name in names)
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
 
@@ -236,13 +235,11 @@ class Generations:
             replace_file(path, json.dumps(asdict(state), indent=2).encode() + b"\n", durable=True)
 
     def _note(self) -> dict[str, Any]:
-        try:
-            stat = self._folder.metadata.stat()
-        except OSError:
+        seen = signature(self._folder.metadata)
+        if seen is None:
             return {}
-        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        if self._seen is None or self._seen[0] != signature:
-            self._seen = (signature, self._read_note())
+        if self._seen is None or self._seen[0] != seen:
+            self._seen = (seen, self._read_note())
         return self._seen[1]
 
     def _read_note(self) -> dict[str, Any]:

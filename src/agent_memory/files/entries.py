@@ -1,4 +1,4 @@
-"""Looking at files without touching them: what a path is, who may read it, who holds a lock, what lies beneath.
+"""What lies in a folder, looked at without touching it: what a path is, how large, what its name means, who locks it.
 
 Opens nothing that could block (a pipe, a device) and follows no link where the product does not.
 """
@@ -10,16 +10,17 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_memory.files.atomic import translated
+from agent_memory.files.names import sort_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from agent_memory.files.names import Sort
+
 Kind = Literal["missing", "file", "folder", "link", "other", "hidden"]
 
-_REMOTE: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "vboxsf", "drvfs", "webdav"}
-)
-_ESCAPED_SPACE: Final = "\\040"
 _LARGE: Final = 1 << 20
 _FIELDS_OF_A_LOCK: Final = 6
 
@@ -65,6 +66,17 @@ def read_regular(path: Path) -> bytes:
     if kind_of(path, follow=True) not in {"file", "missing"}:
         raise OSError(f"it is {described(kind_of(path))}")
     return path.read_bytes()
+
+
+def names_of(folder: Path, *sorts: Sort) -> list[str]:
+    """Return the names in `folder` that mean one of `sorts`, sorted; none if there is no such folder.
+
+    Raises:
+        StorageError: It cannot be listed.
+    """
+    with translated(folder, "list"):
+        names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    return [name for name in names if sort_of(name) in sorts]
 
 
 def names_in(folder: Path) -> list[str]:
@@ -153,21 +165,6 @@ def _holder(status: os.stat_result) -> Lock:
             if pid:
                 return Lock("held", pid, next(_lines_of(f"/proc/{pid}/comm"), ""))
     return Lock("held")
-
-
-# -- file systems ---------------------------------------------------------------------------------------------------
-
-
-def remote_kind(path: Path) -> str | None:
-    """Return the type of the file system if it is one that several machines share, else None. Linux only."""
-    real, best, found = os.path.realpath(path), "", ""
-    for line in _lines_of("/proc/self/mounts"):
-        _device, place, kind, *_ = [*line.split(" "), "", ""]
-        place = place.replace(_ESCAPED_SPACE, " ")
-        inside = real == place or real.startswith(place.rstrip("/") + "/")
-        if kind and inside and len(place) >= len(best):
-            best, found = place, kind
-    return found if found in _REMOTE or found.startswith("fuse.ssh") else None
 
 
 def _lines_of(path: str) -> Iterator[str]:

@@ -1,0 +1,106 @@
+"""Every name of ours on disk, and what a name in an agent's folder means: ours, temporary, set aside, a copy. Pure.
+
+Names alone decide. What another program left beside our files is told about and never read as the truth.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOURNAL: Final = "memories.yaml"
+SCRATCHPAD: Final = "scratchpad.yaml"
+METADATA: Final = "metadata.json"
+SHORTLIST: Final = "shortlist.json"
+VECTORS: Final = "embeddings.sqlite3"
+INDEX: Final = "memories.db"
+AUDIT: Final = "events.jsonl"
+OLDER_AUDIT: Final = "events.1.jsonl"
+LOCK: Final = ".lock"
+BUILD_LOCK: Final = "build.lock"
+HOLDER_LOCK: Final = "holder.lock"
+UNFINISHED: Final = ".new-"
+"""How the name of an index begins that is being built."""
+SESSIONS: Final = "_sessions"
+"""Below the folder of all agents."""
+
+Sort = Literal[
+    "ours", "rejected", "temporary", "taken_out", "lost", "rewritten", "before_repair", "broken_pad", "broken_vectors",
+    "broken", "conflict", "copy", "stray", "other",
+]  # fmt: skip
+"""What a name in an agent's folder means.
+
+`taken_out`: what a rendering of the scratchpad put aside for a moment. `lost`: records that another program removed.
+`rewritten`: a journal that another program wrote. `before_repair`: a copy that the doctor made. `broken…`: what could
+not be used. `conflict`: a journal's copy as synchronising programs name it. `copy`: any other version of the journal.
+`stray`: another name like one of ours.
+"""
+COPIES: Final[tuple[Sort, ...]] = ("conflict", "copy", "stray")
+"""What is named like ours and is none of ours."""
+STAMP: Final = "%Y%m%dT%H%M%S"
+
+_STAMPED = r"(\d{8}T\d{6})(?:-\d+)?"
+_CRC = "[0-9a-f]{8}"
+_STEM = re.escape(JOURNAL.removesuffix(".yaml"))
+_CONFLICT = (
+    # Dropbox and its translations, Syncthing, OneDrive (memories-DESKTOP-4711), iCloud and Finder (memories 2),
+    # Google Drive (memories (1)), Nextcloud, Resilio.
+    rf"(?=.*(?:conflict|konflikt|conflit|conflito|kopie|copie|copia|sync-|\(\d+\))|{_STEM}(?: |-)\d+\."
+    rf"|{_STEM}-[^.]+\.ya?ml$)"
+)
+_PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
+    ("temporary", rf"\..*\.{_CRC}\.tmp"),
+    ("taken_out", rf"\.{re.escape(SCRATCHPAD)}\.{_CRC}\.old"),
+    ("rejected", rf"{_STEM}\.rejected\.yaml"),
+    ("lost", rf"{_STEM}\.lost-{_CRC}\.yaml"),
+    ("rewritten", rf"{_STEM}\.rewritten-{_CRC}\.yaml"),
+    ("before_repair", rf".*\.before-repair-{_STAMPED}(?:\.yaml)?"),
+    ("broken_pad", rf"scratchpad\.broken-{_STAMPED}\.yaml"),
+    ("broken_vectors", rf"{re.escape(VECTORS)}\.broken.*"),
+    ("broken", rf".*\.broken-{_STAMPED}"),
+    ("ours", "|".join(map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK)))),
+    ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?"),
+    ("conflict", rf"(?i:{_CONFLICT}{_STEM}\b.*\.ya?ml.*)"),
+    ("copy", rf"(?i:{_STEM}\b.*\.ya?ml.*)"),
+    ("stray", r"(?i:\.?(?:memories|scratchpad|metadata|embeddings|events|lock)\b.*)"),
+)
+_SORTS: Final = tuple((sort, re.compile(pattern, re.DOTALL)) for sort, pattern in _PATTERNS)
+
+
+def sort_of(name: str) -> Sort:
+    """Return what a name in an agent's folder means."""
+    return next((sort for sort, pattern in _SORTS if pattern.fullmatch(name)), "other")
+
+
+def keeps_lines_of(journal: str, name: str) -> bool:
+    """Tell whether a name is that of a file with old lines of a journal, which a session or a repair kept."""
+    stem, sort = journal.removesuffix(".yaml"), sort_of(name)
+    if sort in {"rejected", "lost", "rewritten"}:
+        return name.startswith(f"{stem}.")
+    return sort in {"before_repair", "broken"} and name.startswith((f"{journal}.", f"{stem}.rejected."))
+
+
+def moment_of(name: str) -> datetime | None:
+    """Return when what has this name was set aside, None if the name does not tell."""
+    match = re.search(rf"-{_STAMPED}(?:\.yaml)?$", name)
+    try:
+        return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else None
+    except ValueError:
+        return None  # digits that are no date: not ours
+
+
+def aside_path(path: Path, why: str, mark: str = "", *, whole: bool = False) -> Path:
+    """Return the name under which `path` is set aside: `memories.rewritten-0123abcd.yaml`.
+
+    Args:
+        path: What is set aside.
+        why: A word.
+        mark: What tells it from others: a checksum, or a moment.
+        whole: Put the word behind the whole name: `memories.yaml.before-repair-20260301T120000`.
+    """
+    word = f".{why}-{mark}" if mark else f".{why}"
+    return path.with_name(path.name + word if whole else f"{path.stem}{word}{path.suffix}")
