@@ -35,9 +35,10 @@ test-fast: dev ## units without processes of their own, architecture, the contra
 test-deep: dev ## many processes, kills at any moment, loss of power, benchmarks in small (some minutes)
 	$(RUN) -m pytest -m deep
 
+# What old versions deprecate is no news: such warnings are no errors here.
 lowest: needs-python ## units, contracts and the command line with the lowest versions that are declared (some minutes)
 	@$(LOWEST_PYTHON) scripts/environment.py $(LOWEST_VENV) lowest
-	HYPOTHESIS_EXAMPLES=10 $(LOWEST_VENV)/bin/python -m pytest -q -n 2 -m "not deep" \
+	HYPOTHESIS_EXAMPLES=10 $(LOWEST_VENV)/bin/python -m pytest -q -n 2 -m "not deep" -W ignore::DeprecationWarning \
 	  tests/unit tests/contract tests/integration --ignore=tests/unit/benchmarks
 
 coverage: dev ## the tests of `make test` with branch coverage; fails below the mark in pyproject.toml
