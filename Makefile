@@ -5,6 +5,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
   $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
+DOCS_VENV ?= .venv-docs
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo $(PYTHON))
 HOME_DIR ?=
@@ -17,7 +18,7 @@ FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_moving.py \
   storage/vector storage/qdrant)
 
-.PHONY: help demo test test-fast test-deep lowest coverage check lint types format docs dev clean needs-python
+.PHONY: help demo test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -60,6 +61,10 @@ format: dev ## let ruff mend what it can
 docs: dev ## write the pages that are made from code
 	$(RUN) -m scripts.docs
 
+site: needs-python ## docs/ as pages in site/, which load nothing from elsewhere
+	@$(PYTHON) scripts/environment.py $(DOCS_VENV) docs
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+
 dev: needs-python ## the environment for tests, linters and benchmarks (two minutes the first time)
 	@$(PYTHON) scripts/environment.py $(VENV) dev
 
@@ -67,4 +72,4 @@ needs-python:
 	@test -n "$(PYTHON)" || { echo "agent-memory needs Python 3.11 or newer; none was found."; exit 1; }
 
 clean: ## remove all environments and everything that tools left
-	rm -rf $(VENV) $(DEMO_VENV) $(LOWEST_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(DEMO_VENV) $(LOWEST_VENV) $(DOCS_VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,6 +1,6 @@
 """Makes a virtual environment and keeps it whole: `python scripts/environment.py FOLDER KIND`.
 
-KIND is `demo`, `dev`, or `lowest`: as `dev`, but with the lowest versions that are declared for users.
+KIND is `demo`, `dev`, `docs`, or `lowest`: as `dev`, but with the lowest versions that are declared for users.
 Run by `make` with the machine's own Python, so it needs nothing but the standard library. An environment counts as made
 only when a marker, written last, says with what; one whose making was interrupted is begun anew.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _USERS: Final = "local,openai,cli,server,vector"
-EXTRAS: Final = {"demo": "local", "dev": f"dev,{_USERS}", "lowest": f"dev,{_USERS}"}
+EXTRAS: Final = {"demo": "local", "dev": f"dev,{_USERS}", "lowest": f"dev,{_USERS}", "docs": "docs"}
 MODULES_OF_DEMO: Final = ("tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture")
 OLDEST: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(?:>=|==)(\d+(?:\.\d+)*)")
@@ -89,6 +89,8 @@ def fingerprint(kind: str) -> str:
 
 def packages(kind: str) -> list[Path]:
     """Return the folders of this repository that are installed beside the library: modules, and the demo."""
+    if kind == "docs":
+        return []
     modules = sorted(path.parent for path in REPOSITORY.glob("modules/*/pyproject.toml"))
     return [*(path for path in modules if kind != "demo" or path.name in MODULES_OF_DEMO), REPOSITORY / "demo"]
 

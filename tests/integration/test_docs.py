@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchResults
 
 HERE = Path(__file__).resolve().parents[2]
-PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", *(HERE / "docs").glob("*.md")])
+PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", *(HERE / "docs").rglob("*.md")])
 SNIPPETS = [
     pytest.param(match[1], id=f"{page.name}-{number}")
     for page in PAGES
@@ -42,6 +42,22 @@ def test_there_are_snippets() -> None:
 def test_a_generated_page_is_what_the_code_says(name: str, document: object) -> None:
     assert callable(document)
     assert (HERE / "docs" / name).read_text() == document(), "run: make docs"
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = (HERE / "mkdocs.yml").read_text().partition("nav:")[2]
+    listed = set(re.findall(r"- (\S+\.md)$", navigation, re.MULTILINE))
+    assert listed == {page.relative_to(HERE / "docs").as_posix() for page in (HERE / "docs").rglob("*.md")}
+
+
+def test_every_decision_is_in_their_index_under_its_own_title() -> None:
+    folder = HERE / "docs" / "adr"
+    rows = re.findall(
+        r"^\| \[(\d{4})\]\((\S+)\) \| (.+?) \| (.+?) \|$", (folder / "index.md").read_text(), re.MULTILINE
+    )
+    told = {name: (f"# {number}. {title}", f"Status: {status}") for number, name, title, status in rows}
+    heads = {path.name: path.read_text().splitlines() for path in folder.glob("0*.md")}
+    assert {name: (lines[0], lines[2]) for name, lines in heads.items()} == told
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
