@@ -283,7 +283,7 @@ class Session:
         """Migrate, build anew or go back, while everybody goes on; another's build under way is no error."""
         from agent_memory.service import NOBODY  # used here alone
 
-        growth = self._service.growth
+        growth = self._service.migration
         begin = time.monotonic()
         try:
             await (growth.rollback(NOBODY) if what == "rollback" else growth.migrate(NOBODY))

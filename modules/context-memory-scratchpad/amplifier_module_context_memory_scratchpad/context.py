@@ -103,7 +103,7 @@ class ScratchpadContext:
         made = self._made
         if made is None:
             return False
-        if made.agent_id != service.agent_id or not await service.storage.still_true(made.entries):
+        if made.agent_id != service.agent_id or not await service.pad.still_true(made.entries):
             self._made, self._pad = None, _NOTHING
             return False
         return self._made_at == self._compactions

@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
 from agent_memory.models import describe, to_text
+from agent_memory.service import views
 from amplifier_module_tool_memory_semantic import inputs
-from amplifier_module_tool_memory_semantic.shape import fitting, rounded, shape_memory, shape_moment, shape_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,24 +92,11 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             explain=args.explain,
             caller=self.session.caller,
         )
-        replaced = await service.storage.superseded() if args.include_superseded and not found.degraded else {}
-        self.session.note_returned(result.memory for result in found.results)
-        results, left_out = fitting(
-            shape_result(result, explain=args.explain, superseded_by=replaced.get(result.memory.id))
-            for result in found.results
+        self.session.note_returned(result.memory for result in found)
+        results, left_out = views.fitting(
+            views.brief_hit(hit, explain=args.explain, superseded_by=found.replaced.get(hit.memory.id)) for hit in found
         )
-        output: dict[str, Any] = {
-            "results": results,
-            **left_out,
-            "total_found": found.results.total_found,
-            "search_latency_ms": found.latency_ms,
-            "mode": found.results.mode,
-        }
-        if found.degraded:
-            output["degraded"] = found.degraded
-        if args.explain:
-            output["rejected"] = [{**item, "parts": rounded(item["parts"])} for item in found.results.rejected]
-        return output
+        return views.answer(found, results, explain=args.explain, **left_out)
 
 
 class StoreTool(MemoryTool[inputs.StoreInput]):
@@ -159,13 +146,7 @@ class PromoteTool(MemoryTool[inputs.PromoteInput]):
     @override
     async def run(self, args: inputs.PromoteInput) -> dict[str, Any]:
         service = await self.service()
-        outcome = await service.promote(args.memory_id, self.session.caller)
-        return {
-            "memory_id": outcome.memory_id,
-            "promoted": outcome.promoted,
-            "evicted": outcome.evicted,
-            "scratchpad_size": outcome.scratchpad_size,
-        }
+        return views.promotion(await service.promote(args.memory_id, self.session.caller))
 
 
 class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
@@ -181,16 +162,16 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
         pad = await service.scratchpad(self.session.caller)
         memories = pad.entries[: args.limit] if args.scratchpad else await service.list_recent(args.limit)
         self.session.note_returned(memories)
-        shaped, left_out = fitting(
-            {**shape_memory(m), "last_accessed": shape_moment(m.last_accessed) if m.last_accessed else None}
+        shown, left_out = views.fitting(
+            {**views.brief_memory(m), "last_accessed": views.brief_moment(m.last_accessed) if m.last_accessed else None}
             for m in memories
         )
         return {
-            "memories": shaped,
-            "count": len(shaped),
+            "memories": shown,
+            "count": len(shown),
             **left_out,
             "scratchpad_size": len(pad),
-            "backend": service.storage.backend,
+            "backend": service.admin.backend,
         }
 
 
@@ -288,7 +269,7 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
         activated = await self.session.activate(args.agent_id.strip())
         name, previous = activated.agent_id, activated.previous
         service = await self.service()
-        output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": await service.storage.count()}
+        output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": await service.admin.count()}
         announce = []
         if previous and previous.lower() != name.lower():
             output["previous"] = previous

@@ -36,7 +36,7 @@ async def export(
         raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
     if file != "-":
         _check_target(Path(file), run.root, force=force)
-    memories = [memory async for memory in run.service.storage.iter_all()]
+    memories = await run.service.admin.everything()
     with run.screen.progress() as progress:
         texts = [encode(memory, chosen) for memory in progress.track(memories, description="Exporting")]
     if file == "-":
@@ -149,7 +149,7 @@ def _read(file: str) -> bytes:
 
 
 async def _note_damage(run: Run) -> None:
-    health = await run.service.storage.health()
+    health = await run.service.admin.health()
     if health.get("problems"):
         run.screen.note(
             f"{health['problems']} damaged places of the journal are not in it; `agent-memory status` names them."

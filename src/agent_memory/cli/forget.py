@@ -118,7 +118,7 @@ def _tell_until(run: Run, memory_id: str, until: "datetime | None") -> None:
 async def _confirm(run: Run, memories: "list[Memory]", *, now: bool) -> None:
     check_terminal("Forgetting asks first, and there is no terminal to ask on. Nothing was forgotten.")
     for memory in memories:
-        older = await run.service.storage.older_versions(memory.id)
+        older = await run.service.admin.older_versions(memory.id)
         if len(memories) > 1:
             run.screen.note(f"{memory.id}:", style="dim")
         run.screen.note(memory.content, style="")

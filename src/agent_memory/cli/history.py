@@ -105,18 +105,19 @@ async def _known(run: Run, words: list[str]) -> list[str]:
     from agent_memory.cli.ids import one_of
     from agent_memory.errors import UnsupportedError
 
-    texts = {memory.id: memory.content async for memory in run.service.storage.iter_all()}
+    texts = {memory.id: memory.content for memory in await run.service.admin.everything()}
     with contextlib.suppress(UnsupportedError):  # what is asked next says so
         texts |= {memory.id: memory.content for memory, _ in await run.service.past.forgotten()}
     return [one_of(word, texts) for word in words]
 
 
 async def _list_forgotten(run: Run) -> None:
-    from agent_memory.cli.render import memory_document, show_forgotten
+    from agent_memory.cli.render import show_forgotten
     from agent_memory.models import to_text
+    from agent_memory.service.views import whole_memory
 
     gone = await run.service.past.forgotten()
-    rows = [{**memory_document(memory), "forgotten_at": to_text(at)} for memory, at in gone]
+    rows = [{**whole_memory(memory), "forgotten_at": to_text(at)} for memory, at in gone]
     run.screen.rows({"agent_id": run.service.agent_id, "forgotten": rows}, "forgotten", _GONE_COLUMNS)
     show_forgotten(run.screen, gone[:_SHOWN])
     if not gone:

@@ -29,7 +29,7 @@ async def resolved(service: MemoryService, words: Sequence[str]) -> list[str]:
     """
     if all(_WHOLE.fullmatch(word) for word in words):
         return list(dict.fromkeys(words))
-    texts = {memory.id: memory.content async for memory in service.storage.iter_all()}
+    texts = {memory.id: memory.content for memory in await service.admin.everything()}
     return list(dict.fromkeys(one_of(word, texts) for word in words))
 
 

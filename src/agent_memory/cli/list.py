@@ -39,19 +39,19 @@ async def list_memories(  # noqa: PLR0913 - each is an option
     ] = False,
 ) -> None:
     """List memories, the newest first."""
-    from agent_memory.cli.render import memory_document, show_memories
+    from agent_memory.cli.render import show_memories
     from agent_memory.cli.selecting import Wanted, ordered
     from agent_memory.models import utc_now
-    from agent_memory.service import known_category
+    from agent_memory.service.views import whole_memory
     from agent_memory.storage import filters_of
 
     if every and limit is not None:
         raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
-    storage = run.service.storage
+    admin = run.service.admin
     bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
     filters_of({"date_range": bounds})  # refuses what ends before it begins
     wanted = Wanted(
-        category=None if category is None else await known_category(storage, category),
+        category=None if category is None else await admin.known_category(category),
         tags=frozenset(tags_of(tag)),
         since=bounds["start"],
         until=bounds["end"],
@@ -63,11 +63,11 @@ async def list_memories(  # noqa: PLR0913 - each is an option
     if scratchpad:
         known = list((await run.service.scratchpad(run.caller)).entries)
     else:
-        known = ordered([memory async for memory in storage.iter_all()], sort)
-    replaced, now = await storage.superseded(), utc_now()
+        known = ordered(await admin.everything(), sort)
+    replaced, now = await admin.superseded(), utc_now()
     found = [memory for memory in known if wanted.admits(memory, now, replaced)]
     memories = found[offset:] if every else found[offset : offset + (limit or _LIMIT)]
-    documents = [memory_document(memory, replaced.get(memory.id)) for memory in memories]
+    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": len(found)}
     run.screen.rows({**head, "memories": documents}, "memories", COLUMNS)
     show_memories(run.screen, memories, replaced)

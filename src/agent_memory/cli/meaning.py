@@ -23,16 +23,16 @@ async def wait_for_meaning(run: Run, patience: float = PATIENCE) -> None:
     Raises:
         StorageError: The memories cannot be read.
     """
-    storage = run.service.storage
+    admin = run.service.admin
     loop = asyncio.get_running_loop()
     deadline, most = loop.time() + patience, 0
-    preparing = asyncio.ensure_future(storage.prepare(None))
+    preparing = asyncio.ensure_future(admin.prepare(None))
     try:
         with run.screen.progress() as progress:
             bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
             while not preparing.done() and loop.time() < deadline:
                 await asyncio.wait({preparing}, timeout=min(_LOOK_EVERY, max(0.0, deadline - loop.time())))
-                pending = int(storage.embedding().get("pending", 0))
+                pending = int(admin.embedding().get("pending", 0))
                 most = max(most, pending)
                 progress.update(bar, total=most, completed=most - pending, visible=most > _WORTH_SHOWING)
         if preparing.done():

@@ -21,7 +21,7 @@ _STAGES: Final = {
 
 async def migrate(run: Run) -> None:
     """Find memories by the vector engine: faster with many; the files stay the truth."""
-    if run.service.storage.backend == "vector":
+    if run.service.admin.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
         run.screen.show("This memory uses the vector engine already; `agent-memory reindex` builds its index anew.")
         return
@@ -30,7 +30,7 @@ async def migrate(run: Run) -> None:
 
 async def reindex(run: Run) -> None:
     """Build the vector engine's index anew, from the files."""
-    if run.service.storage.backend != "vector":
+    if run.service.admin.backend != "vector":
         raise ValidationError(
             "This memory answers from its files and has no index.",
             code="usage",
@@ -41,7 +41,7 @@ async def reindex(run: Run) -> None:
 
 async def rollback(run: Run) -> None:
     """Find memories from the files alone again; nothing stored since a migration is lost."""
-    changed = await run.service.growth.rollback(run.caller)
+    changed = await run.service.migration.rollback(run.caller)
     run.screen.document({"backend": "file", "changed": changed})
     run.screen.show(
         "Memories are found from the files alone again; the index is removed."
@@ -69,4 +69,4 @@ async def _watched(run: Run) -> "Built":
                 bars[stage] = progress.add_task(_STAGES.get(stage, stage))
             progress.update(bars[stage], completed=done, total=total)
 
-        return await run.service.growth.migrate(run.caller, show)
+        return await run.service.migration.migrate(run.caller, show)

@@ -35,7 +35,7 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         root = root_given(ctx)
         named = ctx.params.get("agent") or ctx.find_root().params.get("agent")
         async with opened(choose_agent(named, root, may_be_new=False), root) as service:
-            memories = [memory async for memory in service.storage.iter_all()]
+            memories = await service.admin.everything()
         found = [(memory.id, one_line(memory.content)[:60]) for memory in reversed(memories)]
         return [pair for pair in found if pair[0].startswith(incomplete)][:_COMPLETED]
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from agent_memory.cli.report import Report
+    from agent_memory.models import Memory
     from agent_memory.service.writing import Imported
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.qdrant.storage import QdrantServerStorage
@@ -36,7 +37,7 @@ async def push(
 ) -> None:
     """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
-        report = await _transfer(run, "Push", run.service.storage, server)
+        report = await _transfer(run, "Push", await run.service.admin.everything(), server)
         await server.prepare()
     report.end()
 
@@ -44,15 +45,14 @@ async def push(
 async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
-        report = await _transfer(run, "Pull", server, None)
+        report = await _transfer(run, "Pull", [memory async for memory in server.iter_all()], None)
     report.end()
 
 
-async def _transfer(run: Run, doing: str, source: "MemoryStorage", target: "MemoryStorage | None") -> "Report":
-    """Bring what is missing from one storage to the other, None for this agent's own, and tell what became of it."""
+async def _transfer(run: Run, doing: str, memories: "list[Memory]", target: "MemoryStorage | None") -> "Report":
+    """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
     from agent_memory.cli.report import Report
 
-    memories = [memory async for memory in source.iter_all()]
     report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there", more={"forgotten": 0})
     try:
         with run.screen.progress() as progress:

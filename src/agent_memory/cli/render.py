@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from agent_memory.cli.text import counted, day, minute, one_line, plain, to_json
-from agent_memory.models import to_text, utc_now
+from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -127,33 +127,6 @@ def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
         used = f", last used {minute(each.last_used)}" if each.last_used else ""
         screen.show(Text.assemble((plain(each.agent_id), "bold"), f"  {memories}, {human(each.size)}{used}"))
         screen.show(each.problem or str(each.folder), indent=2, style="red" if each.problem else "dim")
-
-
-def memory_document(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
-    """Return every field of a memory for programs."""
-    document: dict[str, Any] = memory.model_dump(mode="json")
-    return {**document, "superseded_by": superseded_by}
-
-
-def hit_document(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
-    """Return one hit for programs: the fields of the tool `memory_search`."""
-    memory = hit.memory
-    document: dict[str, Any] = {
-        "id": memory.id,
-        "content": memory.content,
-        "category": memory.category,
-        "tags": list(memory.tags),
-        "relevance_score": round(hit.relevance_score, 4),
-        "match_type": hit.match_type,
-        "timestamp": to_text(memory.timestamp),
-        "access_count": memory.access_count,
-        "pinned": memory.pinned,
-        "trust": memory.trust,
-        "superseded_by": superseded_by,
-    }
-    if explain:
-        document["parts"] = {name: round(value, 4) for name, value in hit.parts.items()}
-    return document
 
 
 def _summary(memory: Memory, superseded_by: str | None = None) -> Text:

@@ -261,7 +261,7 @@ async def _run(
     with warnings_on(screen):
         async with opened(name, root) as service:
             caller = Caller(SESSION_ID)
-            await service.notice_edits(caller)
+            await service.pad.notice(caller)
             await body(Run(service, caller, screen, root), **own)
 
 

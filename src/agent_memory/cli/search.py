@@ -11,6 +11,8 @@ from agent_memory.cli.options import Category, MemoryIds, Since, Tags, Until, mo
 from agent_memory.cli.running import FAILED, NOT_FOUND, Run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_memory.models import SearchResults
 
 _COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
@@ -51,12 +53,12 @@ async def search(  # noqa: PLR0913 - each is an option
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access."""
-    from agent_memory.cli.render import hit_document, show_hit
-    from agent_memory.service import known_category
+    from agent_memory.cli.render import show_hit
+    from agent_memory.service.views import answer, whole_hit
 
     bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
     if category is not None:
-        category = await known_category(run.service.storage, category)
+        category = await run.service.admin.known_category(category)
     filters = {"category": category, "all_tags": tag or [], "date_range": bounds if since or until else None}
     await wait_for_meaning(run)
     found = await run.service.search(
@@ -68,19 +70,11 @@ async def search(  # noqa: PLR0913 - each is an option
         caller=run.caller,
         counts_as_access=False,  # who looks into an agent's memory must not change what it finds
     )
-    results, replaced = found.results, await run.service.storage.superseded()
-    document: dict[str, Any] = {
-        "agent_id": run.service.agent_id,
-        "results": [hit_document(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in results],
-        "total_found": results.total_found,
-        "search_latency_ms": found.latency_ms,
-        "mode": results.mode,
-    }
+    results, replaced = found.results, found.replaced
+    hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in results]
+    document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain)}
     if found.degraded:
-        document["degraded"] = found.degraded
         run.screen.note(found.degraded)
-    if explain:
-        document["rejected"] = results.rejected
     run.screen.rows(document, "results", _COLUMNS)
     for rank, hit in enumerate(results, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id))
@@ -94,12 +88,13 @@ async def search(  # noqa: PLR0913 - each is an option
 async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
     from agent_memory.cli.ids import resolved
-    from agent_memory.cli.render import memory_document, show_memory
+    from agent_memory.cli.render import show_memory
+    from agent_memory.service.views import whole_memory
 
     wanted = await resolved(run.service, memory_id)
     memories = [await run.service.get(each) for each in wanted]
-    replaced = await run.service.storage.superseded()
-    documents = [memory_document(memory, replaced.get(memory.id)) for memory in memories]
+    replaced = await run.service.admin.superseded()
+    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
     run.screen.rows({"memories": documents}, "memories", COLUMNS)
     if len(documents) == 1 and run.screen.fields is None:
         run.screen.document(documents[0])
@@ -109,7 +104,7 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
         show_memory(run.screen, memory, replaced.get(memory.id))
 
 
-async def _explain(run: Run, results: "SearchResults", replaced: dict[str, str]) -> None:
+async def _explain(run: Run, results: "SearchResults", replaced: "Mapping[str, str]") -> None:
     """Print how the answer came about and the first few that are not in it."""
     from agent_memory.cli.render import REASONS, show_left_out
 
@@ -134,12 +129,12 @@ def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return chosen
 
 
-async def _why(run: Run, rejected: dict[str, Any], replaced: dict[str, str]) -> tuple[str, str, str]:
+async def _why(run: Run, rejected: dict[str, Any], replaced: "Mapping[str, str]") -> tuple[str, str, str]:
     from agent_memory.cli.render import REASONS
     from agent_memory.models import utc_now
 
     memory_id, reason = rejected["id"], rejected["reason"]
-    memory = await run.service.storage.get(memory_id)
+    memory = await run.service.admin.find(memory_id)
     parts = [REASONS.get(reason, reason)]
     if reason == "filtered" and memory_id in replaced:
         parts = [f"replaced by {replaced[memory_id]}"]

@@ -38,12 +38,11 @@ async def store(
 ) -> None:
     """Keep a memory; secrets in it are removed first."""
     from agent_memory.cli.ids import resolved
-    from agent_memory.service import known_category
 
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
     values = {
         "content": _given(content),
-        "category": await known_category(run.service.storage, category),
+        "category": await run.service.admin.known_category(category),
         "tags": tags_of(tag),
         "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
         "expires_at": moment_of(expires, "--expires", end=True),
@@ -87,7 +86,6 @@ async def update(  # noqa: PLR0913 - each is an option
 ) -> None:
     """Change fields of a memory; what is not named stays."""
     from agent_memory.cli.ids import resolved
-    from agent_memory.service import known_category
 
     if pin and unpin:
         raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
@@ -96,7 +94,7 @@ async def update(  # noqa: PLR0913 - each is an option
     if content is not None:
         changes["content"] = _given(content)
     if category is not None:
-        changes["category"] = await known_category(run.service.storage, category)
+        changes["category"] = await run.service.admin.known_category(category)
     if tag or untag:
         before, gone = (await run.service.get(memory_id)).tags, set(tags_of(untag))
         changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(tag)]) if each not in gone]

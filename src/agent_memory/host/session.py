@@ -271,7 +271,7 @@ class MemorySession:
                 await self._close_service()
                 self._opened = SERVICES.acquire(self.root_id, identity.agent_id, self.settings)
                 self._coordinator.register_capability(SERVICE_CAPABILITY, self._opened[1])
-                self._opened[1].attribute_edits((self._root or self).model_at)
+                self._opened[1].pad.attribute_edits((self._root or self).model_at)
                 self._opened[1].warm_up()
         return self._opened[1]
 
@@ -386,7 +386,7 @@ class MemorySession:
     async def _notice_edits(self) -> None:
         """Take over what the model saved, before another process takes it for a person's."""
         if self._opened is not None:
-            await self._opened[1].notice_edits(self.caller)
+            await self._opened[1].pad.notice(self.caller)
 
     def _is_resumed(self) -> bool:
         return bool(getattr(getattr(self._coordinator, "session", None), "is_resumed", False))

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_memory.models import Trust
+    from agent_memory.service.results import Updated
 
 Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Takes an event's name and payload to whoever listens; must not raise."""
@@ -50,3 +53,21 @@ class Report(Protocol):
 
     async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
         """Send `event` to the caller's session."""
+
+
+class Writes(Protocol):
+    """What a part of the service needs to change a memory by the one write path: the `MemoryService` itself."""
+
+    async def store(self, values: Mapping[str, Any], caller: Caller) -> object:
+        """Keep a new memory."""
+
+    async def update(
+        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
+    ) -> Updated:
+        """Change fields of a memory."""
+
+    async def evict(self, memory_id: str) -> None:
+        """Take a memory out of the scratchpad."""
+
+    async def report(self, event: str, caller: Caller, **fields: Any) -> None:
+        """Emit an event."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import ACCESS, IDENTITY
 from agent_memory.service.caller import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.models import Memory, Version
-    from agent_memory.service.caller import Caller
-    from agent_memory.service.results import Updated
+    from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.storage import MemoryStorage
 
@@ -41,24 +39,12 @@ class BroughtBack:
     replaced_by: str | None = None
 
 
-class WritePath(Protocol):
-    """What bringing something back needs of the service."""
-
-    async def update(
-        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
-    ) -> Updated:
-        """Change fields of a memory."""
-
-    async def report(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Emit an event."""
-
-
 class Past:
     """One agent's past, as far as its storage keeps one: 30 days in files."""
 
-    def __init__(self, storage: MemoryStorage, write_path: WritePath, pad: ScratchpadSync) -> None:
+    def __init__(self, storage: MemoryStorage, writes: Writes, pad: ScratchpadSync) -> None:
         self._storage = storage
-        self._write_path = write_path
+        self._writes = writes
         self._pad = pad
 
     async def history(self, memory_id: str) -> list[Version[Memory]]:
@@ -92,7 +78,7 @@ class Past:
             return await self._remembered(memory_id, caller)
         newer = (await self._storage.superseded()).get(memory_id)
         if newer is not None and seq is None:
-            await self._write_path.update(newer, {"supersedes": None}, caller)
+            await self._writes.update(newer, {"supersedes": None}, caller)
             await self._report(memory_id, "replaced", caller)
             return BroughtBack("replaced", (memory,), replaced_by=newer)
         return await self._as_before(memory, seq, caller)
@@ -136,12 +122,12 @@ class Past:
         changes = _differing(wanted, memory)
         if (target := changes.get("supersedes")) and await self._storage.get(target) is None:
             del changes["supersedes"]  # that was forgotten since
-        updated = await self._write_path.update(memory.id, changes, caller, may_have_expired=True)
+        updated = await self._writes.update(memory.id, changes, caller, may_have_expired=True)
         await self._report(memory.id, "changed", caller)
         return BroughtBack("changed", (updated.memory,), updated.fields)
 
     async def _report(self, memory_id: str, what: str, caller: Caller) -> None:
-        await self._write_path.report("memory:restored", caller, memory_id=memory_id, was=what)
+        await self._writes.report("memory:restored", caller, memory_id=memory_id, was=what)
 
 
 def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from agent_memory.models import Memory, MemorySearchResult, SearchResults
@@ -30,11 +30,16 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Outcome of a search; `degraded` says, in a sentence or two, what did not work, once while that lasts."""
+    """Outcome of a search.
+
+    `degraded` says, in a sentence or two, what did not work, once while that lasts. `replaced` says which memories are
+    replaced by which, if they were asked for, too, or why others were left out.
+    """
 
     results: SearchResults
     latency_ms: float
     degraded: str | None = None
+    replaced: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def mode(self) -> str:

@@ -5,7 +5,6 @@ bound sizes → normalise → redact → validate → dedupe → append → proj
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +19,10 @@ from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
 from agent_memory.service.events import EVENTS, payload
+from agent_memory.service.limits import Limits
 from agent_memory.service.migration import Migration
+from agent_memory.service.pad import Pad
 from agent_memory.service.past import Past
-from agent_memory.service.promoting import check_promotable
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_PATIENCE: Final = 2.0  # seconds: loading the local model takes half of one, once in a process
+_LIMITS: Final = Limits()
 
 
 class MemoryService:
@@ -54,12 +54,13 @@ class MemoryService:
         redactor: Takes secrets out of whatever is written.
         audit: Where changes are noted; None keeps no such log.
         clock: Source of the present.
+        limits: How long it waits for what may take long.
 
     Attributes:
-        notice_edits, attribute_edits: Take over the edits of scratchpad.yaml; say whose they are. See `ScratchpadSync`.
+        pad: The scratchpad and its file.
         admin: What whoever looks after the memory asks and does.
         past: What memories were before; brings back what was forgotten, replaced or changed.
-        growth: Moves the memory to another backend and back.
+        migration: Moves the memory to another backend and back.
         warm_up: Begins, behind the first answer, what makes the first search fast: reading all, loading the model.
     """
 
@@ -71,6 +72,7 @@ class MemoryService:
         redactor: Redactor | None = None,
         audit: AuditLog | None = None,
         clock: Clock = utc_now,
+        limits: Limits = _LIMITS,
     ) -> None:
         self.storage = storage
         self.settings = settings or ServiceSettings()
@@ -87,15 +89,15 @@ class MemoryService:
             clock=clock,
             redactor=self._redactor,
         )
-        self._pad = ScratchpadSync(self._manager, self)
+        self._limits = limits
         self._gate = TrustGate(storage)
         self._writing = self._writing_to(storage)
         self._degradation = Degradation(storage, self.report)
-        self.notice_edits, self.attribute_edits = self._pad.notice, self._pad.attribute_edits
-        self.past = Past(storage, self, self._pad)
-        self.admin = Admin(storage, self._writing_to, self._pad, clock)
-        self.growth = Migration(storage, self.settings, self.report)
-        self._last_pad: Scratchpad | None = None
+        sync = ScratchpadSync(self._manager, self, limits)
+        self.pad = Pad(self._manager, sync, self._gate, self._degradation, self.report, clock)
+        self.past = Past(storage, self, sync)
+        self.admin = Admin(storage, self._writing_to, sync, clock)
+        self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
         self._warming = WarmUp(lambda: self._background.run(self.storage.prepare(0)))
         self.warm_up = self._warming.schedule
@@ -116,14 +118,14 @@ class MemoryService:
         """
         written = await self._writing.store(values, caller)
         stored, is_new = written.memory, written.outcome == "new"
-        pad, degraded = await self._pad_after(caller)
+        pad, degraded = await self.pad.after_change(caller)
         in_pad = pad is not None and stored.id in pad
         if is_new:
             await self._writing.announce(stored, written.redacted, caller, in_scratchpad=in_pad)
         else:
             self._background.run(self.storage.touch([stored.id]))
-        self._pad.schedule(caller)
-        self._background.run(self.growth.look(caller))
+        self.pad.schedule(caller)
+        self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
         return Stored(stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded)
 
@@ -146,7 +148,7 @@ class MemoryService:
         """
         updated = await self._writing.update(memory_id, changes, caller, may_have_expired=may_have_expired)
         if updated.fields:
-            self._pad.schedule(caller)
+            self.pad.schedule(caller)
         return updated
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
@@ -157,15 +159,15 @@ class MemoryService:
             ValidationError: The caller may not forget it (`needs_user`).
             StorageError: Nothing was changed.
         """
-        await self._pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
+        await self.pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
         older = await self.storage.older_versions(memory_id)
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         memory = await self.storage.delete(memory_id)
-        self._last_pad = self._last_pad and self._last_pad.without({memory_id, *older})
+        self.pad.last = self.pad.last and self.pad.last.without({memory_id, *older})
         for each in (memory_id, *older):
             await self.report("memory:forgotten", caller, memory_id=each)
-        self._pad.schedule(caller)
+        self.pad.schedule(caller)
         grace = self.storage.grace
         return Forgotten(memory, tuple(older), None if grace is None else self._clock() + grace)
 
@@ -178,24 +180,11 @@ class MemoryService:
                 caller may not bring it there (`needs_user`).
             StorageError: Nothing was changed.
         """
-        await check_promotable(self.storage, memory_id)
-        await self._gate.check_all("pin", (memory_id,), caller)
-        before = await self._manager.load()
-        promoted = await self._manager.promote(memory_id)
-        pad, degraded = await self._pad_after(caller)
-        after = before if pad is None else pad
-        promoted = promoted and (pad is None or memory_id in pad)  # not if it has expired, or if all places are pinned
-        evicted = next((i for i in before.ids() if i not in after), None)
-        if promoted:
-            await self._report_promotion(memory_id, "manual", after, evicted, caller)
-        self._pad.schedule(caller)
-        return Promoted(memory_id, promoted, evicted, len(after), degraded)
+        return await self.pad.promote(memory_id, caller)
 
     async def evict(self, memory_id: str) -> None:
         """Take a memory out of the scratchpad without forgetting it; an unknown id is no error: it is out."""
-        with contextlib.suppress(UnknownIdError):
-            await self.storage.update(memory_id, {"evicted_at": self._clock(), "pinned": False})
-            self._pad.schedule()
+        await self.pad.evict(memory_id)
 
     async def capture(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> CaptureOutcome:
         """Keep what a hook saw, unless it is known, was forgotten, or cannot be kept.
@@ -205,7 +194,7 @@ class MemoryService:
         """
         outcome = await self._writing.capture(observations, caller)
         if outcome.stored:
-            self._pad.schedule(caller)
+            self.pad.schedule(caller)
         return outcome
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -230,29 +219,36 @@ class MemoryService:
             StorageError: The memories cannot be read and there is nothing to fall back on.
         """
         check_query(query)
-        await self._pad.notice(caller)
-        started, degraded = time.perf_counter(), None
+        await self.pad.notice(caller)
+        started, degraded, replaced = time.perf_counter(), None, dict[str, str]()
         limit = self.settings.default_search_limit if limit is None else limit
         try:
             results = await self.storage.search(
-                query, limit, filters, include_superseded=include_superseded, explain=explain, patience=_PATIENCE
+                query,
+                limit,
+                filters,
+                include_superseded=include_superseded,
+                explain=explain,
+                patience=self._limits.search_patience,
             )
+            if include_superseded or explain:
+                replaced = await self.storage.superseded()
         except StorageError as error:
-            if self._last_pad is None:
+            if self.pad.last is None:
                 raise
-            results = search_pad(self._last_pad, query, limit, filters_of(filters))
+            results = search_pad(self.pad.last, query, limit, filters_of(filters))
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         told = {**searched(query, results), "backend": self.storage.backend, "latency_ms": latency}
         await self.report("memory:searched", caller, **told)
         if degraded:
             await self._degradation.failed("storage", "storage", degraded, caller)
-            return Found(results, latency, degraded)
+            return Found(results, latency, degraded, replaced)
         if results and counts_as_access:
-            self._background.run(self._count_access([result.memory for result in results], caller))
-            self._background.run(self.growth.look(caller))
+            self._background.run(self.pad.count_access([result.memory for result in results], caller))
+            self._background.run(self.migration.look(caller))
         degraded = await self._degradation.after_search(results, caller)
-        return Found(results, latency, degraded)
+        return Found(results, latency, degraded, replaced)
 
     async def get(self, memory_id: str) -> Memory:
         """Return one memory.
@@ -267,7 +263,7 @@ class MemoryService:
 
     async def list_recent(self, limit: int = 10) -> list[Memory]:
         """Return the newest valid memories, newest first."""
-        await self._pad.notice()
+        await self.pad.notice()
         return await self.storage.list_recent(limit)
 
     async def scratchpad(self, caller: Caller = NOBODY) -> Scratchpad:
@@ -276,14 +272,13 @@ class MemoryService:
         Raises:
             StorageError: The memories cannot be read.
         """
-        self._last_pad = await self._pad.load(caller)
-        return self._last_pad
+        return await self.pad.load(caller)
 
     async def status(self) -> Status:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
         troubles = self._degradation.troubles()
         return await describe_status(
-            self.storage, self._manager, self.settings, self._clock(), troubles, is_moving=self.growth.is_moving
+            self.storage, self._manager, self.settings, self._clock(), troubles, is_moving=self.migration.is_moving
         )
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
@@ -297,56 +292,14 @@ class MemoryService:
     async def settle(self) -> None:
         """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
         await self._background.settle()
-        await self._pad.settle()
+        await self.pad.settle()
 
     async def close(self) -> None:
         """Finish what is under way and close the storage. May be called more than once."""
         self._warming.give_up()
-        await self.growth.close()
+        await self.migration.close()
         await self.settle()
         await self.storage.close()
 
-    # -- behind the scenes --------------------------------------------------------------------------------------------
-
     def _writing_to(self, storage: MemoryStorage) -> WritePath:
         return WritePath(storage, self._redactor, TrustGate(storage), self.report, self._clock)
-
-    async def _load_pad(self) -> Scratchpad:
-        self._last_pad = await self._manager.load()
-        self._degradation.worked("scratchpad")
-        return self._last_pad
-
-    async def _pad_after(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
-        """Return the scratchpad after a change that is on disk; None and why not, which is no failure of the change."""
-        try:
-            return await self._load_pad(), None
-        except StorageError as error:
-            message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
-            await self._degradation.failed("scratchpad", error.code, message, caller)
-            return None, message
-
-    async def _count_access(self, memories: list[Memory], caller: Caller) -> None:
-        threshold, shown = self.settings.promotion_access_threshold, self._last_pad
-        reaching = [
-            memory.id
-            for memory in memories
-            if memory.access_count + 1 >= threshold
-            and memory.trust != "low"
-            and (shown is None or memory.id not in shown)  # who is there already, cannot come in
-        ]
-        before = await self._manager.load() if reaching else None
-        await self.storage.touch([memory.id for memory in memories])
-        if before is not None:
-            after = await self._load_pad()
-            for memory_id in reaching:
-                if memory_id in after and memory_id not in before:
-                    evicted = next((i for i in before.ids() if i not in after), None)
-                    await self._report_promotion(memory_id, "access_threshold", after, evicted, caller)
-            self._pad.schedule(caller)
-
-    async def _report_promotion(
-        self, memory_id: str, reason: str, pad: Scratchpad, evicted: str | None, caller: Caller
-    ) -> None:
-        await self.report(
-            "memory:promoted", caller, memory_id=memory_id, reason=reason, scratchpad_size=len(pad), evicted=evicted
-        )

@@ -9,7 +9,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.service import AuditLog, MemoryService
-from agent_memory.service import service as service_module
+from agent_memory.service.limits import Limits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MigratableStorage
 
@@ -34,10 +34,11 @@ class DownApi(HashEmbedder):
 async def open_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable[..., MemoryService]]:
     opened: list[MemoryService] = []
 
-    def make(model: Embedder | None = None, **settings: Any) -> MemoryService:
+    def make(model: Embedder | None = None, patience: float = 2.0, **settings: Any) -> MemoryService:
         chosen = ServiceSettings(storage_root=str(root), **settings)
         storage = FileStorage("bob", settings=chosen, clock=clock, embedder=model)
-        opened.append(MemoryService(storage, chosen, audit=AuditLog(storage.folder.audit), clock=clock))
+        audit, limits = AuditLog(storage.folder.audit), Limits(search_patience=patience)
+        opened.append(MemoryService(storage, chosen, audit=audit, clock=clock, limits=limits))
         return opened[-1]
 
     yield make
@@ -116,12 +117,11 @@ async def test_words_alone_by_choice_are_nothing_to_tell(
 
 
 async def test_an_answer_before_the_vectors_says_that_a_second_try_finds_more(
-    open_service: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+    open_service: Callable[..., MemoryService], listener: Listener
 ) -> None:
-    monkeypatch.setattr(service_module, "_PATIENCE", 0.05)
     embedder = HashEmbedder()
     embedder.gate.clear()
-    service = open_service(embedder)
+    service = open_service(embedder, patience=0.05)
     await service.store({"content": "Use PostgreSQL as the database"}, listener.caller)
     _, told = await _searched(service, listener)
     assert "Searching again in a moment finds more." in str(told)

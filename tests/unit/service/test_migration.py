@@ -113,8 +113,8 @@ async def test_with_auto_migrate_it_begins_by_itself_and_tells_each_step(
 ) -> None:
     service = growing(auto_migrate=True)
     await stored(service, listener, THRESHOLD)
-    assert service.growth._unasked is not None
-    await service.growth._unasked
+    assert service.migration._unasked is not None
+    await service.migration._unasked
     assert builds == ["bob"]
     names = [name for name in listener.names() if name.startswith("memory:migration")]
     assert names[:2] == ["memory:migration_suggested", "memory:migration_started"]
@@ -153,8 +153,8 @@ async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
     later = growing(auto_migrate=True)
     await later.search("fact", caller=listener.caller)
     await later.settle()
-    assert later.growth._unasked is not None
-    await later.growth._unasked
+    assert later.migration._unasked is not None
+    await later.migration._unasked
     names = [name for name in listener.names() if name.startswith("memory:migration") and "progress" not in name]
     assert names == ["memory:migration_resumed", "memory:migration_completed"]
     assert not await later.storage.migration_begun(), "the next one begins anew"
@@ -167,7 +167,7 @@ async def test_a_failure_is_told_with_what_is_true_now(
     await stored(service, listener, 1)
     builds.append("fail")
     with pytest.raises(MigrationError):
-        await service.growth.migrate(listener.caller)
+        await service.migration.migrate(listener.caller)
     (failed,) = listener.of("memory:migration_failed")
     assert (failed["code"], failed["error"], failed["rolled_back"]) == ("migration", "No room.", True)
     (back,) = listener.of("memory:migration_rolled_back")
@@ -184,8 +184,8 @@ async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(
     monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", broken)
     service = growing(auto_migrate=True)
     await stored(service, listener, THRESHOLD)
-    assert service.growth._unasked is not None
-    await service.growth._unasked
+    assert service.migration._unasked is not None
+    await service.migration._unasked
     (failed,) = listener.of("memory:migration_failed")
     assert (failed["code"], failed["rolled_back"]) == ("migration", True)
     assert "ZeroDivisionError" in failed["error"]
@@ -196,9 +196,9 @@ async def test_going_back_is_told_once(
 ) -> None:
     service = growing()
     await stored(service, listener, 1)
-    await service.growth.migrate(listener.caller)
-    assert await service.growth.rollback(listener.caller)
-    assert not await service.growth.rollback(listener.caller)
+    await service.migration.migrate(listener.caller)
+    assert await service.migration.rollback(listener.caller)
+    assert not await service.migration.rollback(listener.caller)
     (back,) = listener.of("memory:migration_rolled_back")
     assert (back["from_backend"], back["to_backend"], back["reason"]) == ("vector", "file", "requested")
 
@@ -208,7 +208,7 @@ async def test_migrations_are_in_the_audit_log(
 ) -> None:
     service = growing()
     await stored(service, listener, 1)
-    await service.growth.migrate(listener.caller)
+    await service.migration.migrate(listener.caller)
     await service.settle()
     log = (folder / "events.jsonl").read_text()
     assert "memory:migration_started" in log
@@ -222,11 +222,11 @@ async def test_the_status_suggests_it_until_it_is_done(
     service = growing()
     await stored(service, listener, THRESHOLD)
     assert any("migrate" in line for line in (await service.status()).suggestions)
-    await service.growth.migrate(listener.caller)
+    await service.migration.migrate(listener.caller)
     assert not any("migrate" in line for line in (await service.status()).suggestions)
 
 
 async def test_a_memory_that_cannot_be_moved_says_why(service: MemoryService, listener: Listener) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        await service.growth.migrate(listener.caller)
+        await service.migration.migrate(listener.caller)
     assert refused.value.code == "cannot_migrate"

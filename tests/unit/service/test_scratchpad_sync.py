@@ -13,11 +13,11 @@ import yaml
 from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
-from agent_memory.scratchpad import saves
+from agent_memory.scratchpad import ScratchpadManager, saves
 from agent_memory.scratchpad.turn import Turn
 from agent_memory.service import MemoryService
-from agent_memory.service import scratchpad_sync as pad_of_service
-from agent_memory.service.scratchpad_sync import MAX_EDITS
+from agent_memory.service.limits import Limits
+from agent_memory.service.scratchpad_edits import MAX_EDITS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.qdrant.storage import QdrantServerStorage
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Scratchpad
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
+
+IMPATIENT = Limits(edits_patience=0.01)
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ async def test_a_file_that_is_as_it_was_is_not_read_again(
 ) -> None:
     await stored(service, "Prefers tea")
     await service.list_recent()
-    monkeypatch.setattr(service._manager, "look", lambda: pytest.fail("it was read"))
+    monkeypatch.setattr(saves.PadFile, "look", lambda *_, **__: pytest.fail("it was read"))
     assert len(await service.list_recent()) == 1
 
 
@@ -220,7 +222,7 @@ async def test_an_edit_waits_while_the_journal_is_busy_and_is_taken_over_later(
         patch.setattr(service.storage, "update", busy)
         patch.setattr(service.storage, "store", busy)
         shown = await service.scratchpad(listener.caller)
-        service._pad.schedule()
+        service.pad.schedule()
         await service.settle()
     assert {entry.content for entry in shown.entries} == {"Prefers tea", "Works in Oslo"}
     assert listener.of("memory:degraded")[0]["code"] == "busy"
@@ -250,7 +252,7 @@ def test_the_file_lies_where_the_settings_say_also_when_the_memories_are_elsewhe
     )
     storage = QdrantServerStorage("bob", settings=settings, client=lambda: pytest.fail("it connects"))
     service = MemoryService(storage, settings)
-    assert service._manager.file == tmp_path / "bob" / "scratchpad.yaml"
+    assert service.pad.file == tmp_path / "bob" / "scratchpad.yaml"
 
 
 def test_one_service_in_many_loops_at_once_answers_each_and_renders_all(
@@ -271,7 +273,7 @@ def test_one_service_in_many_loops_at_once_answers_each_and_renders_all(
     assert not any(thread.is_alive() for thread in threads)
     assert len(shown) == 40
     asyncio.run(service.close())
-    assert len(yaml.safe_load(service._manager.file.read_text())) == 40
+    assert len(yaml.safe_load(service.pad.file.read_text())) == 40
 
 
 def test_what_a_loop_left_undone_is_rendered_at_the_end(make_plain: Callable[[], MemoryService]) -> None:
@@ -282,7 +284,7 @@ def test_what_a_loop_left_undone_is_rendered_at_the_end(make_plain: Callable[[],
 
     asyncio.run(store())
     asyncio.run(service.close())
-    assert "content: tea" in service._manager.file.read_text()
+    assert "content: tea" in service.pad.file.read_text()
 
 
 async def test_a_save_while_another_is_taken_over_is_taken_over_too(
@@ -291,16 +293,16 @@ async def test_a_save_while_another_is_taken_over_is_taken_over_too(
     await stored(service, "Prefers tea")
     text, texts = pad.read_text(), iter(["Has a dog", "Has a cat"])
     pad.write_text(text.replace("# rendered", "- content: Works in Oslo\n# rendered"))
-    real = service._manager.render_over
+    real = ScratchpadManager.render_over
 
-    async def render_after_a_save(shown: Scratchpad, absorbed: bytes | None) -> bool:
+    async def render_after_a_save(manager: ScratchpadManager, shown: Scratchpad, absorbed: bytes | None) -> bool:
         if (typed := next(texts, None)) is not None:
             beside = pad.with_name("typed")
             beside.write_text(text.replace("# rendered", f"- content: {typed}\n# rendered"))
             beside.replace(pad)
-        return await real(shown, absorbed)
+        return await real(manager, shown, absorbed)
 
-    monkeypatch.setattr(service._manager, "render_over", render_after_a_save)
+    monkeypatch.setattr(ScratchpadManager, "render_over", render_after_a_save)
     await service.scratchpad()
     await service.settle()
     told = {entry.content for entry in (await service.scratchpad()).entries}
@@ -319,12 +321,12 @@ async def test_what_came_out_of_the_files_place_before_a_crash_is_taken_over_lat
 
 
 async def test_while_another_process_holds_the_file_its_memories_are_shown_all_the_same(
-    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+    make_service: Callable[..., MemoryService], pad: Path
 ) -> None:
+    service = make_service(limits=IMPATIENT)
     await stored(service, "Prefers tea")
     edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
     saved = pad.read_text()
-    monkeypatch.setattr(pad_of_service, "_READERS_PATIENCE", 0.01)
     async with Turn(pad.parent).taken(1) as is_mine:
         assert is_mine
         assert len(await service.scratchpad()) == 1
@@ -392,16 +394,17 @@ async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
 
 
 async def test_an_edit_whose_turn_was_not_had_is_taken_over_by_a_later_search(
-    service: MemoryService, pad: Path, monkeypatch: pytest.MonkeyPatch
+    make_service: Callable[..., MemoryService], pad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    service, real, waits = make_service(limits=IMPATIENT), Turn.taken, list[float]()
     await stored(service, "Prefers tea")
     edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
-    monkeypatch.setattr(pad_of_service, "_READERS_PATIENCE", 0.01)
     async with Turn(pad.parent).taken(1) as is_mine:
         assert is_mine
-        assert len(await service.list_recent()) == 1
-        monkeypatch.setattr(pad_of_service, "_READERS_PATIENCE", 3600)
-        assert len(await service.list_recent()) == 1, "it waits once"
+        monkeypatch.setattr(Turn, "taken", lambda turn, patience: waits.append(patience) or real(turn, patience))
+        for _ in range(2):
+            assert len(await service.list_recent()) == 1
+    assert waits == [IMPATIENT.edits_patience, 0], "it waits once"
     assert len(await service.list_recent()) == 2
 
 
@@ -437,7 +440,7 @@ async def test_what_was_taken_over_on_a_full_disk_and_then_forgotten_is_not_adde
             await service.forget(memory.id)
         await service.settle()
         assert not pad.exists()
-    service._pad.schedule()
+    service.pad.schedule()
     await service.settle()
     assert await service.storage.count() == 0
     assert yaml.safe_load(pad.read_text()) == []

@@ -1,0 +1,112 @@
+"""The JSON shape of memories, hits and answers, for tools, commands and whatever else shows them.
+
+In two widths: whole, for programs, and brief, for a model, which pays for each token. Plain values, explicit counts,
+nothing that JSON cannot carry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.models import to_text, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from agent_memory.models import Memory, MemorySearchResult
+    from agent_memory.service.results import Found, Promoted
+
+MAX_CHARS: Final = 40_000
+"""Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
+
+
+def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
+    """Return every field of a memory."""
+    return {**memory.model_dump(mode="json"), "superseded_by": superseded_by}
+
+
+def brief_memory(memory: Memory) -> dict[str, Any]:
+    """Return what a model needs of a memory; trust and pin only where they say something."""
+    return {
+        **_head(memory),
+        "content": visible(memory.content),
+        "timestamp": brief_moment(memory.timestamp),
+        "access_count": memory.access_count,
+        **({"pinned": True} if memory.pinned else {}),
+        **({"trust": "low"} if memory.trust == "low" else {}),
+    }
+
+
+def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
+    """Return one hit of a search, with the parts of its score if asked to explain."""
+    memory = hit.memory
+    more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": superseded_by}
+    moment = {"timestamp": to_text(memory.timestamp), "access_count": memory.access_count}
+    return {**_head(memory), **_score(hit), **moment, **more, **_parts(hit, explain=explain)}
+
+
+def brief_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
+    """Return what a model needs of one hit."""
+    replaced = {"superseded_by": superseded_by} if superseded_by else {}
+    return {**brief_memory(hit.memory), **_score(hit), **replaced, **_parts(hit, explain=explain)}
+
+
+def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
+    """Return the answer of a search around its hits; `more` comes right after them."""
+    view = {
+        "results": results,
+        **more,
+        "total_found": found.results.total_found,
+        "search_latency_ms": found.latency_ms,
+        "mode": found.mode,
+    }
+    if found.degraded:
+        view["degraded"] = found.degraded
+    if explain:
+        view["rejected"] = [{**item, "parts": _rounded(item["parts"])} for item in found.results.rejected]
+    return view
+
+
+def promotion(promoted: Promoted) -> dict[str, Any]:
+    """Return the outcome of a promotion."""
+    fields = ("memory_id", "promoted", "evicted", "scratchpad_size")
+    return {name: getattr(promoted, name) for name in fields}
+
+
+def brief_moment(moment: datetime) -> str:
+    """Return a moment as ISO 8601 text, to the second: more is of no use to a model."""
+    return to_text(moment.replace(microsecond=0))
+
+
+def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the first of these brief memories, at least one, whose texts fit into an answer.
+
+    The second value joins the answer: empty, or how many were left out, and what to do.
+    """
+    every = list(views)
+    shown, chars = 0, 0
+    for view in every:
+        chars += len(view["content"])
+        if shown and chars > MAX_CHARS:
+            break
+        shown += 1
+    left = len(every) - shown
+    note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."
+    return every[:shown], {"left_out": note} if left else {}
+
+
+def _head(memory: Memory) -> dict[str, Any]:
+    return {"id": memory.id, "content": memory.content, "category": memory.category, "tags": list(memory.tags)}
+
+
+def _score(hit: MemorySearchResult) -> dict[str, Any]:
+    return {"relevance_score": round(hit.relevance_score, 4), "match_type": hit.match_type}
+
+
+def _parts(hit: MemorySearchResult, *, explain: bool) -> dict[str, Any]:
+    return {"parts": _rounded(hit.parts)} if explain else {}
+
+
+def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in parts.items()}
