@@ -243,7 +243,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
         return
     from agent_memory.engine.shard import Shard  # loads the engine, in a process that ends soon
 
-    memories: dict[str, Memory] = storage._store.refresh().memories  # noqa: SLF001 - what the index must agree with
+    memories: dict[str, Memory] = storage._store.refresh().records  # noqa: SLF001 - what the index must agree with
     pieces = {each.id: len(dict.fromkeys(embedded_texts(each))) for each in memories.values()}
     shard = Shard.open(Generations(storage.folder).shard(generation), namespace_of(AGENT))
     points: dict[str, set[str]] = {}

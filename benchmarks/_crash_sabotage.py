@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal import Change, Entry, JournalWriter, Update, writer
 from agent_memory.journal.reader import JournalReader
-from agent_memory.storage import projection, store
+from agent_memory.storage import store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,13 +45,13 @@ def _forget_one_by_one() -> None:
     """Forget the versions of a memory in a line each."""
 
     def delete(self: Any, memory_id: str) -> Memory:
-        with self._writing() as writer:
-            memory: Memory = self._require(memory_id)
-            for each in [memory_id, *self._projection.older_versions(memory_id)]:
-                self._append(writer, [Change("delete", projection.KIND, each)])
-        return memory
+        first: Memory = self.state.records[memory_id]
+        for each in [memory_id, *self.state.replacements.older(memory_id)]:
+            change = Change("delete", self.kind.name, each)
+            self.log.commit(self._absorb, lambda change=change: ([change], None))
+        return first
 
-    store.JournalStore.delete = delete  # type: ignore[method-assign]
+    store.RecordStore.delete = delete  # type: ignore[assignment, method-assign]
 
 
 def _compact_in_place() -> None:

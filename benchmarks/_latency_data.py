@@ -12,8 +12,7 @@ from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from agent_memory.models import CATEGORIES, Memory
-from agent_memory.storage.projection import KIND
+from agent_memory.models import CATEGORIES, MEMORY, Memory
 from benchmarks._latency_vectors import AGENT, vectors
 
 if TYPE_CHECKING:
@@ -133,10 +132,10 @@ def fill(root: Path, size: int) -> None:
     """Write memories and their vectors, in large portions: how long a store takes is measured elsewhere."""
     folder = folder_of(AGENT, root)
     made = memories(size)
-    journal = Journal(folder.journal, {KIND})
+    journal = Journal(folder.journal, {MEMORY.name})
     for begin in range(0, size, _IN_A_LINE):
         with journal.locked() as writer:
-            changes = [Change("put", KIND, one.id, one.to_record()) for one in made[begin : begin + _IN_A_LINE]]
+            changes = [Change("put", MEMORY.name, one.id, one.to_record()) for one in made[begin : begin + _IN_A_LINE]]
             writer.append(changes)
     cache, rows = VectorCache(folder.vectors), vectors(size)
     cache.put_many(LocalEmbedder().identity, {text_hash(m.content): v for m, v in zip(made, rows, strict=True)})

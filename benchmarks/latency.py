@@ -84,7 +84,7 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     now = store.clock()
 
     def keyword() -> None:
-        index = store._index  # noqa: SLF001
+        index = store.index
         vectors, index.vectors = index.vectors, None
         index.search(question(rng), limit=5, now=now)
         index.vectors = vectors
@@ -124,7 +124,7 @@ def search_in_process(root: str, size: int, rounds: int, barrier: Any, results: 
         await asyncio.to_thread(barrier.wait)
 
         def hybrid() -> None:
-            store._index.search(question(rng), limit=5, now=store.clock(), vector=next(asked))  # noqa: SLF001
+            store.index.search(question(rng), limit=5, now=store.clock(), vector=next(asked))
 
         results.put(sampled(hybrid, rounds))
         await storage.close()

@@ -16,9 +16,10 @@ from agent_memory.doctor.truth import examine_journal, examine_lock, examine_rej
 from agent_memory.doctor.vectors import examine_index, examine_vectors
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.entries import size_of
+from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.projection import Projection
+from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +93,7 @@ def glance(folder: AgentFolder, *, now: datetime, settings: ServiceSettings) -> 
 
     The journal and what lies beside it are looked at by whoever reads it anyway (`MemoryStorage.health`).
     """
-    empty = JournalFacts(folder.journal, folder.agent_id, Projection(folder.agent_id))
+    empty = JournalFacts(folder.journal, folder.agent_id, State(MEMORY, folder.agent_id))
     case = Case(folder, settings, now, empty)
     if not folder.path.is_dir():
         return []

@@ -12,9 +12,9 @@ import pydantic
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.entries import described, kind_of
 from agent_memory.journal.format import MalformedLineError, decode_entry, decode_header
-from agent_memory.journal.reader import JournalReader, Problem
-from agent_memory.models import Memory, describe
-from agent_memory.storage.projection import KIND, Projection
+from agent_memory.journal.reader import JournalReader, Problem, Update
+from agent_memory.models import MEMORY, Memory, describe
+from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ class JournalFacts:
 
     path: Path
     agent_id: str
-    projection: Projection
+    projection: State[Memory]
     trouble: str | None = None
     size: int | None = None
     lines: int = 0
@@ -60,7 +60,7 @@ class JournalFacts:
     @property
     def memories(self) -> dict[str, Memory]:
         """The memories by id."""
-        return self.projection.memories
+        return self.projection.records
 
     @property
     def readable(self) -> bool:
@@ -87,7 +87,7 @@ class JournalFacts:
 
     def ids_ever(self) -> set[str]:
         """Return the ids of all memories of which the file still knows something, forgotten ones included."""
-        return {change.id for entry in self.entries for change in entry.changes if change.kind == KIND}
+        return {change.id for entry in self.entries for change in entry.changes if change.kind == MEMORY.name}
 
     def forgotten(self) -> int:
         """Return how many memories were forgotten whose text is still in the file."""
@@ -95,7 +95,7 @@ class JournalFacts:
         deletes: set[str] = set()
         for entry in self.entries:
             for change in entry.changes:
-                if change.kind == KIND and change.op in {"put", "delete"}:
+                if change.kind == MEMORY.name and change.op in {"put", "delete"}:
                     (puts if change.op == "put" else deletes).add(change.id)
         return len((puts & deletes) - self.memories.keys() - self.projection.invalid.keys())
 
@@ -127,7 +127,7 @@ class JournalFacts:
 def refusal(agent_id: str, change: Change) -> str | None:
     """Return why a `put` is no memory, or None; the same rule as the store's own."""
     try:
-        if change.op == "put" and change.kind == KIND:
+        if change.op == "put" and change.kind == MEMORY.name:
             Memory.from_record(agent_id, change.id, change.data)
     except pydantic.ValidationError as error:
         return describe(error)
@@ -136,7 +136,7 @@ def refusal(agent_id: str, change: Change) -> str | None:
 
 def read_journal(path: Path, agent_id: str) -> JournalFacts:
     """Return what is in a journal, or in a copy of one."""
-    facts = JournalFacts(path, agent_id, Projection(agent_id))
+    facts = JournalFacts(path, agent_id, State(MEMORY, agent_id))
     kind = kind_of(path)
     if kind == "missing":
         return facts
@@ -159,7 +159,7 @@ def read_journal(path: Path, agent_id: str) -> JournalFacts:
     facts.tail_is_whole = _is_line(facts.tail, first=reader.offset == 0)
     facts.bad, facts.has_header, facts.newer = reader.problems, reader.header is not None, reader.too_new
     facts.watermark = reader.watermark
-    facts.projection.apply(facts.entries)
+    facts.projection.absorb(Update(facts.entries))
     return facts
 
 

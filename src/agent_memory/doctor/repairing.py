@@ -26,10 +26,10 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT, SESSIONS, STAMP, UNFINISHED, aside_path
 from agent_memory.files.temporary import leftovers
 from agent_memory.journal import Change, Journal
+from agent_memory.models import MEMORY
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.projection import KIND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def _mend_journal(case: Case, stamp: str) -> str:
     path, copy = case.folder.journal, _kept_copy(case, stamp)
     before = dict(case.journal.memories)
     rejected = size_of(case.rejected)
-    journal = Journal(path, {KIND}, clock=lambda: case.now)
+    journal = Journal(path, {MEMORY.name}, clock=lambda: case.now)
     twice, back = case.journal.disorder()
     journal.compact(
         grace=_NO_GRACE_ENDS,
@@ -158,8 +158,8 @@ def _write_again(case: Case, stamp: str, memories: Sequence[Memory]) -> str:
     if not memories:
         return ""
     copy = _kept_copy(case, stamp)
-    changes = [Change("put", KIND, memory.id, memory.to_record()) for memory in memories]
-    with Journal(case.folder.journal, {KIND}, clock=lambda: case.now).locked() as writer:
+    changes = [Change("put", MEMORY.name, memory.id, memory.to_record()) for memory in memories]
+    with Journal(case.folder.journal, {MEMORY.name}, clock=lambda: case.now).locked() as writer:
         writer.append(changes)
     case.read_again()
     return f"Wrote {number(len(changes), 'memory', 'memories')} anew. The journal before that is kept as {copy.name}."

@@ -13,7 +13,7 @@ from agent_memory.journal import GRACE
 from agent_memory.journal.ages import first_young
 from agent_memory.journal.compaction import compact_entries
 from agent_memory.journal.format import Header
-from agent_memory.storage.projection import KIND
+from agent_memory.models import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,7 @@ def _tail(facts: JournalFacts) -> Finding:
 
 def _summary(case: Case) -> str:
     facts = case.journal
-    superseded = len(facts.projection.superseded(case.now))
+    superseded = len(facts.projection.replacements.all(case.now))
     expired = sum(memory.is_expired(case.now) for memory in facts.memories.values())
     among = [f"{count:,} {word}" for count, word in ((superseded, "superseded"), (expired, "expired")) if count]
     words = number(len(facts.memories), "memory", "memories") + (f" ({', '.join(among)})" if among else "")
@@ -171,8 +171,8 @@ def compaction_frees(case: Case) -> int:
     facts = case.journal
     try:
         young = first_young(facts.entries, case.now, GRACE)
-        lines = compact_entries(facts.entries[:young], {KIND}, _NEVER)
-        lines += compact_entries(facts.entries[young:], {KIND}, "")
+        lines = compact_entries(facts.entries[:young], {MEMORY.name}, _NEVER)
+        lines += compact_entries(facts.entries[young:], {MEMORY.name}, "")
     except AgentMemoryError:
         return 0
     kept = len(Header.fresh(facts.watermark[1]).encode()) + sum(map(len, lines))

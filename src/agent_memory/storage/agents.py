@@ -30,7 +30,7 @@ from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.storage.projection import KIND
+from agent_memory.models import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,9 +74,9 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     records: Records = {}
     problem = ""
     try:
-        for entry in Journal(folder.journal, {KIND}).poll().entries:
+        for entry in Journal(folder.journal, {MEMORY.name}).poll().entries:
             for change in entry.changes:
-                if change.kind == KIND:
+                if change.kind == MEMORY.name:
                     apply_change(records, change, entry.at)
     except AgentMemoryError as error:
         problem = error.message

@@ -1,101 +1,197 @@
-"""What changes make of memories, and what differs between two of them. Pure."""
+"""What is decided about a change before it is written: which lines it takes, or why it is refused. Pure.
+
+Each decision looks at a state and returns the changes to append and what to answer. Whoever holds the log asks: behind
+a lock, or again after a lost race.
+"""
 
 from __future__ import annotations
 
+import functools
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from agent_memory.errors import ValidationError
-from agent_memory.models import Memory, describe, may_stand_for, record_of
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.journal import Change
+from agent_memory.models import IDENTITY, Record, describe, may_stand_for, record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    from agent_memory.models.kind import R
+    from agent_memory.storage.state import State
+
+def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tuple[list[Change], str]:
+    """Return what stores a record, and the id under which its text is known then.
+
+    Raises:
+        UnknownIdError: It supersedes a record that is not known.
+        ValidationError: It is another agent's, or its id is taken.
+    """
+    kind = state.kind
+    _check_owner(state, record)
+    if unique and (same := state.same_text(kind.text_of(record), now)) is not None:
+        return [], same.id
+    known = state.records.get(record.id)
+    if known == record:
+        return [], record.id
+    if known is not None:
+        raise _taken(record)
+    if record.supersedes and record.supersedes not in state.records:
+        raise UnknownIdError(f"There is no {kind.name} {record.supersedes} to supersede; nothing was stored.")
+    return [_put(state, record)], record.id
 
 
-def goes_in_a_circle(memory: Memory, known: Mapping[str, Memory]) -> bool:
-    """Tell whether a memory replaces itself, directly or through others."""
-    seen: set[str] = set()
-    step = memory.supersedes
-    while step is not None and step in known and step not in seen:
-        if step == memory.id:
-            return True
-        seen.add(step)
-        step = known[step].supersedes
-    return step == memory.id
-
-
-def lacking(agent_id: str, memories: Sequence[Memory], known: Mapping[str, Memory]) -> list[Memory]:
-    """Return which of an agent's memories are not known.
+def to_store_many(state: State[R], records: Sequence[R]) -> list[Change]:
+    """Return what stores those of an agent's records that are not known.
 
     Raises:
         ValidationError: One of them cannot be kept.
     """
+    text, known = state.kind.text_of, state.records
     together = dict(known)
-    for memory in memories:
-        if memory.agent_id != agent_id:
-            raise ValidationError(f"A memory of agent {memory.agent_id!r} cannot be stored for {agent_id!r}.")
-        if memory.id in together and together[memory.id].content != memory.content:
-            raise ValidationError(f"The id {memory.id} is taken.", code="id_taken")
-        together.setdefault(memory.id, memory)
-    new = [together[memory.id] for memory in memories if memory.id not in known]
-    for memory in new:
-        if goes_in_a_circle(memory, together):
-            raise ValidationError(f"{memory.id} cannot replace itself; nothing was stored.")
-    return new
+    for record in records:
+        _check_owner(state, record)
+        if record.id in together and text(together[record.id]) != text(record):
+            raise _taken(record)
+        together.setdefault(record.id, record)
+    new = [together[record.id] for record in records if record.id not in known]
+    for record in new:
+        if _goes_in_a_circle(record, together):
+            raise ValidationError(f"{record.id} cannot replace itself; nothing was stored.")
+    return [_put(state, record) for record in new]
 
 
-def same_but_for_accesses(memory: Memory, other: Memory | None) -> bool:
+def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> list[Change]:
+    """Return what changes fields of a record; None gives a field its default again.
+
+    Raises:
+        UnknownIdError: There is no such record, or it is to supersede one that is not known.
+        ValidationError: A field is unknown, cannot be changed, or its value is wrong.
+    """
+    unknown = changes.keys() - state.kind.model.model_fields.keys()
+    if unknown or changes.keys() & IDENTITY:
+        names = ", ".join(sorted(unknown | (changes.keys() & IDENTITY)))
+        raise ValidationError(f"These fields cannot be changed: {names}.")
+    before = _required(state, record_id)
+    after = overlaid(before, changes)
+    if after == before:
+        return []
+    target = after.supersedes
+    if target != before.supersedes and target and target not in state.records:
+        raise UnknownIdError(f"There is no {state.kind.name} {target} to supersede; nothing was changed.")
+    if target and record_id in {target, *state.replacements.older(target)}:
+        raise ValidationError(f"{record_id} cannot replace itself; nothing was changed.")
+    if record_id in state.invalid:  # a patch upon a record that is wrong would be without effect
+        return [_put(state, after)]
+    return [Change("patch", state.kind.name, record_id, _difference(before, after))]
+
+
+def to_delete(state: State[R], record_id: str) -> tuple[list[Change], list[R]]:
+    """Return what forgets a record with the older versions that it replaced, and these records, itself first.
+
+    Raises:
+        UnknownIdError: There is no such record.
+    """
+    chain = [_required(state, each) for each in (record_id, *state.replacements.older(record_id))]
+    return [Change("delete", state.kind.name, record.id) for record in chain], chain
+
+
+def to_touch(state: State[R], record_ids: Collection[str]) -> list[Change]:
+    """Return what counts an access of each record that is known."""
+    return [Change("touch", state.kind.name, each) for each in dict.fromkeys(record_ids) if each in state.records]
+
+
+def _put(state: State[R], record: R) -> Change:
+    return Change("put", state.kind.name, record.id, record.to_record())
+
+
+def _required(state: State[R], record_id: str) -> R:
+    record = state.records.get(record_id)
+    if record is None:
+        raise UnknownIdError(f"There is no {state.kind.name} {str(record_id)[:40]!r}; nothing was changed.")
+    return record
+
+
+def _check_owner(state: State[R], record: R) -> None:
+    if record.agent_id != state.agent_id:
+        name = state.kind.name
+        raise ValidationError(f"A {name} of agent {record.agent_id!r} cannot be stored for {state.agent_id!r}.")
+
+
+def _taken(record: Record) -> ValidationError:
+    return ValidationError(f"The id {record.id} is taken.", code="id_taken")
+
+
+def _goes_in_a_circle(record: R, known: Mapping[str, R]) -> bool:
+    """Tell whether a record replaces itself, directly or through others."""
+    seen: set[str] = set()
+    step = record.supersedes
+    while step is not None and step in known and step not in seen:
+        if step == record.id:
+            return True
+        seen.add(step)
+        step = known[step].supersedes
+    return step == record.id
+
+
+def _same_but_for_accesses(record: R, other: R | None) -> bool:
     """Tell whether two versions differ in nothing but how often they were found."""
-    return other is not None and memory == other.model_copy(
-        update={"access_count": memory.access_count, "last_accessed": memory.last_accessed}
+    return other is not None and record == other.model_copy(
+        update={"access_count": record.access_count, "last_accessed": record.last_accessed}
     )
 
 
-def lost_since(known: Mapping[str, Memory], now: Mapping[str, Memory]) -> dict[str, dict[str, Any]]:
-    """Return the records of memories that are not there any more as they were."""
+def lost_since(known: Mapping[str, R], now: Mapping[str, R]) -> dict[str, dict[str, Any]]:
+    """Return what the journal should say of records that are not there any more as they were."""
     return {
-        memory_id: memory.to_record()
-        for memory_id, memory in known.items()
-        if not same_but_for_accesses(memory, now.get(memory_id))
+        record_id: record.to_record()
+        for record_id, record in known.items()
+        if not _same_but_for_accesses(record, now.get(record_id))
     }
 
 
 def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
-    """Tell whether a memory's record says that it expired before `moment`."""
+    """Tell whether what the journal says of a record is that it expired before `moment`."""
     try:
         return datetime.fromisoformat(record["expires_at"]) < moment
     except (KeyError, TypeError, ValueError):  # it never expires, or another program wrote what is no time
         return False
 
 
-def says_the_same(shown: Memory, now: Memory | None) -> bool:
+def says_the_same(shown: R, now: R | None) -> bool:
     """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
     if now is None or not may_stand_for(now.trust, shown.trust):
         return False
-    return (shown.content, shown.category, shown.tags) == (now.content, now.category, now.tags)
+    return all(getattr(shown, name) == getattr(now, name) for name in _told_fields(type(now)))
 
 
-def overlaid(memory: Memory, changes: Mapping[str, Any]) -> Memory:
-    """Return a memory with some fields changed; None gives a field its default again.
+@functools.cache
+def _told_fields(model: type[Record]) -> tuple[str, ...]:
+    """Return the fields that tell something: a kind's own, and the tags."""
+    return ("tags", *(name for name in model.model_fields if name not in Record.model_fields))
+
+
+def overlaid(record: R, changes: Mapping[str, Any]) -> R:
+    """Return a record with some fields changed; None gives a field its default again.
 
     Raises:
         ValidationError: A value is wrong.
     """
-    values = memory.model_dump()
+    values = record.model_dump()
     for field, value in changes.items():
         if value is None:
             values.pop(field)
         else:
             values[field] = value
     try:
-        return Memory.model_validate(values)
+        return type(record).model_validate(values)
     except pydantic.ValidationError as error:
         raise ValidationError(f"Nothing was changed: {describe(error)}.") from None
 
 
-def difference(before: Memory, after: Memory) -> dict[str, Any]:
+def _difference(before: R, after: R) -> dict[str, Any]:
     """Return the patch that leads from one to the other: None removes a field, which then has its default."""
     old, new = before.to_record(), after.to_record()
     return record_of({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.files.layout import folder_of
-from agent_memory.journal import Journal
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, utc_now
+from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.file import FileStorage
-from agent_memory.storage.projection import KIND, Projection
+from agent_memory.storage.state import State
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.possible import can_grow
 from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
@@ -77,9 +77,9 @@ def should_migrate(
     folder = folder_of(agent_id, storage_root or settings.storage_root)
     if settings.backend != "auto" or not can_grow(settings) or Generations(folder).active()[0] == "vector":
         return False
-    projection = Projection(folder.agent_id)
-    projection.apply(Journal(folder.journal, {KIND}).poll().entries)
-    return len(projection.memories) >= settings.migration_threshold
+    state = State(MEMORY, folder.agent_id)
+    state.absorb(FileLog(MEMORY, folder).poll())
+    return len(state.records) >= settings.migration_threshold
 
 
 async def rollback_migration(

@@ -13,14 +13,16 @@ from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.files.atomic import signature
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
-from agent_memory.models import Clock, utc_now
+from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.retrieval import RankingSettings, SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
+from agent_memory.storage.change_log import FileLog
+from agent_memory.storage.conditions import check_question
 from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.shortlist import Shortlist
-from agent_memory.storage.store import JournalStore
+from agent_memory.storage.store import RecordStore
 from agent_memory.storage.trouble import weakness
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.possible import immovable
@@ -91,7 +93,8 @@ class FileStorage(MemoryStorage):
         self._pid = os.getpid()
         self._meaning = Meaning(self._settings, self.folder.vectors, embedder=self._embedder)
         index = SearchIndex(ranking_of(self._settings), self._meaning.index)
-        self._store = JournalStore(self.folder, index, self._clock, self._grace)
+        log = FileLog(MEMORY, self.folder, self._clock, self._grace)
+        self._store = RecordStore(MEMORY, self.agent_id, log, index, self._clock)
 
     def _renew(self) -> None:
         """Begin anew in a forked child.
@@ -152,15 +155,16 @@ class FileStorage(MemoryStorage):
 
     @override
     async def get(self, memory_id: str) -> Memory | None:
-        return await self._worker.run(lambda: self._store.refresh().memories.get(memory_id))
+        return await self._worker.run(lambda: self._store.refresh().records.get(memory_id))
 
     @override
     async def list_recent(self, limit: int = 10) -> list[Memory]:
-        return await self._worker.run(self._store.list_recent, limit)
+        check_question("", limit)
+        return await self._worker.run(lambda: self._store.refresh().latest(limit, self._clock()))
 
     @override
     async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
-        memory = await self._worker.write_prepared(cleaned, lambda changes: self._store.update(memory_id, changes))
+        memory = await self._worker.write_prepared(cleaned, lambda changes: self._store.change(memory_id, changes))
         self._worker.submit(self._shortlist.drop)
         self._worker.submit(self._fold)
         return memory
@@ -174,7 +178,7 @@ class FileStorage(MemoryStorage):
 
     @override
     async def older_versions(self, memory_id: str) -> list[str]:
-        return await self._worker.run(self._store.older_versions, memory_id)
+        return await self._worker.run(lambda: self._store.refresh().replacements.older(memory_id))
 
     @override
     async def touch(self, memory_ids: Collection[str]) -> None:
@@ -183,16 +187,16 @@ class FileStorage(MemoryStorage):
 
     @override
     async def count(self) -> int:
-        return await self._worker.run(lambda: len(self._store.refresh().memories))
+        return await self._worker.run(lambda: len(self._store.refresh().records))
 
     @override
     async def iter_all(self) -> AsyncIterator[Memory]:
-        for memory in await self._worker.run(lambda: list(self._store.refresh().memories.values())):
+        for memory in await self._worker.run(lambda: list(self._store.refresh().records.values())):
             yield memory
 
     @override
     async def valid(self) -> list[Memory]:
-        return await self._worker.run(lambda: self._store.refresh().valid(self._store.clock()))
+        return await self._worker.run(lambda: self._store.refresh().valid(self._clock()))
 
     @override
     async def recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
@@ -207,11 +211,11 @@ class FileStorage(MemoryStorage):
             known = self._shortlist.read(count, promotion_threshold, self._clock())
             if known is not None and all(map(admits, known)):
                 return known
-        return self._store.recent(count, promotion_threshold, admits)
+        return self._store.refresh().recent(count, promotion_threshold, admits, self._clock())
 
     @property
     def _has_read(self) -> bool:
-        return self._store.watermark()[1] > 0
+        return self._store.log.watermark[1] > 0
 
     def _keep_shortlist(self) -> None:
         """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
@@ -219,9 +223,9 @@ class FileStorage(MemoryStorage):
             return
         count, promotion_threshold, _ = self._asked
         with contextlib.suppress(StorageError):
-            chosen, every = self._store.recent(*self._asked), self._store.refresh().memories.values()
-            seq = self._store.watermark()[1]
-            self._shortlist.write((count, promotion_threshold), chosen, seq, every, self._clock())
+            state, now = self._store.refresh(), self._clock()
+            chosen, seq = state.recent(*self._asked, now), self._store.log.watermark[1]
+            self._shortlist.write((count, promotion_threshold), chosen, seq, state.records.values(), now)
 
     @override
     async def still_true(self, shown: Sequence[Memory]) -> bool:
@@ -239,7 +243,7 @@ class FileStorage(MemoryStorage):
 
     @override
     async def superseded(self) -> dict[str, str]:
-        return await self._worker.run(lambda: self._store.refresh().superseded(self._store.clock()))
+        return await self._worker.run(lambda: self._store.refresh().replacements.all(self._clock()))
 
     @override
     async def was_forgotten(self, content: str) -> bool:
@@ -280,7 +284,8 @@ class FileStorage(MemoryStorage):
 
     @override
     async def history(self, memory_id: str) -> list[Version[Memory]]:
-        return await self._worker.run(lambda: versions_of(self.agent_id, memory_id, self._store.naming([memory_id])))
+        store = self._store
+        return await self._worker.run(lambda: versions_of(store.state, memory_id, store.log.naming([memory_id])))
 
     @override
     async def forgotten_with(self, memory_id: str) -> list[Memory]:
@@ -288,7 +293,7 @@ class FileStorage(MemoryStorage):
 
     @override
     async def forgotten(self) -> list[tuple[Memory, datetime]]:
-        return await self._worker.run(lambda: forgotten(self.agent_id, self._store.naming(())))
+        return await self._worker.run(lambda: forgotten(self._store.state, self._store.log.naming(())))
 
     @property
     @override
@@ -298,7 +303,6 @@ class FileStorage(MemoryStorage):
     @override
     async def compact(self, grace: timedelta | None = None) -> None:
         await self._worker.write(self._store.compact, grace)
-        await self._worker.run(self._store.prune_vectors)
         await self._worker.run(self._shortlist.drop)  # it may show what has expired, and is gone from the journal now
 
     @override
@@ -311,15 +315,7 @@ class FileStorage(MemoryStorage):
             self._shortlist.drop()
 
     def _drop_vectors(self) -> None:
-        """Drop the vectors of what was just forgotten; the first time also those of whatever was forgotten before.
-
-        Not each time: looking through all of them takes as long as ten searches.
-        """
-        gone = self._store.take_gone()
-        if gone is None:
-            self._store.prune_vectors()
-        else:
-            self._meaning.forget(gone)
+        self._meaning.forget(self._store.take_gone())
 
     def _delete(self, memory_id: str) -> Memory:
         memory = self._store.delete(memory_id)

@@ -1,4 +1,4 @@
-"""What the journal still knows of a memory's past: its versions, and what forgetting it took. Pure: entries in."""
+"""What the journal still knows of a record's past: its versions, and what forgetting it took. Pure: entries in."""
 
 from __future__ import annotations
 
@@ -8,61 +8,62 @@ from typing import TYPE_CHECKING
 import pydantic
 
 from agent_memory.journal import Records, apply_change
-from agent_memory.models import Memory, Version
-from agent_memory.storage.projection import KIND
+from agent_memory.models import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from agent_memory.journal import Entry
+    from agent_memory.models.kind import R
+    from agent_memory.storage.state import State
 
 
-def versions_of(agent_id: str, memory_id: str, entries: Iterable[Entry]) -> list[Version[Memory]]:
-    """Return a version for each change of a memory, oldest first; accesses are none.
+def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> list[Version[R]]:
+    """Return a version for each change of a record, oldest first; accesses are none.
 
     Args:
-        agent_id: Whose memory.
-        memory_id: Which one.
+        state: Of which kind, and whose.
+        record_id: Which one.
         entries: At least all that concern it, in the order of the file.
     """
     records: Records = {}
-    versions: list[Version[Memory]] = []
+    versions: list[Version[R]] = []
     for entry in entries:
         for change in entry.changes:
-            concerns = change.kind == KIND and change.id == memory_id
+            concerns = change.kind == state.kind.name and change.id == record_id
             if concerns and apply_change(records, change, entry.at) and change.op != "touch":
-                memory = _memory(agent_id, memory_id, records)
-                versions.append(Version(entry.seq, datetime.fromisoformat(entry.at), change.op, memory))
+                record = _record(state, record_id, records)
+                versions.append(Version(entry.seq, datetime.fromisoformat(entry.at), change.op, record))
     return versions
 
 
-def forgotten_with(agent_id: str, memory_id: str, naming: Callable[[Collection[str]], Sequence[Entry]]) -> list[Memory]:
-    """Return what went when a memory was last deleted, as it was before: itself first; empty if it never was.
+def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection[str]], Sequence[Entry]]) -> list[R]:
+    """Return what went when a record was last deleted, as it was before: itself first; empty if it never was.
 
     Args:
-        agent_id: Whose memory.
-        memory_id: Which one.
+        state: Of which kind, and whose.
+        record_id: Which one.
         naming: Returns at least all entries that concern some ids, in the order of the file.
     """
     taken: list[str] = []
-    for entry in naming([memory_id]):
-        gone = [change.id for change in entry.changes if change.kind == KIND and change.op == "delete"]
-        if memory_id in gone:
-            taken = [memory_id, *(each for each in gone if each != memory_id)]
+    for entry in naming([record_id]):
+        gone = [change.id for change in entry.changes if change.kind == state.kind.name and change.op == "delete"]
+        if record_id in gone:
+            taken = [record_id, *(each for each in gone if each != record_id)]
     entries = naming(taken) if taken else []
-    last = (_last_of(agent_id, each, entries) for each in taken)
-    return [memory for memory in last if memory is not None]
+    last = (_last_of(state, each, entries) for each in taken)
+    return [record for record in last if record is not None]
 
 
-def forgotten(agent_id: str, entries: Iterable[Entry]) -> list[tuple[Memory, datetime]]:
+def forgotten(state: State[R], entries: Iterable[Entry]) -> list[tuple[R, datetime]]:
     """Return what was forgotten and when, as it was before, the last first."""
     records: Records = {}
-    gone: dict[str, tuple[Memory, datetime]] = {}
+    gone: dict[str, tuple[R, datetime]] = {}
     for entry in entries:
         for change in entry.changes:
-            if change.kind != KIND:
+            if change.kind != state.kind.name:
                 continue
-            before = _memory(agent_id, change.id, records) if change.op == "delete" else None
+            before = _record(state, change.id, records) if change.op == "delete" else None
             if apply_change(records, change, entry.at):
                 gone.pop(change.id, None)
                 if before is not None:
@@ -70,20 +71,20 @@ def forgotten(agent_id: str, entries: Iterable[Entry]) -> list[tuple[Memory, dat
     return list(reversed(gone.values()))
 
 
-def _last_of(agent_id: str, memory_id: str, entries: Sequence[Entry]) -> Memory | None:
-    """Return a memory as it last was, with its accesses; None if it never was whole."""
+def _last_of(state: State[R], record_id: str, entries: Sequence[Entry]) -> R | None:
+    """Return a record as it last was, with its accesses; None if it never was whole."""
     records: Records = {}
     last = None
     for entry in entries:
         for change in entry.changes:
-            if change.kind == KIND and change.id == memory_id and apply_change(records, change, entry.at):
-                last = _memory(agent_id, memory_id, records) or last
+            if change.kind == state.kind.name and change.id == record_id and apply_change(records, change, entry.at):
+                last = _record(state, record_id, records) or last
     return last
 
 
-def _memory(agent_id: str, memory_id: str, records: Records) -> Memory | None:
+def _record(state: State[R], record_id: str, records: Records) -> R | None:
     try:
-        record = records.get(memory_id)
-        return Memory.from_record(agent_id, memory_id, record) if record is not None else None
+        record = records.get(record_id)
+        return state.kind.load(state.agent_id, record_id, record) if record is not None else None
     except pydantic.ValidationError:
         return None

@@ -262,7 +262,7 @@ def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: 
     make_circles(bob / "memories.yaml")
     assert "journal_circle" in {action.code for action in repaired()}
     facts = read_journal(bob / "memories.yaml", "bob")
-    replaced = facts.projection.superseded(NOON)
+    replaced = facts.projection.replacements.all(NOON)
     assert replaced["mem-000000000005"] == "mem-000000000006"
     assert {"mem-000000000006", "mem-000000000007"}.isdisjoint(replaced)
     assert "journal_circle" not in found()

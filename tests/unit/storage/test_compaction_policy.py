@@ -82,7 +82,7 @@ async def test_what_was_just_forgotten_and_cannot_go_yet_does_not_make_every_wri
     for number in range(10):
         await storage.store(memory_of(f"news {number}"))
         await storage.count()
-        generations.add(storage._store.watermark()[0])
+        generations.add(storage._store.log.watermark[0])
     assert len(generations) <= 2
     await storage.close()
 
@@ -96,9 +96,9 @@ async def test_of_several_sessions_one_compacts(root: Path, clock: FrozenClock) 
     await second.count()  # knows what the first one knows
     await first._worker.run(first._store.touch, [memory_id])
     await first._worker.run(first._store.compact_if_worthwhile)
-    generation = first._store.watermark()[0]
-    second._store._weight._touches = 11
+    generation = first._store.log.watermark[0]
+    second._store.log._policy._touches = 11
     await second._worker.run(second._store.compact_if_worthwhile)
-    assert second._store.watermark()[0] == generation
+    assert second._store.log.watermark[0] == generation
     await first.close()
     await second.close()

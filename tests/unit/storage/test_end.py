@@ -57,9 +57,9 @@ async def test_a_replaced_text_is_gone_too(storage: FileStorage, clock: FrozenCl
 async def test_what_is_only_moved_about_pays_no_compaction(storage: FileStorage, clock: FrozenClock) -> None:
     memory_id = await storage.store(memory_of("tea"))
     await storage.update(memory_id, {"pinned": True})
-    generation = storage._store.watermark()[0]
+    generation = storage._store.log.watermark[0]
     await use(storage, clock, 40)
-    assert storage._store.watermark()[0] == generation
+    assert storage._store.log.watermark[0] == generation
 
 
 async def test_it_is_compacted_at_most_once_a_day(storage: FileStorage, clock: FrozenClock) -> None:
@@ -71,7 +71,7 @@ async def test_it_is_compacted_at_most_once_a_day(storage: FileStorage, clock: F
     for number in range(5):
         await storage.store(memory_of(f"fact {number}"))
         await storage.count()
-        generations.add(storage._store.watermark()[0])
+        generations.add(storage._store.log.watermark[0])
     assert len(generations) == 1
     assert files_with(storage.folder.path) == []
 

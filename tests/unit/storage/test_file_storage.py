@@ -95,7 +95,7 @@ async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing
     def fails(**_: object) -> None:
         raise StorageError("the disk is tired")
 
-    monkeypatch.setattr(storage._store._journal, "compact", fails)
+    monkeypatch.setattr(storage._store.log._journal, "compact", fails)
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
             await storage.touch([memory_id])

@@ -35,7 +35,6 @@ log = get_logger(__name__)
 
 VECTOR: Final = "meaning"
 HEAD: Final = "head"
-ROW: Final = "memory"
 
 _PAGE: Final = 256
 """Points a page: 256 memories of the greatest size are 5 MB, of the usual one 200 KB."""
@@ -78,15 +77,23 @@ class Wire:
         client: Talks to the server; its owner closes it.
         collection: Where all agents' memories are.
         tenant: The agent's key; part of every filter and of every point's id.
+        kind: Of which records: their points say so.
         pause: Waits some seconds; for tests.
     """
 
     def __init__(
-        self, client: QdrantClient, collection: str, tenant: str, *, pause: Callable[[float], object] = time.sleep
+        self,
+        client: QdrantClient,
+        collection: str,
+        tenant: str,
+        kind: str,
+        *,
+        pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._client = client
         self._name = collection
         self._tenant = tenant
+        self._kind = kind
         self._pause = pause
         self._down_until = 0.0
         self._head = self.point(f"{HEAD}:")
@@ -161,7 +168,7 @@ class Wire:
 
     def changed_since(self, seq: int) -> Iterator[Payload]:
         """Yield every memory and every mark of a forgotten one that changed after `seq`, in no order."""
-        mine = self._mine(_is("kind", ROW), _range("seq", gt=seq))
+        mine = self._mine(_is("kind", self._kind), _range("seq", gt=seq))
         offset: Any = None
         while True:
             found, offset = self._call(
@@ -186,7 +193,7 @@ class Wire:
                 self._name,
                 query=[vector.tolist()],
                 using=VECTOR,
-                query_filter=self._mine(_is("kind", ROW), _is("has_vector", value=True)),
+                query_filter=self._mine(_is("kind", self._kind), _is("has_vector", value=True)),
                 search_params=models.SearchParams(exact=True),
                 limit=limit,
                 with_payload=False,
@@ -269,7 +276,7 @@ class Wire:
     # -- underneath ---------------------------------------------------------------------------------------------------
 
     def _row(self, item: Payload, seq: int) -> Payload:
-        return {**item["row"], "id": item["id"], "agent_id": self._tenant, "kind": ROW, "seq": seq}
+        return {**item["row"], "id": item["id"], "agent_id": self._tenant, "kind": self._kind, "seq": seq}
 
     def _mine(self, *conditions: Any) -> models.Filter:
         return models.Filter(must=[_is("agent_id", self._tenant), *conditions])

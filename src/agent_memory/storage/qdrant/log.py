@@ -48,13 +48,15 @@ class ServerLog:
 
     Args:
         wire: Requests about this agent.
+        text: The field of a record with its words.
 
     Attributes:
         rows: Payloads by memory id; a forgotten memory's has `record` None.
     """
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, text: str) -> None:
         self._wire = wire
+        self._text = text
         self._head: Payload = {}
         self.rows: dict[str, Payload] = {}
 
@@ -212,9 +214,9 @@ class ServerLog:
         for place, (memory_id, row) in enumerate(before.items()):
             born = [row["seq_born"], row["place"]] if row is not None and row["record"] is not None else [seq, place]
             if memory_id in records:
-                items.append(_written(memory_id, records[memory_id], row, born))
+                items.append(_written(self._text, memory_id, records[memory_id], row, born))
             elif row is not None and row["record"] is not None:
-                items.append(_forgotten(memory_id, row, at))
+                items.append(_forgotten(self._text, memory_id, row, at))
         return items
 
     @staticmethod
@@ -241,20 +243,20 @@ def text_of(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _written(memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
+def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
     access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
     rest = {key: value for key, value in record.items() if key not in ACCESS}
     known = row if row is not None and row["record"] is not None else None
     if known is not None and rest == known["record"]:
         return {"id": memory_id, "op": "set", "row": access}
-    if known is not None and rest["content"] == known["record"]["content"]:
+    if known is not None and rest[text] == known["record"][text]:
         return {"id": memory_id, "op": "set", "row": {"record": rest, **access}}
     row_after = {
         "record": rest,
         **access,
         "seq_born": born[0],
         "place": born[1],
-        "text": text_of(rest["content"]),
+        "text": text_of(rest[text]),
         "embedded": None,
         "has_vector": False,
         "gone": False,
@@ -263,9 +265,9 @@ def _written(memory_id: str, record: dict[str, Any], row: Payload | None, born: 
     return {"id": memory_id, "op": "put", "row": row_after}
 
 
-def _forgotten(memory_id: str, row: Payload, at: str) -> Payload:
+def _forgotten(text: str, memory_id: str, row: Payload, at: str) -> Payload:
     """Return what stays of a memory: that a text was forgotten, as a hash, for capture not to bring it back."""
-    hashes = [*row["forgotten"], content_hash(row["record"]["content"])]
+    hashes = [*row["forgotten"], content_hash(row["record"][text])]
     kept = {"record": None, "forgotten": list(dict.fromkeys(hashes)), "gone": True, "gone_at": at, "has_vector": False}
     return {"id": memory_id, "op": "put", "row": {**kept, "seq_born": row["seq_born"], "place": row["place"]}}
 

@@ -20,12 +20,14 @@ from agent_memory.embeddings.runtime import opt_out
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, check_agent_id, utc_now
+from agent_memory.models import MEMORY, Clock, check_agent_id, utc_now
 from agent_memory.retrieval import SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.base import MemoryStorage
+from agent_memory.storage.conditions import check_question
 from agent_memory.storage.file import PATIENCE, ranking_of
 from agent_memory.storage.meaning import embedder_of, reason_without
+from agent_memory.storage.store import RecordStore
 from agent_memory.storage.trouble import weakness
 from agent_memory.storage.worker import Worker
 
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder, EmbedderIdentity
     from agent_memory.models import Memory, SearchFilters, SearchResults
     from agent_memory.storage.qdrant.client import Wire
-    from agent_memory.storage.qdrant.store import ServerStore
     from agent_memory.storage.qdrant.vectors import ServerMeaning
 
 T = TypeVar("T")
@@ -131,9 +132,9 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def forgotten_among(self, contents: Collection[str]) -> set[str]:
-        def ask(store: ServerStore) -> set[str]:
-            projection = store.refresh()
-            return {content for content in contents if projection.was_forgotten(content)}
+        def ask(store: RecordStore[Memory]) -> set[str]:
+            state = store.refresh()
+            return {content for content in contents if state.was_forgotten(content)}
 
         return await self._run(ask)
 
@@ -150,15 +151,16 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def get(self, memory_id: str) -> Memory | None:
-        return await self._run(lambda store: store.refresh().memories.get(memory_id))
+        return await self._run(lambda store: store.refresh().records.get(memory_id))
 
     @override
     async def list_recent(self, limit: int = 10) -> list[Memory]:
-        return await self._run(lambda store: store.list_recent(limit))
+        check_question("", limit)
+        return await self._run(lambda store: store.refresh().latest(limit, self._clock()))
 
     @override
     async def _change(self, memory_id: str, cleaned: Callable[[], Mapping[str, Any]]) -> Memory:
-        memory = await self._run(lambda store: store.update(memory_id, cleaned()))
+        memory = await self._run(lambda store: store.change(memory_id, cleaned()))
         self._worker.submit(self._prepare_behind)
         return memory
 
@@ -170,7 +172,7 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def older_versions(self, memory_id: str) -> list[str]:
-        return await self._run(lambda store: store.older_versions(memory_id))
+        return await self._run(lambda store: store.refresh().replacements.older(memory_id))
 
     @override
     async def touch(self, memory_ids: Collection[str]) -> None:
@@ -178,11 +180,11 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def count(self) -> int:
-        return await self._run(lambda store: len(store.refresh().memories))
+        return await self._run(lambda store: len(store.refresh().records))
 
     @override
     async def iter_all(self) -> AsyncIterator[Memory]:
-        for memory in await self._run(lambda store: list(store.refresh().memories.values())):
+        for memory in await self._run(lambda store: list(store.refresh().records.values())):
             yield memory
 
     @override
@@ -195,7 +197,7 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def superseded(self) -> dict[str, str]:
-        return await self._run(lambda store: store.refresh().superseded(self._clock()))
+        return await self._run(lambda store: store.refresh().replacements.all(self._clock()))
 
     @override
     async def was_forgotten(self, content: str) -> bool:
@@ -235,7 +237,7 @@ class QdrantServerStorage(MemoryStorage):
 
     # -- in the worker's thread ---------------------------------------------------------------------------------------
 
-    async def _run(self, function: Callable[[ServerStore], T]) -> T:
+    async def _run(self, function: Callable[[RecordStore[Memory]], T]) -> T:
         return await self._worker.run(lambda: function(self._opened().store))
 
     def _opened(self) -> _Open:
@@ -244,7 +246,7 @@ class QdrantServerStorage(MemoryStorage):
             from agent_memory.storage.qdrant.client import Wire  # the client library takes a second
 
             client = self._connect()
-            wire = Wire(client, self._settings.qdrant_collection, self.agent_id.lower())
+            wire = Wire(client, self._settings.qdrant_collection, self.agent_id.lower(), MEMORY.name)
             line = self._line = _Line(client, wire, os.getpid())
             self._open = None
         if self._open is None:
@@ -252,20 +254,21 @@ class QdrantServerStorage(MemoryStorage):
         return self._open
 
     def _opening(self, wire: Wire) -> _Open:
+        from agent_memory.storage.qdrant.change_log import ServerChangeLog
         from agent_memory.storage.qdrant.log import ServerLog
-        from agent_memory.storage.qdrant.store import ServerStore
         from agent_memory.storage.qdrant.vectors import ServerMeaning, ServerVectors
 
         embedder = self._embedder or embedder_of(self._settings)
         identity, absent = _identified(embedder, self._settings)
         absent = _checked_collection(wire, self._settings, identity) or absent
-        server = ServerLog(wire)
+        server = ServerLog(wire, MEMORY.text)
         vectors, worker = None, None
         if embedder is not None and absent is None:
             worker = EmbeddingWorker(embedder, VectorCache(self._cache if self._settings.enable_caching else None))
             vectors = ServerVectors(wire, server.rows, worker)
         index = SearchIndex(ranking_of(self._settings), vectors)
-        store = ServerStore(self.agent_id, server, index, self._clock)
+        log = ServerChangeLog(MEMORY, server, self._clock)
+        store = RecordStore(MEMORY, self.agent_id, log, index, self._clock)
         return _Open(store, ServerMeaning(vectors, worker, absent))
 
     def _compact_behind(self) -> None:
@@ -290,7 +293,7 @@ class _Line:
 class _Open:
     """What hangs on a connection to a collection that was looked at."""
 
-    store: ServerStore
+    store: RecordStore[Memory]
     meaning: ServerMeaning
 
 

@@ -23,9 +23,10 @@ from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.engine import namespace_of
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
-from agent_memory.journal import Journal
+from agent_memory.journal import Journal, Update
+from agent_memory.models import MEMORY, Memory
 from agent_memory.retrieval.text_forms import embedded_texts
-from agent_memory.storage.projection import KIND, Projection
+from agent_memory.storage.state import State as RecordState
 from agent_memory.storage.vector.generations import Generations, State
 from agent_memory.storage.vector.sync import points_of
 
@@ -84,17 +85,17 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
     generations = Generations(folder)
     generations.sweep()
     with generations.building() as (generation, unfinished):
-        journal = Journal(folder.journal, {KIND})
-        projection = Projection(folder.agent_id)
-        projection.apply(journal.poll().entries)
-        watermark, total = journal.watermark, len(projection.memories)
+        journal = Journal(folder.journal, {MEMORY.name})
+        projection = RecordState(MEMORY, folder.agent_id)
+        projection.absorb(journal.poll())
+        watermark, total = journal.watermark, len(projection.records)
         say(stage="load", done=0, total=total)
         shard = Shard.create(unfinished / "shard", namespace_of(folder.agent_id), identity.dimension)
         try:
             portions = _portions(projection, min(batch, _MOST_AT_ONCE))
             with contextlib.closing(VectorCache(folder.vectors)) as cache:
                 written = _load(shard, projection, portions, cache, identity, say)
-            projection.clear()
+            projection.absorb(Update(reset=True))
             say(stage="index", done=0, total=len(written))
             shard.flush()
             shard.optimize()
@@ -114,7 +115,7 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
 
 def _load(
     shard: Shard,
-    projection: Projection,
+    projection: RecordState[Memory],
     portions: Iterator[dict[str, list[bytes]]],
     cache: VectorCache,
     identity: EmbedderIdentity,
@@ -122,7 +123,7 @@ def _load(
 ) -> list[str]:
     """Write every memory that has all its vectors; return the ids of the points."""
     written: list[str] = []
-    done, total = 0, len(projection.memories)
+    done, total = 0, len(projection.records)
     for portion in portions:
         hashes = {key for keys in portion.values() for key in keys}
         known = cache.get_many(identity, hashes)
@@ -130,7 +131,7 @@ def _load(
         vectors: list[Vector] = []
         for memory_id, keys in portion.items():
             if all(key in known for key in keys):
-                points += points_of(projection.memories[memory_id], len(keys))
+                points += points_of(projection.records[memory_id], len(keys))
                 vectors += [known[key] for key in keys]
         if points:
             shard.upsert(points, [vector.tolist() for vector in vectors])
@@ -140,11 +141,11 @@ def _load(
     return written
 
 
-def _portions(projection: Projection, at_once: int) -> Iterator[dict[str, list[bytes]]]:
+def _portions(projection: RecordState[Memory], at_once: int) -> Iterator[dict[str, list[bytes]]]:
     """Yield memories with the hashes of their pieces, so many pieces at a time."""
     portion: dict[str, list[bytes]] = {}
     texts = 0
-    for memory_id, memory in projection.memories.items():
+    for memory_id, memory in projection.records.items():
         keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(memory)))
         portion[memory_id] = keys
         texts += len(keys)

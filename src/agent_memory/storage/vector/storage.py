@@ -17,12 +17,12 @@ from agent_memory.engine import is_installed
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.journal import GRACE
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, utc_now
+from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.retrieval import SearchIndex
-from agent_memory.storage.conditions import where_of
+from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.file import PATIENCE, FileStorage, ranking_of
 from agent_memory.storage.meaning import Meaning
-from agent_memory.storage.store import JournalStore
+from agent_memory.storage.store import RecordStore
 from agent_memory.storage.trouble import Trouble, trouble_of_engine
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.generations import Generations
@@ -32,14 +32,11 @@ from agent_memory.storage.vector.sync import IndexSync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import timedelta
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Memory, SearchFilters, SearchResults
-    from agent_memory.retrieval import RankingSettings
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -103,10 +100,11 @@ class MigratableStorage(FileStorage):
         index = self._meaning.index
         if not is_installed() or not isinstance(index, AnnIndex):
             raise impossible(self._meaning)
-        store = _NarrowingStore(self.folder, ranking_of(self._settings), index, self._clock, self._grace)
-        self._store: JournalStore = store
+        log = FileLog(MEMORY, self.folder, self._clock, self._grace)
+        search = SearchIndex(ranking_of(self._settings), index)
+        self._store = store = RecordStore(MEMORY, self.agent_id, log, search, self._clock, index.narrowed)
         self._generations = Generations(self.folder)
-        self._keeper = IndexSync(store, index, store.memory_of, self._generations, self._meaning, wanted=self._wanted)
+        self._keeper = IndexSync(store, index, store.state.get, self._generations, self._meaning, wanted=self._wanted)
         self.backend = _VECTOR if self._wanted else self._generations.active()[0]
         self._tending: asyncio.Task[None] | None = None
         self._looked = 0.0
@@ -359,22 +357,3 @@ class VectorStorage(MigratableStorage):
             await self.store_many([memory async for memory in source.iter_all()])
         built = await self.migrate()
         return MigrationProgress(built.memories, built.memories)
-
-
-class _NarrowingStore(JournalStore):
-    """A `JournalStore` that tells its index what a search is limited to."""
-
-    def __init__(
-        self, folder: AgentFolder, ranking: RankingSettings, index: AnnIndex, clock: Clock, grace: timedelta
-    ) -> None:
-        super().__init__(folder, SearchIndex(ranking, index), clock, grace)
-        self._candidates = index
-
-    def memory_of(self, memory_id: str) -> Memory | None:
-        """Return a memory as it was at the last look at the journal."""
-        return self._projection.memories.get(memory_id)
-
-    @override
-    def _narrowed(self, conditions: SearchFilters, allowed: Callable[[Memory], bool]) -> AbstractContextManager[None]:
-        memories = self._projection.memories
-        return self._candidates.narrowed(where_of(conditions), lambda memory_id: allowed(memories[memory_id]))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.engine import Opened
     from agent_memory.models import Memory
     from agent_memory.storage.meaning import Meaning
-    from agent_memory.storage.store import JournalStore
+    from agent_memory.storage.store import RecordStore
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.vector.generations import Generations, State
 
@@ -66,7 +66,7 @@ class IndexSync:
 
     def __init__(
         self,
-        store: JournalStore,
+        store: RecordStore[Memory],
         index: AnnIndex,
         memory_of: Callable[[str], Memory | None],
         generations: Generations,
@@ -185,7 +185,7 @@ class IndexSync:
             return "the index is missing, half built or of another version"
         if state.embedder != str(self._meaning.identity()):
             return "the index is of another embedder"
-        if state.seq > self._store.watermark()[1]:
+        if state.seq > self._store.log.watermark[1]:
             return "the index is ahead of the journal, which must have been restored"
         return None
 
@@ -208,7 +208,7 @@ class IndexSync:
         return _SOON
 
     def _take_stock(self, opened: Opened, seq: int) -> None:
-        memories, changed_at = self._index.memories(), self._store.changed_at
+        memories, changed_at = self._index.memories(), self._store.state.changed_at
         self._applied = {memory_id: (seq, points) for memory_id, points in opened.memories.items()}
         self._index.behind = {
             memory_id
@@ -216,7 +216,7 @@ class IndexSync:
             if opened.memories.get(memory_id) != len(keys) or changed_at.get(memory_id, 0) > seq
         } | (opened.memories.keys() - memories.keys())
         self._index.engine = self._client
-        self._rewritten = self._store.rewritten
+        self._rewritten = self._store.log.rewritten
         self.problem = None
 
     # -- catching up --------------------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ class IndexSync:
         assert self._client is not None
         if not self._store.warm(_WARM_AT_ONCE):
             return _SOON
-        if self._store.rewritten != self._rewritten:  # its numbers may stand for other changes now
-            self._rewritten, self.needs_build = self._store.rewritten, "another program rewrote the journal"
+        if self._store.log.rewritten != self._rewritten:  # its numbers may stand for other changes now
+            self._rewritten, self.needs_build = self._store.log.rewritten, "another program rewrote the journal"
         if not self._client.is_idle:
             if self._client.reply() is None:
                 return _SOON
@@ -259,7 +259,7 @@ class IndexSync:
                     continue
                 body += vectors
                 points += points_of(memory, len(vectors))
-                self._flying[memory_id] = (self._store.changed_at.get(memory_id, 0), len(vectors))
+                self._flying[memory_id] = (self._store.state.changed_at.get(memory_id, 0), len(vectors))
             else:
                 self._index.behind.discard(memory_id)
             if len(points) >= _POINTS_AT_ONCE or len(gone) >= _AT_ONCE:
@@ -296,7 +296,7 @@ class IndexSync:
         """Tell whether the shard has a memory as it is now: after a compaction all are put again, few have changed."""
         seq, points = self._applied.get(memory_id, (-1, 0))
         keys = self._index.memories()[memory_id]
-        return self._store.changed_at.get(memory_id, 0) <= seq and points == len(keys)
+        return self._store.state.changed_at.get(memory_id, 0) <= seq and points == len(keys)
 
     def _flush(self) -> float:
         assert self._client is not None
@@ -307,7 +307,7 @@ class IndexSync:
     def _mark(self) -> tuple[str, int] | None:
         """Return the watermark the shard has reached, None while it is behind."""
         try:
-            return self._store.watermark() if self.is_current else None
+            return self._store.log.watermark if self.is_current else None
         except StorageError:
             return None
 

@@ -114,7 +114,7 @@ async def test_every_request_about_memories_is_bound_to_its_agent(server: LocalS
             first = one.must[0]
             assert (first.key, first.match.value) == ("agent_id", "bob"), name
         if name == "retrieve":
-            wire = Wire(server.client, COLLECTION, "bob")
+            wire = Wire(server.client, COLLECTION, "bob", "memory")
             assert set(args[1]) <= mine | {wire.point("head:")} | _forgotten_points(server, wire)
         else:
             assert filters, f"{name} without a filter"
@@ -165,7 +165,7 @@ async def test_a_point_that_another_author_wrote_is_neither_read_nor_overwritten
     server: LocalServer, bob: QdrantServerStorage
 ) -> None:
     await bob.count()
-    head = Wire(server.client, COLLECTION, "bob").point("head:")
+    head = Wire(server.client, COLLECTION, "bob", "memory").point("head:")
     server.client.upsert(COLLECTION, [models.PointStruct(id=head, payload={"agent_id": "mallory"}, vector={})])
     with pytest.raises(StorageError) as refused:
         await bob.store(memory_of("tea"))
@@ -176,7 +176,7 @@ async def test_a_point_that_another_author_wrote_is_neither_read_nor_overwritten
 async def test_a_memorys_point_of_another_author_stays_as_it_is(server: LocalServer, bob: QdrantServerStorage) -> None:
     await bob.count()
     memory = memory_of("tea")
-    point = Wire(server.client, COLLECTION, "bob").point(memory.id)
+    point = Wire(server.client, COLLECTION, "bob", "memory").point(memory.id)
     server.client.upsert(COLLECTION, [models.PointStruct(id=point, payload={"agent_id": "mallory"}, vector={})])
     with pytest.raises(StorageError) as refused:
         await bob.store(memory)
@@ -277,7 +277,7 @@ async def test_a_server_without_conditional_writes_is_refused(
 
 async def test_memories_of_a_newer_version_are_not_read(server: LocalServer, bob: QdrantServerStorage) -> None:
     await bob.store(memory_of("tea"))
-    head = Wire(server.client, COLLECTION, "bob").point("head:")
+    head = Wire(server.client, COLLECTION, "bob", "memory").point("head:")
     server.client.set_payload(COLLECTION, {"min_reader": 2, "seq": 2}, [head])
     with pytest.raises(ReadOnlyError):
         await bob.count()
@@ -327,7 +327,7 @@ async def test_a_vector_that_comes_after_its_text_was_changed_is_not_kept(
     await bob.update(memory_id, {"content": "a train to Oslo"})
     embedder.gate.set()
     await filling
-    point = Wire(server.client, COLLECTION, "bob").point(memory_id)
+    point = Wire(server.client, COLLECTION, "bob", "memory").point(memory_id)
     assert server.client.retrieve(COLLECTION, [point], with_vectors=True)[0].vector == {}
     assert await slow.prepare()
     assert server.client.retrieve(COLLECTION, [point], with_vectors=True)[0].vector != {}
@@ -351,7 +351,7 @@ async def test_forgetting_takes_the_vector_and_the_text_away(server: LocalServer
     await storage.touch([await storage.store(memory_of("something else"))])
     left = points_of(server, "bob")
     assert "peppermint" not in json.dumps([payload for payload, _ in left.values()])
-    assert left[Wire(server.client, COLLECTION, "bob").point(memory_id)][1] == {}
+    assert left[Wire(server.client, COLLECTION, "bob", "memory").point(memory_id)][1] == {}
     await storage.close()
 
 
@@ -381,8 +381,8 @@ async def test_a_race_for_one_text_has_one_winner(server: LocalServer, clock: Fr
 async def test_who_always_loses_gives_up_and_says_so(
     server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.storage.qdrant.store._LONGEST_WAIT", 0.0001)
-    rival = ServerLog(Wire(server.client, COLLECTION, "bob"))
+    monkeypatch.setattr("agent_memory.storage.qdrant.change_log._LONGEST_WAIT", 0.0001)
+    rival = ServerLog(Wire(server.client, COLLECTION, "bob", "memory"), "content")
     await bob.count()
 
     def before(name: str) -> None:
@@ -414,12 +414,12 @@ async def test_a_writer_that_dies_after_its_commit_has_stored(
     server.before = dies
     new = await bob.store(memory_of("office in Lyon", supersedes=old))
     server.before = None
-    assert Wire(server.client, COLLECTION, "bob").point(new) not in points_of(server, "bob")
+    assert Wire(server.client, COLLECTION, "bob", "memory").point(new) not in points_of(server, "bob")
     assert [m.content async for m in other.iter_all()] == ["office in Berlin", "office in Lyon"]
     fresh = server.open(clock=clock)
     assert await fresh.superseded() == {old: new}
     await other.touch([new])
-    assert Wire(server.client, COLLECTION, "bob").point(new) in points_of(server, "bob")
+    assert Wire(server.client, COLLECTION, "bob", "memory").point(new) in points_of(server, "bob")
     for view in (bob, other, fresh):
         seen = await view.get(new)
         assert seen is not None
@@ -531,7 +531,7 @@ async def test_a_past_that_went_another_way_is_noticed(server: LocalServer, bob:
     server.client.delete(COLLECTION, list(points_of(server, "bob")))
     points = [models.PointStruct(id=point, payload=payload, vector={}) for point, payload in backup.items()]
     server.client.upsert(COLLECTION, points)
-    rival = ServerLog(Wire(server.client, COLLECTION, "bob"))
+    rival = ServerLog(Wire(server.client, COLLECTION, "bob", "memory"), "content")
     from agent_memory.journal import Change
 
     for text in ("new", "newer"):
@@ -605,7 +605,7 @@ async def test_fields_of_a_newer_version_survive_a_change(
     server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     memory_id = await bob.store(memory_of("tea"))
-    point = Wire(server.client, COLLECTION, "bob").point(memory_id)
+    point = Wire(server.client, COLLECTION, "bob", "memory").point(memory_id)
     record = points_of(server, "bob")[point][0]["record"]
     server.client.set_payload(COLLECTION, {"record": {**record, "mood": "good"}}, [point])
     await other.update(memory_id, {"pinned": True})
@@ -621,7 +621,7 @@ async def test_a_record_that_breaks_the_model_is_reported_and_hides_nothing(
 ) -> None:
     await bob.store(memory_of("tea"))
     broken = await bob.store(memory_of("coffee"))
-    point = Wire(server.client, COLLECTION, "bob").point(broken)
+    point = Wire(server.client, COLLECTION, "bob", "memory").point(broken)
     server.client.set_payload(COLLECTION, {"record": {"content": "", "timestamp": "never"}}, [point])
     fresh = server.open(clock=clock)
     assert [m.content async for m in fresh.iter_all()] == ["tea"]

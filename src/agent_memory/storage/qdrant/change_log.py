@@ -1,0 +1,133 @@
+"""`ServerChangeLog`: a server's log as a record store asks for it. The loser of a race looks again and decides anew."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from agent_memory.errors import BusyError, UnsupportedError
+from agent_memory.journal import GRACE, Change, Entry, Update
+from agent_memory.models import Clock, to_text, utc_now
+from agent_memory.storage.qdrant.log import LostRaceError, ServerLog, whole_record
+from agent_memory.storage.table import FORGOTTEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from datetime import timedelta
+
+    from agent_memory.models import Kind
+    from agent_memory.storage.change_log import Absorb, Decide
+    from agent_memory.storage.state import State
+
+T = TypeVar("T")
+
+_ROUNDS: Final = 60
+_LONGEST_WAIT: Final = 0.15
+"""Seconds; with a wait that doubles from 5 ms on, 60 lost races take about the 5 s a file's lock is waited for."""
+
+
+class ServerChangeLog:
+    """The `ChangeLog` of one agent on a server. For one thread.
+
+    Args:
+        kind: Of which records.
+        server: Their order.
+        clock: Source of the present.
+        pause: Waits some seconds after a lost race; for tests.
+    """
+
+    is_near: Final = False
+    grace: Final = None
+    rewritten: Final = 0
+
+    def __init__(
+        self,
+        kind: Kind[Any],
+        server: ServerLog,
+        clock: Clock = utc_now,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._kind = kind
+        self._server = server
+        self._clock = clock
+        self._pause = pause
+        self._has_marks = False
+
+    @property
+    def watermark(self) -> tuple[str, int]:
+        """See `ChangeLog`."""
+        return "server", self._server.seq
+
+    def poll(self, *, thorough: bool = False) -> Update:  # noqa: ARG002 - a server is believed
+        """See `ChangeLog`."""
+        reset, changed = self._server.sync()
+        return self._update(changed, reset=reset)
+
+    def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
+        """See `ChangeLog`.
+
+        Raises:
+            BusyError: Every race was lost; nothing was written.
+        """
+
+        def attempt() -> T:
+            absorb(self.poll())
+            changes, answer = decide()
+            if changes:
+                absorb(self._update(self._server.commit(changes, to_text(self._clock())), reset=False))
+                self._has_marks = self._has_marks or changes[0].op == "delete"
+            return answer
+
+        return self._until_won(attempt)
+
+    def compact(self, absorb: Absorb, grace: timedelta | None = None) -> None:
+        """Drop the marks of what was forgotten longer ago than `grace`, 30 days when omitted."""
+
+        def purge() -> None:
+            absorb(self.poll())
+            self._server.purge(to_text(self._clock() - (GRACE if grace is None else grace)))
+
+        self._until_won(purge)
+
+    def compact_if_worthwhile(self, absorb: Absorb, state: State[Any]) -> bool:  # noqa: ARG002 - nothing piles up
+        """Drop old marks after something was forgotten: no other client does. Nothing else could go; return False."""
+        if self._has_marks:
+            self._has_marks = False
+            self.compact(absorb)
+        return False
+
+    def naming(self, record_ids: Collection[str]) -> list[Entry]:  # noqa: ARG002
+        """See `ChangeLog`."""
+        raise UnsupportedError(
+            "This storage keeps no earlier versions, and nothing of what was forgotten.",
+            recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
+        )
+
+    def report(self) -> tuple[list[str], list[str]]:
+        """See `ChangeLog`."""
+        return [], []
+
+    def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
+        """See `ChangeLog`; no other program rewrites what a server has."""
+
+    def _until_won(self, attempt: Callable[[], T]) -> T:
+        wait = 0.005
+        for _ in range(_ROUNDS):
+            try:
+                return attempt()
+            except LostRaceError:
+                self._pause(wait * random.uniform(0.5, 1))  # noqa: S311 - keeps clients from racing in step
+                wait = min(2 * wait, _LONGEST_WAIT)
+        raise BusyError("Other clients change this memory without a break; nothing was written.")
+
+    def _update(self, changed: list[str], *, reset: bool) -> Update:
+        """Return what rows became as a journal would say it; which texts were forgotten is known by hash alone."""
+        entries = []
+        for record_id in changed:
+            row, name = self._server.rows[record_id], self._kind.name
+            record = None if row["record"] is None else whole_record(row)
+            change = Change("delete", name, record_id) if record is None else Change("put", name, record_id, record)
+            mark = (Change("mark", name, record_id, {FORGOTTEN: row["forgotten"]}),) if row["forgotten"] else ()
+            entries.append(Entry(row["seq"], "", (change, *mark), b""))
+        return Update(entries, reset)

@@ -1,0 +1,116 @@
+"""Which record replaced which, as long as both and the moment allow it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.models import may_stand_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from agent_memory.models import Record
+
+
+class Replacements:
+    """Answers what replaced a record, from the `supersedes` of the others.
+
+    Attributes:
+        circles: Records that replace each other all around, or itself, by the newest of them, which counts as replaced
+            by none of them: without that all would be hidden. No program of ours writes such a thing.
+    """
+
+    def __init__(self) -> None:
+        self._records: Mapping[str, Record] = {}
+        self._by: dict[str, list[str]] = {}
+        self.circles: dict[str, frozenset[str]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anything was ever superseded."""
+        return bool(self._by)
+
+    def note(self, records: Mapping[str, Record], changed: Iterable[str]) -> None:
+        """Learn which records have come, changed or gone.
+
+        Args:
+            records: All, as they are now.
+            changed: The ids of these.
+        """
+        self._records = records
+        for record_id in changed:
+            record = records.get(record_id)
+            if record is not None and record.supersedes:
+                by = self._by.setdefault(record.supersedes, [])
+                if record_id not in by:
+                    by.append(record_id)
+        if self._by:
+            for record_id in changed:
+                self._look_around(record_id)
+
+    def of(self, record_id: str, now: datetime) -> str | None:
+        """Return the newest valid record that supersedes this one, or None."""
+        circle = self.circles.get(record_id, ())
+        for replacement in reversed(self._by.get(record_id, [])):
+            record = self._records.get(replacement)
+            if (
+                record is not None
+                and replacement not in circle
+                and record.supersedes == record_id
+                and not record.is_expired(now)
+                and _may_replace(record, self._records.get(record_id))
+            ):
+                return replacement
+        return None
+
+    def all(self, now: datetime) -> dict[str, str]:
+        """Return every replaced record with the one that replaces it."""
+        pairs = ((record_id, self.of(record_id, now)) for record_id in self._by)
+        return {record_id: by for record_id, by in pairs if by is not None and record_id in self._records}
+
+    def older(self, record_id: str) -> list[str]:
+        """Return the ids that a record replaced, directly or through others, newest first."""
+        chain: list[str] = []
+        record = self._records.get(record_id)
+        while record and record.supersedes and record.supersedes not in {record_id, *chain}:
+            older = self._records.get(record.supersedes)
+            if older is not None and not _may_replace(record, older):
+                break
+            if older is not None:
+                chain.append(older.id)
+            record = older
+        return chain
+
+    def complaints(self) -> list[str]:
+        """Return what is wrong, a sentence for each circle."""
+        return [_about_circle(newest, circle) for newest, circle in self.circles.items()]
+
+    def _look_around(self, record_id: str) -> None:
+        """Note whether a record that has come, changed or gone closes a circle, or opens one."""
+        opened = [newest for newest, circle in self.circles.items() if record_id in circle] if self.circles else []
+        near = {record_id}.union(*(self.circles.pop(newest) for newest in opened))
+        for each in near:
+            if each in self._by and (circle := self._circle_of(each)):  # nothing replaces what is new
+                newest = max(circle, key=lambda member: (self._records[member].timestamp, member))
+                self.circles[newest] = circle
+
+    def _circle_of(self, record_id: str) -> frozenset[str]:
+        """Return the records that are met on the way from one to what it replaced, if that leads back to it."""
+        met: dict[str, None] = {}
+        step: str | None = record_id
+        while step is not None and step not in met and (record := self._records.get(step)) is not None:
+            met[step] = None
+            older = record.supersedes
+            step = older if older is not None and _may_replace(record, self._records.get(older)) else None
+        return frozenset(met) if step == record_id else frozenset()
+
+
+def _may_replace(record: Record, older: Record | None) -> bool:
+    """Tell whether a record hides one it supersedes."""
+    return older is None or may_stand_for(record.trust, older.trust)
+
+
+def _about_circle(newest: str, circle: frozenset[str]) -> str:
+    if len(circle) == 1:
+        return f"{newest}: it replaces itself; it is shown all the same"
+    return f"{', '.join(sorted(circle))}: they replace each other all around; {newest}, the newest, is shown"

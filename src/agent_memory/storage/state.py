@@ -1,0 +1,163 @@
+"""`State`: what one agent's records of one kind are now, and what follows from them. Pure: updates in, answers out.
+
+Everything here is derived from the log's entries, so another implementation may keep it otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic
+
+from agent_memory.models import content_hash
+from agent_memory.models.kind import R
+from agent_memory.storage.changes import says_the_same
+from agent_memory.storage.recency import Recency
+from agent_memory.storage.replacements import Replacements
+from agent_memory.storage.table import RecordTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from agent_memory.journal import Update
+    from agent_memory.models import Kind
+
+
+class State(Generic[R]):
+    """All records of one kind.
+
+    Args:
+        kind: Of which kind.
+        agent_id: Whose.
+
+    Attributes:
+        kind, agent_id: As given.
+        replacements: Which record replaced which.
+        changed_at: Record id to the seq of its last change; accesses do not count. Gone records stay listed.
+    """
+
+    def __init__(self, kind: Kind[R], agent_id: str) -> None:
+        self.kind = kind
+        self.agent_id = agent_id
+        self._table = RecordTable(kind, agent_id)
+        self._recency: dict[int, Recency] = {}  # by promotion threshold
+        self._begin()
+
+    def _begin(self) -> None:
+        self.replacements = Replacements()
+        self.changed_at: dict[str, int] = {}
+        self._expiring: set[str] = set()
+        self._by_text: dict[str, dict[str, None]] | None = None
+
+    @property
+    def records(self) -> dict[str, R]:
+        """All of them by id, in the order of storing."""
+        return self._table.records
+
+    @property
+    def invalid(self) -> dict[str, str]:
+        """Ids whose record breaks the data model, with the reason; each is as it last was whole, if it ever was."""
+        return self._table.invalid
+
+    def get(self, record_id: str) -> R | None:
+        """Return a record, also a superseded or expired one, or None."""
+        return self.records.get(record_id)
+
+    def absorb(self, update: Update) -> dict[str, R | None]:
+        """Take in what a look at the log brought; return each record that changed by it, None for one that is gone."""
+        before: Mapping[str, R] = {}
+        if update.reset:
+            before = self.records
+            self._table.begin_again()
+            self._begin()
+        for entry in update.entries:
+            self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
+        changed = self._table.apply(update.entries)
+        self.replacements.note(self.records, changed)
+        for record_id, record in changed.items():
+            if record is not None and record.expires_at is not None:
+                self._expiring.add(record_id)
+            if record is not None and self._by_text is not None:
+                self._by_text.setdefault(content_hash(self.kind.text_of(record)), {})[record_id] = None
+        if update.reset:  # most often somebody compacted, and nothing differs
+            changed = dict.fromkeys(before.keys() - self.records.keys())
+            changed |= {key: record for key, record in self.records.items() if before.get(key) is not record}
+        for order in self._recency.values():
+            order.update(changed)
+        return changed
+
+    def since(self, seq: int) -> set[str]:
+        """Return the ids of what was stored, changed or deleted after that change; accesses do not count."""
+        return {record_id for record_id, changed in self.changed_at.items() if changed > seq}
+
+    @property
+    def hides_nothing(self) -> bool:
+        """Whether every record is valid whatever the time: nothing was ever superseded, nothing expires."""
+        return not self.replacements and not self._expiring
+
+    def has_expired(self, before: datetime) -> bool:
+        """Tell whether there is a record that expired before that moment."""
+        expiring = (self.records.get(record_id) for record_id in self._expiring)
+        return any(record is not None and record.is_expired(before) for record in expiring)
+
+    def is_valid(self, record: R, now: datetime) -> bool:
+        """Tell whether a record that is known is neither expired nor superseded."""
+        return not record.is_expired(now) and self.replacements.of(record.id, now) is None
+
+    def valid(self, now: datetime) -> list[R]:
+        """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
+        replaced = self.replacements.all(now)
+        return [
+            record
+            for record_id, record in self.records.items()
+            if record_id not in replaced and (record.expires_at is None or record.expires_at > now)
+        ]
+
+    def latest(self, limit: int, now: datetime) -> list[R]:
+        """Return the newest valid records, newest first."""
+        valid = self.valid(now)
+        valid.reverse()  # among equal times the last stored comes first; sorting is stable
+        return sorted(valid, key=lambda record: record.timestamp, reverse=True)[:limit]
+
+    def recent(self, count: int, promotion_threshold: int, admits: Callable[[R], bool], now: datetime) -> list[R]:
+        """Return what a scratchpad is chosen from; see `Storage.recent`."""
+        order = self._recency.get(promotion_threshold)
+        if order is None:
+            order = self._recency[promotion_threshold] = Recency(promotion_threshold)
+            order.update(self.records)
+
+        def counts(record_id: str) -> bool:
+            record = self.records[record_id]
+            return self.is_valid(record, now) and admits(record)
+
+        return [self.records[record_id] for record_id in order.choose(count, counts)]
+
+    def still_true(self, shown: Iterable[R], now: datetime) -> bool:
+        """Tell whether records that were shown say the same now, and are neither expired nor superseded."""
+        known = ((each, self.records.get(each.id)) for each in shown)
+        return all(
+            record is not None and self.is_valid(record, now) and says_the_same(each, record) for each, record in known
+        )
+
+    def same_text(self, text: str, now: datetime) -> R | None:
+        """Return the valid record that says the same (ignoring case and white space), if there is one."""
+        return next((record for record in self._with_text(text) if self.is_valid(record, now)), None)
+
+    def was_forgotten(self, text: str) -> bool:
+        """Tell whether a record with this text was deleted and nothing with it is known now."""
+        return content_hash(text) in self._table.forgotten and not self._with_text(text)
+
+    def _with_text(self, text: str) -> list[R]:
+        """Return all records that say this now, expired and replaced ones too, in the order of storing."""
+        if self._by_text is None:
+            self._by_text = {}
+            for record in self.records.values():
+                self._by_text.setdefault(content_hash(self.kind.text_of(record)), {})[record.id] = None
+        wanted = content_hash(text)
+        # An id stays listed when its record is changed or deleted, so each one is looked at again.
+        listed = (self.records.get(record_id) for record_id in self._by_text.get(wanted, ()))
+        return [each for each in listed if each is not None and content_hash(self.kind.text_of(each)) == wanted]
+
+    def complaints(self) -> list[str]:
+        """Return what is wrong with records and between them, a sentence each."""
+        broken = [f"{record_id}: {reason}" for record_id, reason in self.invalid.items()]
+        return broken + self.replacements.complaints()

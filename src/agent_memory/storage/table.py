@@ -1,0 +1,122 @@
+"""The records of one kind as objects, made from what the journal says. Pure: entries in, records out."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Generic
+
+import pydantic
+
+from agent_memory.journal import Records, apply_change
+from agent_memory.models import content_hash, describe
+from agent_memory.models.kind import R
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from agent_memory.journal import Change, Entry
+    from agent_memory.models import Kind
+
+FORGOTTEN = "forgotten_texts"
+"""In the data of a mark: hashes of texts that were forgotten, where a log keeps no text of them."""
+
+
+class RecordTable(Generic[R]):
+    """All records of one kind, as they are now.
+
+    Args:
+        kind: Of which kind; changes of others are left aside.
+        agent_id: Whose.
+
+    Attributes:
+        records: By id, in the order of storing.
+        invalid: Ids whose record breaks the data model, with the reason; such a record is kept in the journal.
+        forgotten: Hashes of the texts that were deleted.
+    """
+
+    def __init__(self, kind: Kind[R], agent_id: str) -> None:
+        self._kind = kind
+        self._agent_id = agent_id
+        self._before: tuple[Records, dict[str, R]] = ({}, {})
+        self._clear()
+
+    def _clear(self) -> None:
+        self.records: dict[str, R] = {}
+        self.invalid: dict[str, str] = {}
+        self.forgotten: set[str] = set()
+        self._raw: Records = {}
+
+    def begin_again(self) -> None:
+        """Forget everything, before a replay from the beginning.
+
+        What is found again in it, as after a compaction, need not be checked again: that takes most of a replay's time.
+        """
+        whole = {record_id: record for record_id, record in self.records.items() if record_id not in self.invalid}
+        self._before = (self._raw, whole)
+        self._clear()
+
+    def apply(self, entries: Collection[Entry]) -> dict[str, R | None]:
+        """Replay `entries`; return each record that changed, None for one that is gone.
+
+        A change that would break the data model leaves the record as it was and is noted in `invalid`.
+        """
+        changed: dict[str, None] = {}
+        name, raw = self._kind.name, self._raw
+        for entry in entries:
+            for change in entry.changes:
+                if change.kind != name:
+                    continue
+                if change.op in {"delete", "mark"}:
+                    self._note_forgotten(change)
+                if apply_change(raw, change, entry.at):
+                    changed[change.id] = None
+        rebuilt = {record_id: self._rebuild(record_id) for record_id in changed}
+        self._before = ({}, {})
+        if broken := rebuilt.keys() & self.invalid.keys():
+            rebuilt |= self._last_good(broken, entries)
+        return rebuilt
+
+    def _note_forgotten(self, change: Change) -> None:
+        text = self._raw.get(change.id, {}).get(self._kind.text) if change.op == "delete" else None
+        if isinstance(text, str):
+            self.forgotten.add(content_hash(text))
+        self.forgotten.update(change.data.get(FORGOTTEN, ()) if change.op == "mark" else ())
+
+    def _rebuild(self, record_id: str) -> R | None:
+        raw = self._raw.get(record_id)
+        if raw is None:
+            self.records.pop(record_id, None)
+            self.invalid.pop(record_id, None)
+            return None
+        old_raw, old_records = self._before
+        record = old_records.get(record_id)
+        if record is None or old_raw.get(record_id) != raw:
+            try:
+                record = self._kind.load(self._agent_id, record_id, raw)
+            except pydantic.ValidationError as error:
+                self.invalid[record_id] = describe(error)
+                return None
+        self.invalid.pop(record_id, None)
+        self.records[record_id] = record
+        return record
+
+    def _last_good(self, broken: Collection[str], entries: Collection[Entry]) -> dict[str, R | None]:
+        """Return each broken record as it was before the change that broke it, None where it never was whole.
+
+        No program of ours writes such a change, so replaying twice is no loss.
+        """
+        good: dict[str, R | None] = {record_id: self.records.get(record_id) for record_id in broken}
+        raw: Records = {record_id: record.to_record() for record_id, record in good.items() if record}
+        for entry in entries:
+            for change in entry.changes:
+                if change.kind != self._kind.name or change.id not in good or not apply_change(raw, change, entry.at):
+                    continue
+                with contextlib.suppress(pydantic.ValidationError):
+                    known = raw.get(change.id)
+                    good[change.id] = self._kind.load(self._agent_id, change.id, known) if known else None
+        for record_id, record in good.items():
+            if record is None:
+                self.records.pop(record_id, None)
+            else:
+                self.records[record_id] = record
+        return good
