@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.models.kind import R
     from agent_memory.storage.state import State
 
+
 def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tuple[list[Change], str]:
     """Return what stores a record, and the id under which its text is known then.
 
