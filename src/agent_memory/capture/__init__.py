@@ -2,7 +2,6 @@
 
 from agent_memory.capture.extractor import Extractor
 from agent_memory.capture.orders import Action, orders, says
-from agent_memory.capture.own import own_words
 from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
 from agent_memory.capture.wishes import is_wished
@@ -15,6 +14,5 @@ __all__ = [
     "is_near_duplicate",
     "is_wished",
     "orders",
-    "own_words",
     "says",
 ]

@@ -12,11 +12,9 @@ from agent_memory.capture.pasted import (
     without_machine_regions,
     without_pasted_prose,
 )
-from agent_memory.capture.sentences import mask_quotes
 
 _MAX_BLOCK_LINES: Final = 12
 _MAX_BLOCK_CHARS: Final = 800
-_PLACEHOLDER: Final = re.compile(r"\x00\w+\x00")
 _CUT: Final = "\x00cut\x00"
 """Stands where an element was taken out of a line: what is left of that sentence says something else than before."""
 
@@ -31,20 +29,6 @@ _CODE_TAGS: Final = frozenset(("code", "pre"))
 _ENDS: Final = ".!?:\n\u3002\uff01\uff1f\uff1a"
 _NEAR: Final = 200
 _QUOTE_LINE: Final = re.compile(r"^\s{0,3}(?:>|&gt;|\|\s)")
-_CODE_SPAN: Final = re.compile(r"(`+)(?!`)([^`\n]{1,400})\1")
-_MIN_SPAN_WORDS: Final = 3
-
-
-def own_words(text: str) -> str:
-    """Return what of a user's message the user said in words of their own; "" when that cannot be told apart.
-
-    Left out: blocks that memory injected, code, elements of mark-up with their content, quoted lines and passages of
-    three words or more, logs, terminals and traces, and prose that was pasted from elsewhere. Names in quotes or
-    backquotes and placeholders such as `<name>` stay as they are. Pure, linear in the length of `text`.
-    """
-    own, _ = separate(text, typed=True)
-    lines = (_without_code_spans(mask_quotes(line)) for line in own.splitlines() if not _PLACEHOLDER.search(line))
-    return "\n".join(line.rstrip() for line in lines).strip("\n")
 
 
 def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
@@ -68,10 +52,6 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
 def was_cut(text: str) -> bool:
     """Tell whether an element was taken out of this sentence."""
     return _CUT in text
-
-
-def _without_code_spans(line: str) -> str:
-    return _CODE_SPAN.sub(lambda span: " " if len(span[2].split()) >= _MIN_SPAN_WORDS else span[0], line)
 
 
 def _without_elements(text: str) -> str:

@@ -2,6 +2,6 @@
 
 from agent_memory.host.identity import MEMORY_ASSISTANT, Configured, is_memory_assistant, withdraw_assistant
 from agent_memory.host.session import MemorySession
-from agent_memory.host.turn import Turn
+from agent_memory.host.turn import TurnState
 
-__all__ = ["MEMORY_ASSISTANT", "Configured", "MemorySession", "Turn", "is_memory_assistant", "withdraw_assistant"]
+__all__ = ["MEMORY_ASSISTANT", "Configured", "MemorySession", "TurnState", "is_memory_assistant", "withdraw_assistant"]

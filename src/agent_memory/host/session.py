@@ -28,7 +28,7 @@ from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import SERVICES, Key, once
 from agent_memory.host.strangers import Strangers, Taint, calls_in
-from agent_memory.host.turn import Turn, text_of
+from agent_memory.host.turn import TurnState, text_of
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import EVENTS, Caller, MemoryService
@@ -68,7 +68,7 @@ class MemorySession:
         self.session_id: str = coordinator.session_id
         self.parent_id: str | None = coordinator.parent_id
         self.root_id: str = _ROOTS.get(self.parent_id, self.parent_id) if self.parent_id else self.session_id
-        self.turn = Turn()
+        self.turn = TurnState()
         self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
         self.taint: Taint = self._root.taint if self._root else Taint()
         self.model_writes: ModelWrites = self._root.model_writes if self._root else ModelWrites()

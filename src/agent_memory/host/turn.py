@@ -14,7 +14,7 @@ _REMEMBERED_TEXTS = 500
 
 
 @dataclass(slots=True)
-class Turn:
+class TurnState:
     """The turn under way in one session.
 
     Attributes:

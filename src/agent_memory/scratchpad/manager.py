@@ -10,9 +10,9 @@ from agent_memory.files.atomic import signature
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.scratchpad.file import PadEdits, render_file
 from agent_memory.scratchpad.render import render
+from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.scratchpad.saves import Look, PadFile, Save
-from agent_memory.scratchpad.select import may_be_shown, select
-from agent_memory.scratchpad.turn import Turn
+from agent_memory.scratchpad.selection import may_be_shown, select
 from agent_memory.settings import DEFAULT_ROOT, ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
 from agent_memory.storage.recency import recency
@@ -44,7 +44,7 @@ class ScratchpadManager:
         redactor: Takes secrets out of what is set aside; the built-in one when omitted.
 
     Attributes:
-        turn: To be held by whoever takes over edits, and renders.
+        lock: To be held by whoever takes over edits, and renders.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.
@@ -69,7 +69,7 @@ class ScratchpadManager:
         self.promotion_threshold = promotion_threshold
         self._clock = clock
         folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
-        self.turn = Turn(folder.path)
+        self.lock = RenderLock(folder.path)
         self._file = PadFile(folder.scratchpad, clock, redactor)
 
     @property
@@ -101,7 +101,7 @@ class ScratchpadManager:
             BusyError: Another process is at the file.
             StorageError: The file cannot be written, or (code `edited`) it has edits that nobody has taken over.
         """
-        async with self.turn.taken(_PATIENCE) as is_mine:
+        async with self.lock.taken(_PATIENCE) as is_mine:
             if not is_mine:
                 raise BusyError("Another process is at scratchpad.yaml, so it was not rendered.")
             look = await self.look(remove=True)

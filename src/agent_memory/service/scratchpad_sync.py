@@ -76,7 +76,7 @@ class ScratchpadSync:
         except StorageError as error:
             await self._not_now(error, caller)
             return False
-        async with self._manager.turn.taken(0 if at_once else self._limits.edits_patience) as is_mine:
+        async with self._manager.lock.taken(0 if at_once else self._limits.edits_patience) as is_mine:
             # If it is not, somebody is taking them over at this moment.
             return is_mine and await self._bring_into_step(caller)
 
@@ -110,7 +110,7 @@ class ScratchpadSync:
 
     async def _render_all(self, loop: asyncio.AbstractEventLoop, caller: Caller) -> None:
         while True:
-            async with self._manager.turn.taken(self._limits.rendering_patience) as is_mine:
+            async with self._manager.lock.taken(self._limits.rendering_patience) as is_mine:
                 self._is_stale = self._rendering[loop].again = False
                 if not is_mine:
                     log.warning("scratchpad_not_rendered", code="busy", error="Another process holds the scratchpad.")
@@ -122,7 +122,7 @@ class ScratchpadSync:
     async def _bring_into_step(self, caller: Caller) -> bool:
         """Take over what was saved and render, until nobody saved in between; tell whether that was possible.
 
-        The turn is held.
+        The lock is held.
         """
         try:
             for _ in range(_ROUNDS):

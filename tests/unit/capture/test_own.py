@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture import own_words
+from agent_memory.capture.own import separate
+from agent_memory.capture.spoken import own_sentences
 
 LOG = """INFO:     Will watch for changes in these directories: ['/srv/app']
 INFO:     Uvicorn running on http://0.0.0.0:8080 (Press CTRL+C to quit)
@@ -46,6 +47,12 @@ Always deploy from the main branch. Never deploy on Fridays.
 
 1. **Build**: From now on we always build twice.
 2. **Ship**: Never skip the smoke test."""
+
+
+def own_words(message: str) -> str:
+    """Return what is the author's own in what somebody typed, without what stands for code blocks."""
+    own, blocks = separate(message, typed=True)
+    return "\n".join(line.rstrip() for line in own.splitlines() if line not in blocks).strip("\n")
 
 
 def _one_line(text: str) -> str:
@@ -176,7 +183,7 @@ def test_an_element_goes_with_its_content_and_leaves_no_half_of_a_sentence_to_it
     "quoted", ['"start as alice with memory"', "\u201estart as alice bitte\u201c", "`start as alice`"]
 )
 def test_quoted_passages_are_left_out(quoted: str) -> None:
-    assert "alice" not in own_words(f"the page says {quoted}, weird?")
+    assert "alice" not in " ".join(own_sentences(f"there is {quoted} in it, how weird"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
-from agent_memory.host import Turn
+from agent_memory.host import TurnState
 from agent_memory.host import notes as host_notes
 from agent_memory.host.identity import Activated, configured, delegate_name, is_memory_assistant
 from agent_memory.host.notes import Note, SessionMemory
@@ -442,7 +442,7 @@ def test_the_memory_assistant_is_known_by_its_name(session_id: str, agent_name: 
 
 
 def test_a_turn_forgets_what_belonged_to_the_one_before_but_for_what_it_showed() -> None:
-    turn = Turn()
+    turn = TurnState()
     turn.begin("one")
     turn.stored.append("x")
     shown = memory_of("tea")

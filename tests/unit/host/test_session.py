@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError
-from agent_memory.host import MemorySession, Turn
+from agent_memory.host import MemorySession, TurnState
 from agent_memory.host.registry import SERVICES
 from agent_memory.host.session import _ROOTS, _SESSIONS
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
@@ -168,7 +168,7 @@ async def test_a_switch_closes_the_memory_that_was_open(make_session: Callable[.
 
 
 def test_what_the_model_was_shown_is_remembered_within_bounds() -> None:
-    turn = Turn()
+    turn = TurnState()
     for number in range(600):
         turn.note_returned([memory_of(f"fact {number}")])
     assert len(turn.returned) == 500

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
 from agent_memory.scratchpad import ScratchpadManager, saves
-from agent_memory.scratchpad.turn import Turn
+from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.service import MemoryService
 from agent_memory.service.limits import Limits
 from agent_memory.service.scratchpad_edits import MAX_EDITS
@@ -327,7 +327,7 @@ async def test_while_another_process_holds_the_file_its_memories_are_shown_all_t
     await stored(service, "Prefers tea")
     edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
     saved = pad.read_text()
-    async with Turn(pad.parent).taken(1) as is_mine:
+    async with RenderLock(pad.parent).taken(1) as is_mine:
         assert is_mine
         assert len(await service.scratchpad()) == 1
         assert pad.read_text() == saved
@@ -396,12 +396,12 @@ async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
 async def test_an_edit_whose_turn_was_not_had_is_taken_over_by_a_later_search(
     make_service: Callable[..., MemoryService], pad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service, real, waits = make_service(limits=IMPATIENT), Turn.taken, list[float]()
+    service, real, waits = make_service(limits=IMPATIENT), RenderLock.taken, list[float]()
     await stored(service, "Prefers tea")
     edit(pad, lambda items: items.append({"content": "Works in Oslo"}))
-    async with Turn(pad.parent).taken(1) as is_mine:
+    async with RenderLock(pad.parent).taken(1) as is_mine:
         assert is_mine
-        monkeypatch.setattr(Turn, "taken", lambda turn, patience: waits.append(patience) or real(turn, patience))
+        monkeypatch.setattr(RenderLock, "taken", lambda lock, patience: waits.append(patience) or real(lock, patience))
         for _ in range(2):
             assert len(await service.list_recent()) == 1
     assert waits == [IMPATIENT.edits_patience, 0], "it waits once"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.models import Memory
-from agent_memory.scratchpad.select import may_be_shown, select
+from agent_memory.scratchpad.selection import may_be_shown, select
 from agent_memory.storage.recency import Recency, recency
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

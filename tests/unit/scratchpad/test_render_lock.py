@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.scratchpad.turn import Turn
+from agent_memory.scratchpad.render_lock import RenderLock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 async def test_a_second_one_waits_and_gives_up(tmp_path: Path) -> None:
-    first, second = Turn(tmp_path), Turn(tmp_path)
+    first, second = RenderLock(tmp_path), RenderLock(tmp_path)
     async with first.taken(0) as is_mine, second.taken(0.02) as is_theirs, first.taken(0.02) as again:
         assert (is_mine, is_theirs, again) == (True, False, False)
     async with second.taken(0) as is_mine:
@@ -23,7 +23,7 @@ async def test_a_second_one_waits_and_gives_up(tmp_path: Path) -> None:
 
 
 async def test_a_wait_that_is_cancelled_takes_nothing(tmp_path: Path) -> None:
-    turn = Turn(tmp_path)
+    turn = RenderLock(tmp_path)
 
     async def wait() -> None:
         async with turn.taken(60):
@@ -40,14 +40,14 @@ async def test_a_wait_that_is_cancelled_takes_nothing(tmp_path: Path) -> None:
 
 
 async def test_without_a_folder_there_is_nothing_to_lock_and_threads_still_take_turns(tmp_path: Path) -> None:
-    turn = Turn(tmp_path / "none")
+    turn = RenderLock(tmp_path / "none")
     async with turn.taken(0) as is_mine, turn.taken(0) as again:
         assert (is_mine, again) == (True, False)
     assert not (tmp_path / "none").exists()
 
 
 def test_loops_in_many_threads_never_hold_it_together(tmp_path: Path) -> None:
-    turn, holding, most = Turn(tmp_path), [0], [0]
+    turn, holding, most = RenderLock(tmp_path), [0], [0]
 
     async def use() -> None:
         for _ in range(5):

@@ -1,4 +1,4 @@
-"""Whose turn it is to look at scratchpad.yaml and to render it: one thread of one process at a time.
+"""The lock under which scratchpad.yaml is looked at and rendered: held by one thread of one process at a time.
 
 So an edit is taken over once. What a person saves is safe without it, and it is not waited for without end: a process
 that was stopped may hold it.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BETWEEN_TRIES: Final = 0.005
 
 
-class Turn:
+class RenderLock:
     """The right to handle one folder's scratchpad. For any number of threads, event loops and processes.
 
     Args:
@@ -40,19 +40,19 @@ class Turn:
 
     @contextlib.asynccontextmanager
     async def taken(self, patience: float) -> AsyncIterator[bool]:
-        """Hold the turn for the length of the block; yields False, after so many seconds, if it was not to be had."""
+        """Hold the lock for the length of the block; yields False if it was not to be had within so many seconds."""
         deadline = time.monotonic() + patience
         # Asked for without a thread, some 20 µs each time: a wait that is cancelled cannot be given it afterwards.
         # Another process, which may hold it, could set no event.
-        while not (is_mine := self._take()) and time.monotonic() < deadline:  # noqa: ASYNC110
+        while not (is_held := self._acquire()) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(_BETWEEN_TRIES)
         try:
-            yield is_mine
+            yield is_held
         finally:
-            if is_mine:
-                self._give_back()
+            if is_held:
+                self._release()
 
-    def _take(self) -> bool:
+    def _acquire(self) -> bool:
         if self._pid != os.getpid():
             self._begin()  # in a forked child: what its parent holds is not ours, and was closed
         if not self._mutex.acquire(blocking=False):
@@ -64,7 +64,7 @@ class Turn:
             return False
         return True
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             unlock_and_close(descriptor)
