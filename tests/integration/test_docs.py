@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchResults
 
 HERE = Path(__file__).resolve().parents[2]
-PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", *(HERE / "docs").rglob("*.md")])
+PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "SECURITY.md", *(HERE / "docs").rglob("*.md")])
 SNIPPETS = [
     pytest.param(match[1], id=f"{page.name}-{number}")
     for page in PAGES
@@ -46,7 +46,7 @@ def test_a_generated_page_is_what_the_code_says(name: str, document: object) -> 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     navigation = (HERE / "mkdocs.yml").read_text().partition("nav:")[2]
-    listed = set(re.findall(r"- (\S+\.md)$", navigation, re.MULTILINE))
+    listed = set(re.findall(r"(\S+\.md)$", navigation, re.MULTILINE))
     assert listed == {page.relative_to(HERE / "docs").as_posix() for page in (HERE / "docs").rglob("*.md")}
 
 
