@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import LocalEmbedder, VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import decode_line, encode_entry
-from agent_memory.journal.rejected import rejected_path
+from agent_memory.journal.salvage import rejected_path
 from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.vector.storage import MigratableStorage

@@ -16,7 +16,7 @@ from agent_memory.files.atomic import replace_file
 from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
-from agent_memory.journal.rejected import set_aside
+from agent_memory.journal.salvage import keep_rejected
 from agent_memory.service import AuditLog
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.storage import MigratableStorage
@@ -150,10 +150,10 @@ def test_what_was_set_aside_before_a_kill_is_set_aside_once_and_half_a_document_
     path = root / "memories.rejected.yaml"
     root.mkdir()
     problem, other = Problem(3, "no JSON", b"--- {nothing\n"), Problem(4, "no JSON", b"\xff\n")
-    set_aside(path, [problem], "2026-03-01T12:00:00Z")
+    keep_rejected(path, [problem], "2026-03-01T12:00:00Z")
     with path.open("ab") as file:
         file.write(b'--- {"at": "2026-03-01T12:')
-    set_aside(path, [problem, other], "2026-03-01T12:05:00Z")
+    keep_rejected(path, [problem, other], "2026-03-01T12:05:00Z")
     kept = [json.loads(line[4:]) for line in path.read_bytes().splitlines()]
     assert [(document["at"], document.get("line")) for document in kept] == [
         ("2026-03-01T12:00:00Z", "--- {nothing\n"),

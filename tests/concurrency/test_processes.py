@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.rejected import rejected_path
+from agent_memory.journal.salvage import rejected_path
 from tests.concurrency.processes import running
 from tests.concurrency.workers import open_storage
 from tests.support import lines_of, memory_of

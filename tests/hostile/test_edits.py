@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from agent_memory.journal.format import encode_line
-from agent_memory.journal.rejected import rejected_path
+from agent_memory.journal.salvage import rejected_path
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import open_storage, reopened
 from tests.support import lines_of, memory_of

@@ -21,7 +21,7 @@ _SYNCING = (
     "agent_memory.files.atomic",
     "agent_memory.journal.journal",
     "agent_memory.journal.durability",
-    "agent_memory.journal.rejected",
+    "agent_memory.journal.salvage",
     "agent_memory.journal.writer",
     "agent_memory.scratchpad.manager",
     "agent_memory.storage.vector.generations",

@@ -10,8 +10,7 @@ from agent_memory.doctor.reading import read_journal, rejected_items
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.entries import described, kind_of, size_of
 from agent_memory.journal import GRACE
-from agent_memory.journal.ages import first_young
-from agent_memory.journal.compaction import compact_entries
+from agent_memory.journal.compaction import compact_entries, first_young
 from agent_memory.journal.format import Header
 from agent_memory.models import MEMORY
 

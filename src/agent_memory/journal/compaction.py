@@ -2,26 +2,148 @@
 
 Two things are folded, everything else is kept byte for byte:
 
-- The oldest entries, up to the first that is younger than the cutoff or beyond this version, become one `put` for each
+- The oldest entries, up to the first that is within its grace time or beyond this version, become one `put` for each
   live record. It keeps the seq and time of the record's last change.
 - Among the younger ones, runs of `touch` on the same record become one with the summed count.
+
+A line's age is what has passed since, from line to line and to the present: a clock that was set back adds nothing, and
+neither does a leap of more than a year, which is rather a clock that is wrong than a memory that nobody used.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
+from agent_memory.errors import ValidationError
 from agent_memory.journal.format import Change, Entry, encode_entry
+from agent_memory.journal.reader import Problem
 from agent_memory.journal.replay import Records, apply_change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 Key = tuple[str, str]
-
-
 Line = tuple[int, bytes]
 """A position in the old file, which is what orders the new one, and a line."""
+LEAP: Final = timedelta(days=366)
+_NOTHING: Final = timedelta()
+_LONG_AGO, _FAR = "", "~"  # before and after every ISO 8601 date
+
+
+def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
+    """Return the position of the first entry that is not older than `grace`, or the number of entries.
+
+    By position: entries are in the order of writing, whatever the clock said. Without any grace none is young, not even
+    what was written this moment.
+    """
+    if grace <= _NOTHING:
+        return len(entries)
+    later, age = now, _NOTHING
+    for position in range(len(entries) - 1, -1, -1):
+        moment = datetime.fromisoformat(entries[position].at)
+        passed = later - moment
+        if _NOTHING < passed <= LEAP:
+            age += passed
+        if age > grace:
+            return position + 1
+        later = moment
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A journal's new lines, and the ids of records of which it knows no text any more."""
+
+    lines: list[bytes]
+    forgotten: set[str]
+
+
+def fold(
+    entries: Sequence[Entry],
+    young: int,
+    kinds: Collection[str],
+    keep: Callable[[Change], str | None] | None,
+    ended: Callable[[Change], bool] | None,
+) -> Folded:
+    """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
+
+    Args:
+        entries: All of them, in the order of the file.
+        young: Position of the first within its grace time.
+        kinds: Record kinds that may be folded.
+        keep: Judges a `put`: a reason instead of None means that its owner cannot read it.
+        ended: Tells of a record, as a `put`, whether its own time has been over for long; then it goes, unless
+            something was written about it since.
+    """
+    if any(not entry.beyond.isdisjoint(kinds) for entry in entries):
+        ended = None  # a newer version may have said something about their time
+    later = _written_in(entries[young:])
+    gone: set[str] = set()
+
+    def goes(change: Change) -> bool:
+        goes = ended is not None and change.id not in later and ended(change)
+        if goes:
+            gone.add(change.id)
+        return goes
+
+    lines = _lines(entries, young, kinds, keep, goes)
+    return Folded(lines, gone | (_deleted_in(entries[:young], kinds) - later))
+
+
+def refused(entries: Sequence[Entry], keep: Callable[[Change], str | None]) -> tuple[list[Entry], list[Problem]]:
+    """Return the entries that their owner can read, and the others with the reason why not."""
+    kept: list[Entry] = []
+    bad: list[Problem] = []
+    for entry in entries:
+        reasons = [] if entry.opaque else [keep(change) if change.op == "put" else None for change in entry.changes]
+        if reasons and all(reasons):  # one good change in a batch keeps the line where it is
+            bad.append(Problem(entry.seq, str(reasons[0]), entry.raw))
+        else:
+            kept.append(entry)
+    return kept, bad
+
+
+def _lines(
+    entries: Sequence[Entry],
+    young: int,
+    kinds: Collection[str],
+    keep: Callable[[Change], str | None] | None,
+    goes: Callable[[Change], bool],
+) -> list[bytes]:
+    try:
+        lines = compact_entries(entries[:young], kinds, _FAR, keep, goes)
+        return lines + compact_entries(entries[young:], kinds, _LONG_AGO, keep)
+    except ValidationError:
+        # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
+        marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
+        if marked == list(entries):
+            raise
+        return _lines(marked, young, kinds, keep, goes)
+
+
+def _written_in(entries: Sequence[Entry]) -> set[str]:
+    return {change.id for entry in entries for change in entry.changes if change.op not in {"touch", "mark"}}
+
+
+def _is_encodable(entry: Entry) -> bool:
+    try:
+        encode_entry(entry.seq, entry.at, entry.changes)
+    except ValidationError:
+        return entry.opaque
+    return True
+
+
+def _deleted_in(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
+    """Return the ids of records that were deleted in `entries`, and not stored anew in these."""
+    gone: set[str] = set()
+    for change in (change for entry in entries for change in entry.changes if change.kind in kinds):
+        if change.op == "delete":
+            gone.add(change.id)
+        elif change.op == "put":
+            gone.discard(change.id)
+    return gone
 
 
 def compact_entries(
@@ -45,8 +167,8 @@ def compact_entries(
     boundary = _boundary(entries, kinds, cutoff)
     if keep is not None:
         boundary = _before_broken(entries[:boundary], kinds, keep)
-    later = {(c.kind, c.id) for entry in entries[boundary:] for c in entry.changes if c.op not in {"touch", "mark"}}
-    stays = None if goes is None else lambda put: (put.kind, put.id) in later or not goes(put)
+    later = _written_in(entries[boundary:])
+    stays = None if goes is None else lambda put: put.id in later or not goes(put)
     lines = _fold_old(numbered[:boundary], kinds, stays) + _fold_touches(numbered[boundary:], kinds)
     return [line for _, line in sorted(lines, key=lambda pair: pair[0])]
 

@@ -26,9 +26,8 @@ from agent_memory.files.filesystem import locks_keep_readers_out, shared_file_sy
 from agent_memory.files.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.ages import first_young
+from agent_memory.journal.compaction import first_young, fold, refused
 from agent_memory.journal.durability import SyncState
-from agent_memory.journal.folding import fold, refused
 from agent_memory.journal.format import (
     Change,
     Entry,
@@ -37,10 +36,8 @@ from agent_memory.journal.format import (
     decode_entry,
     decode_header,
 )
-from agent_memory.journal.kept import drop_forgotten
-from agent_memory.journal.lost import keep_lost
 from agent_memory.journal.reader import JournalReader, Problem, Update
-from agent_memory.journal.rejected import rejected_path, set_aside
+from agent_memory.journal.salvage import drop_forgotten, keep_lost, keep_rejected, rejected_path
 from agent_memory.journal.writer import JournalWriter, unchanged
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
@@ -145,7 +142,7 @@ class Journal:
         return notes
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> Path:
-        """Write down records that another program removed from the file, and return where; see `lost`.
+        """Write down records that another program removed from the file, and return where; see `salvage`.
 
         Raises:
             StorageError: They could not be written.
@@ -222,7 +219,7 @@ class Journal:
     ) -> Update:
         """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
 
-        What is forgotten for good by this is taken out of the files beside it, too; see `kept`.
+        What is forgotten for good by this is taken out of the files beside it, too; see `salvage`.
 
         Args:
             grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
@@ -255,7 +252,7 @@ class Journal:
                 entries, not_kept = refused(entries, keep)
                 bad += not_kept
             if bad:
-                set_aside(rejected_path(self.path), bad, to_text(self._clock()))
+                keep_rejected(rejected_path(self.path), bad, to_text(self._clock()))
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
             young = first_young(entries, self._clock(), self.grace if grace is None else grace)
             folded = fold(entries, young, self.kinds, keep, ended)
@@ -356,7 +353,7 @@ class Journal:
         try:
             (decode_entry if offset else decode_header)(tail)
         except MalformedLineError as error:
-            set_aside(rejected_path(self.path), [Problem(0, f"torn: {error}", tail)], to_text(self._clock()))
+            keep_rejected(rejected_path(self.path), [Problem(0, f"torn: {error}", tail)], to_text(self._clock()))
             os.ftruncate(descriptor, offset)
             return
         write_all(descriptor, b"\n")

@@ -9,13 +9,12 @@ import contextlib
 import os
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import blocks_of, open_private, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
-from agent_memory.journal.fingerprint import Fingerprint
 from agent_memory.journal.format import (
     FORMAT,
     Entry,
@@ -26,8 +25,11 @@ from agent_memory.journal.format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from pathlib import Path
+
+BLOCK: Final = 1 << 14
+"""Bytes under one checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,58 @@ class Update:
     def then(self, later: Update) -> Update:
         """Return this update and a later one as one."""
         return later if later.reset else Update([*self.entries, *later.entries], self.reset)
+
+
+class Fingerprint:
+    """What was read of one file: tells whether its beginning is still that, at the price that one is willing to pay.
+
+    A checksum for each block: all of them cost as much as reading the file, a few of them some 20 µs.
+
+    Attributes:
+        size: Bytes read.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._sums: list[int] = []
+        self._turn = 0
+
+    def add(self, content: bytes) -> None:
+        """Take in what was read behind the rest."""
+        position = 0
+        while position < len(content):
+            room = BLOCK - self.size % BLOCK
+            piece = content[position : position + room]
+            if room == BLOCK:
+                self._sums.append(zlib.crc32(piece))
+            else:
+                self._sums[-1] = zlib.crc32(piece, self._sums[-1])
+            position += len(piece)
+            self.size += len(piece)
+
+    def is_kept(self, descriptor: int) -> bool:
+        """Tell whether the open file begins with all that was read; takes about 0.5 ms for each megabyte."""
+        return self._are_kept(descriptor, range(len(self._sums)))
+
+    def seems_kept(self, descriptor: int) -> bool:
+        """Look at the first block, the last one and, in turn, at one of the others.
+
+        A change in place of a file of N blocks is seen after N such looks at the latest.
+        """
+        count = len(self._sums)
+        if not count:
+            return True
+        self._turn = (self._turn + 1) % count
+        return self._are_kept(descriptor, sorted({0, self._turn, count - 1}, reverse=True))
+
+    def _are_kept(self, descriptor: int, blocks: Iterable[int]) -> bool:
+        for block in blocks:
+            begin = block * BLOCK
+            end = min(begin + BLOCK, self.size)
+            content = read_at(descriptor, begin, end)
+            if len(content) != end - begin or zlib.crc32(content) != self._sums[block]:
+                return False
+        return True
 
 
 class JournalReader:

@@ -9,10 +9,9 @@ import pytest
 import yaml
 
 from agent_memory.journal import Change, Entry, Journal, Records, apply_change
-from agent_memory.journal.compaction import compact_entries
-from agent_memory.journal.folding import fold
+from agent_memory.journal.compaction import compact_entries, fold
 from agent_memory.journal.format import decode_entry, encode_entry, encode_line
-from agent_memory.journal.rejected import rejected_path
+from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock, lines_of
 
 if TYPE_CHECKING:

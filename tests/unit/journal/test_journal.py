@@ -15,7 +15,7 @@ from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, Vali
 from agent_memory.files import atomic as journal_files
 from agent_memory.journal import Change, Journal, Update
 from agent_memory.journal.format import encode_line
-from agent_memory.journal.rejected import rejected_path
+from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock, lines_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_at
 from agent_memory.journal import Change, Journal
 from agent_memory.journal.reader import Problem
-from agent_memory.journal.rejected import rejected_path, set_aside
+from agent_memory.journal.salvage import keep_rejected, rejected_path
 from tests.support import lines_of
 
 if TYPE_CHECKING:
@@ -143,10 +143,10 @@ def test_what_was_set_aside_before_is_found_again_and_not_written_twice(
 ) -> None:
     path = tmp_path / "memories.rejected.yaml"
     problems = [Problem(number, "torn", f"half a line {number}".encode()) for number in range(30)]
-    set_aside(path, problems, "2026-03-01T12:00:00Z")
+    keep_rejected(path, problems, "2026-03-01T12:00:00Z")
     before = path.read_bytes()
     short_reads()
-    set_aside(path, problems, "2026-03-02T12:00:00Z")
+    keep_rejected(path, problems, "2026-03-02T12:00:00Z")
     assert path.read_bytes() == before
 
 

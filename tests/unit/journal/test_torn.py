@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.journal import Change, Journal, Records, apply_change
-from agent_memory.journal.rejected import rejected_path
+from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:

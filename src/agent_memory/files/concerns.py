@@ -1,0 +1,198 @@
+"""What is to be said of the place where an agent's files lie: owners, permissions, room, kind of file system, the lock.
+
+A `Concern` is what the owner of a file says of it when it is asked; how grave it is and whether it can be mended stands
+in the doctor's table. Reads; changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
+from agent_memory.files.entries import described, kind_of, lock_at, names_in, size_of
+from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.lock import locks_work
+from agent_memory.files.names import sort_of
+from agent_memory.files.temporary import leftovers
+from agent_memory.files.wording import counted, human
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+
+_FULL: Final = 1_000_000
+_LOW: Final = 100_000_000
+"""Bytes: below the first not even a journal of thousands can be compacted, below the second laptops stall."""
+_OTHERS: Final = 0o077
+_OTHERS_WRITE: Final = 0o022
+_SYNCED: Final = re.compile(
+    r"dropbox( \(.+\))?|onedrive( - .+)?|google ?drive|my drive|icloud drive|mobile documents|cloudstorage|nextcloud|"
+    r"owncloud|pcloud ?drive|box( sync)?|mega( ?sync)?|seafile|syncthing|sync",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """One thing that is to be said.
+
+    Attributes:
+        code: A stable word for programs.
+        sentence: What it is.
+        advice: What to do; empty if nothing is to be done.
+        size: Bytes on disk of what it is about, where that has any.
+        details: A few examples, such as line numbers with reasons.
+    """
+
+    code: str
+    sentence: str
+    advice: str = ""
+    size: int | None = None
+    details: tuple[str, ...] = ()
+
+
+def of_place(folder: AgentFolder) -> Iterator[Concern]:
+    """Tell how the folder of an agent stands."""
+    path = folder.path
+    found = [*_permissions(folder), *_room(path, size_of(folder.journal)), *_file_system(folder)]
+    yield from found or [Concern("folder", "Private to this user, and writable.")]
+    if left := leftovers(path):
+        yield Concern(
+            "leftovers",
+            f"{counted(len(left), 'temporary file')} of processes that were killed.",
+            "A compaction removes them; so does --repair.",
+            sum(map(size_of, left)),
+        )
+
+
+def of_lock(folder: AgentFolder) -> Concern:
+    """Tell how the lock stands."""
+    lock = lock_at(folder.lock)
+    if lock.state == "held":
+        return Concern("lock_held", f"The lock is held by {lock}, which is writing; others wait for it.")
+    if lock.state == "unusable":
+        return Concern(
+            "lock_unusable",
+            f"The lock cannot be used: .lock is {described(kind_of(folder.lock))}. Nothing can be written.",
+            "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder.",
+        )
+    if lock.state == "missing" and size_of(folder.journal):
+        return Concern(
+            "lock_missing",
+            "The lock file was deleted. The next write makes it again; deleted while sessions run, it lets two of them "
+            "write at once.",
+            "Leave .lock alone, also when it looks stale: a lock ends with its process.",
+        )
+    return Concern("lock", "The lock is free." if lock.state == "free" else "There is none before the first write.")
+
+
+def too_open(folder: AgentFolder) -> list[Path]:
+    """Return what of ours in an agent's folder, and the folder itself, others on this machine may read or change."""
+    top = folder.path
+    paths = [top, *(top / name for name in names_in(top) if sort_of(name) != "other")]
+    paths += [folder.index / name for name in names_in(folder.index)] if kind_of(folder.index) == "folder" else []
+    modes = {path: _mode(path) for path in paths if _is_own(path)}
+    if (mode := modes.get(top)) and not mode & _OTHERS:
+        return []  # what lies in a folder that nobody else may enter is safe, whatever its own mode says
+    return [path for path, mode in modes.items() if mode & _OTHERS]
+
+
+def make_private(path: Path) -> None:
+    """Give a path of ours the permissions that it should have.
+
+    Raises:
+        OSError: It has those that it had.
+    """
+    path.chmod(PRIVATE_FOLDER if path.is_dir() else PRIVATE_FILE)
+
+
+def _permissions(folder: AgentFolder) -> Iterator[Concern]:
+    path = folder.path
+    if found := too_open(folder):
+        writable = any(_mode(each) & _OTHERS_WRITE for each in found)
+        names = [each.name for each in found if each != path]
+        what = "the folder" + (f" and {counted(len(names), 'file')} in it" if names else "")
+        yield Concern(
+            "permissions_open",
+            f"Other users of this machine may {'change' if writable else 'read'} {what}.",
+            f"chmod 700 {path}; `agent-memory doctor --repair` does it.",
+            details=tuple(f"{each.name} {_mode(each):04o}" for each in found[:3]),
+        )
+    if foreign := [name for name in ("", *names_in(path)) if not _is_own(path / name)]:
+        yield Concern(
+            "foreign_owner",
+            f"{'The folder belongs' if foreign == [''] else counted(len(foreign), 'file belongs', 'files belong')} to "
+            "another user, so writing may fail.",
+            f"chown -R {os.getuid()} {path}, as the one who may.",
+            details=tuple(name or path.name for name in foreign[:3]),
+        )
+    if not os.access(path, os.W_OK | os.X_OK):
+        yield Concern(
+            "not_writable",
+            "Nothing can be stored here: the folder, or the whole file system, may only be read. Searching works.",
+            f"chmod 700 {path}, or move the memory to where it can be written (--root, storage_root).",
+        )
+
+
+def _room(folder: Path, journal: int) -> Iterator[Concern]:
+    try:
+        system = os.statvfs(folder)
+    except OSError:
+        return
+    free = system.f_bavail * system.f_frsize
+    if system.f_files and not system.f_favail:
+        free = 0  # room, but for no further file
+    if free < _FULL:
+        yield Concern("disk_full", f"The disk is full ({human(free)} free): nothing can be stored.", "Make room.")
+    elif free < _LOW or free < 2 * journal:
+        yield Concern("disk_low", f"Only {human(free)} are free on this disk.", "Make room before storing fails.")
+
+
+def _file_system(folder: AgentFolder) -> Iterator[Concern]:
+    path = folder.path
+    reason = locks_work(path) if kind_of(folder.lock) == "file" else None
+    if reason is not None:
+        yield Concern(
+            "locks_fail",
+            f"{reason} Sessions refuse to write, since two of them would overwrite each other; searching works.",
+            "Move the memory to a local disk (--root, storage_root).",
+        )
+    if (kind := shared_file_system(path)) is not None:
+        yield Concern(
+            "network_folder",
+            f"The files lie on a shared file system ({kind}). That works if its locks reach across machines, which "
+            "cannot be seen from here.",
+            "Use it from one machine at a time, or see docs/server.md.",
+        )
+    by = next((part for part in path.parts if _SYNCED.fullmatch(part)), None)
+    if by is None and any((parent / ".stfolder").exists() for parent in path.parents):
+        by = "Syncthing"
+    if by is not None:
+        yield Concern(
+            "synced_folder",
+            f"The files lie in a synchronised folder ({by}). When two machines write at once, it keeps both versions, "
+            "and only one of them is the journal.",
+            "Use it from one machine at a time, or `agent-memory export` and `import`, or a server (docs/server.md).",
+        )
+
+
+def _mode(path: Path) -> int:
+    """Return who may do what with a path; nobody anything where it is a link, or hidden."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return 0
+    return 0 if stat.S_ISLNK(status.st_mode) else stat.S_IMODE(status.st_mode)
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return True  # gone, or hidden, which is told elsewhere

@@ -1,0 +1,220 @@
+"""What leaves a journal, or was kept from being lost, lies beside it: nothing that was acknowledged is thrown away.
+
+- `memories.rejected.yaml`: bytes that are no entry, and entries that are no record, with the reason.
+- `memories.lost-….yaml`: records that a session knew before another program removed or changed them. An editor that
+  saves what it loaded an hour ago, a file cut short or an old copy put in place undo what was acknowledged. Who still
+  knows it writes it down; whether it comes back is for a person to say (`agent-memory import`), who may have removed it
+  on purpose. One file takes them all, however often that happens.
+
+These, and copies of the whole journal, may hold the text of a record that was forgotten since. A line goes when all
+records that it concerns are forgotten for good; every other line stays as it is, byte for byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import os
+import re
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.files.aside import set_aside
+from agent_memory.files.atomic import (
+    open_private,
+    read_at,
+    read_file,
+    replace_file,
+    sync_file,
+    sync_folder,
+    translated,
+    write_all,
+)
+from agent_memory.files.entries import names_of
+from agent_memory.files.names import aside_path, keeps_lines_of
+from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
+from agent_memory.models import ACCESS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
+
+    from agent_memory.journal.reader import Problem
+
+_ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
+
+
+def rejected_path(journal: Path) -> Path:
+    """Return the name beside `journal` that holds what was set aside from it."""
+    return aside_path(journal, "rejected")
+
+
+def keep_rejected(path: Path, problems: Iterable[Problem], at: str) -> None:
+    """Append the raw bytes of `problems`, with the reason, one YAML document each, and sync.
+
+    What is there already is not written twice: whoever did so may have died before taking it out of the journal.
+
+    Raises:
+        StorageError: They could not be kept; the caller must then leave them where they are.
+    """
+    documents = [_document(problem, at) for problem in problems]
+    with translated(path, "write"):
+        descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        try:
+            known = _kept(descriptor)
+            new = [document for document in documents if {**document, "at": None} not in known]
+            _append(descriptor, b"".join(map(encode_line, new)))
+        finally:
+            os.close(descriptor)
+        sync_folder(path.parent)  # also of a file that was there: its maker may have died before this
+
+
+def _kept(descriptor: int) -> list[dict[str, Any]]:
+    """Return the documents of a file, without their times.
+
+    A last one that somebody died in the middle of is cut off: until it was whole, nothing was taken out of the journal.
+    """
+    content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
+    lines = content.split(b"\n")
+    if lines[-1]:
+        os.ftruncate(descriptor, len(content) - len(lines[-1]))
+    kept: list[dict[str, Any]] = []
+    for line in lines[:-1]:
+        with contextlib.suppress(MalformedLineError):  # a person may have written into it
+            kept.append({**decode_line(line), "at": None})
+    return kept
+
+
+def _append(descriptor: int, content: bytes) -> None:
+    before = os.fstat(descriptor).st_size
+    try:
+        write_all(descriptor, content)
+        sync_file(descriptor)
+    except BaseException:
+        os.ftruncate(descriptor, before)  # half a document would make the rest of the file unreadable, too
+        raise
+
+
+def _document(problem: Problem, at: str) -> dict[str, Any]:
+    base: dict[str, Any] = {"at": at, "reason": problem.reason.encode("utf-8", "replace").decode()}
+    try:
+        return {**base, "line": problem.raw.decode()}
+    except UnicodeDecodeError:
+        return {**base, "line_base64": base64.b64encode(problem.raw).decode()}
+
+
+def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path:
+    """Write records by id beside `journal`, one YAML document each, and return the file; the same ones are kept once.
+
+    Two that differ in accesses alone are the same. Where there is such a file already, what is new is added to it.
+
+    Raises:
+        StorageError: They could not be written.
+    """
+    lost = {record_id: {"id": record_id, **fields} for record_id, fields in records.items()}
+    with translated(journal, "keep what was lost of"):
+        files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
+        known: dict[object, list[dict[str, Any]]] = {}
+        for document in (document for file in files for document in _documents(file)):
+            known.setdefault(str(document.get("id")), []).append(_without_accesses(document))
+        new = [each for record_id, each in lost.items() if _without_accesses(each) not in known.get(record_id, ())]
+        content = b"".join(map(encode_line, new))
+        if not files:
+            path = set_aside(journal, aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
+        else:
+            path = files[-1]
+            _add(path, content)
+    return path
+
+
+def _add(path: Path, content: bytes) -> None:
+    """Add lines to a file in one go: another session may be doing the same."""
+    if not content:
+        return
+    descriptor = open_private(path, os.O_RDWR | os.O_APPEND)
+    try:
+        size = os.fstat(descriptor).st_size
+        is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # somebody died while writing
+        write_all(descriptor, b"\n" * is_torn + content)
+        sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _documents(path: Path) -> list[dict[str, Any]]:
+    found = []
+    for line in read_file(path).split(b"\n"):
+        with contextlib.suppress(MalformedLineError):  # a person may have written into it
+            found.append(decode_line(line))
+    return found
+
+
+def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key not in ACCESS}
+
+
+def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
+    """Take the lines about forgotten records out of the files beside a journal; one with none left is removed.
+
+    To be called with the journal's lock held, before the journal itself forgets which records these were.
+
+    Raises:
+        OSError: A file could not be read or written; it is as it was.
+    """
+    gone = {record_id.encode() for record_id in forgotten}
+    if not gone:
+        return
+    for path in sorted(journal.parent.iterdir()):
+        if not keeps_lines_of(journal.name, path.name) or path.is_symlink():
+            continue
+        content = read_file(path)
+        if gone.isdisjoint(_ID.findall(content)):
+            continue
+        lines = [_without(line, gone) for line in content.splitlines(keepends=True)]
+        if any(line.strip() and not _is_header(line) for line in lines):
+            replace_file(path, b"".join(lines), durable=True)
+        else:
+            path.unlink()
+
+
+def _without(line: bytes, gone: set[bytes]) -> bytes:
+    """Return a line without what concerns forgotten records; empty when nothing is left."""
+    try:
+        value = decode_line(line)
+    except MalformedLineError:
+        named = set(_ID.findall(line))
+        return b"" if named and named <= gone else line
+    if (inner := _inner(value)) is not None:
+        return b"" if inner and not _without(inner, gone) else line
+    if not isinstance(value.get("entries"), list):
+        return b"" if _concerns(value, gone) else line
+    kept = [item for item in value["entries"] if not _concerns(item, gone)]
+    if len(kept) == len(value["entries"]):
+        return line
+    with contextlib.suppress(ValidationError):  # another program wrote what we do not: it stays whole
+        return encode_line({**value, "entries": kept}) if kept else b""
+    return line
+
+
+def _inner(value: dict[str, Any]) -> bytes | None:
+    """Return the line that a document of the rejected file holds, None if it is none of those."""
+    if isinstance(value.get("line"), str):
+        return str(value["line"]).encode("utf-8", "replace")
+    if isinstance(value.get("line_base64"), str):
+        with contextlib.suppress(binascii.Error, ValueError):
+            return base64.b64decode(value["line_base64"])
+    return None
+
+
+def _concerns(value: object, gone: set[bytes]) -> bool:
+    record_id = value.get("id") if isinstance(value, dict) else None
+    return isinstance(record_id, str) and record_id.encode("utf-8", "replace") in gone
+
+
+def _is_header(line: bytes) -> bool:
+    try:
+        return "journal" in decode_line(line)
+    except MalformedLineError:
+        return False
