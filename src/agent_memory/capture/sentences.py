@@ -80,7 +80,7 @@ def split_sentences(text: str, blocks: dict[str, str] | None = None) -> list[Sen
     return sentences
 
 
-def _mask_quotes(text: str) -> str:
+def mask_quotes(text: str) -> str:
     """Return `text` with each quoted passage of three words or more replaced by spaces, its length unchanged."""
     masked = list(text.replace("\u2019", "'").replace("\u2018", "'"))
     position = 0
@@ -119,7 +119,7 @@ def _logical_lines(text: str) -> list[str]:
 
 def _split_line(line: str) -> list[tuple[str, str]]:
     """Return `(text, masked)` of each sentence; a quotation is masked first, so that no full stop in it splits."""
-    masked = _mask_quotes(line)
+    masked = mask_quotes(line)
     cuts = [0]
     for boundary in _BOUNDARY.finditer(masked):
         candidate = masked[cuts[-1] : boundary.end()].strip()
