@@ -9,7 +9,7 @@ from agent_memory.doctor.findings import Finding, number
 from agent_memory.errors import ValidationError
 from agent_memory.files.entries import described, kind_of, names_of, read_regular, size_of
 from agent_memory.files.names import OLDER_AUDIT, moment_of
-from agent_memory.scratchpad import select
+from agent_memory.scratchpad import Selection
 from agent_memory.scratchpad.file import read_edits, render_file
 from agent_memory.scratchpad.saves import KEPT
 from agent_memory.yaml_reading import load_yaml
@@ -69,7 +69,7 @@ def rendered(case: Case, entries: int) -> str:
     """Return scratchpad.yaml as the journal has it, with so many entries at most."""
     valid = case.journal.projection.valid(case.now)
     threshold = case.settings.promotion_access_threshold
-    return render_file(select(valid, max_entries=entries, promotion_threshold=threshold), case.folder.agent_id)
+    return render_file(Selection(entries, threshold).choose(valid), case.folder.agent_id)
 
 
 def _edited(case: Case) -> Finding:

@@ -3,6 +3,6 @@
 from agent_memory.scratchpad.file import PadEdits
 from agent_memory.scratchpad.manager import ScratchpadManager
 from agent_memory.scratchpad.render import MARKER, RenderedPad, estimate_tokens, render
-from agent_memory.scratchpad.selection import select
+from agent_memory.scratchpad.selection import Selection
 
-__all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "estimate_tokens", "render", "select"]
+__all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "Selection", "estimate_tokens", "render"]

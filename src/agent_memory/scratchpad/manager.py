@@ -12,10 +12,9 @@ from agent_memory.scratchpad.file import PadEdits, render_file
 from agent_memory.scratchpad.render import render
 from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.scratchpad.saves import Look, PadFile, Save
-from agent_memory.scratchpad.selection import may_be_shown, select
+from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import DEFAULT_ROOT, ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
-from agent_memory.storage.recency import recency
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,12 +86,9 @@ class ScratchpadManager:
         Raises:
             StorageError: The memories cannot be read.
         """
-        threshold = self.promotion_threshold
-        known = await self.storage.recent(
-            self.max_size, threshold, lambda memory: may_be_shown(memory, recency(memory, threshold))
-        )
-        chosen = select(known, max_entries=self.max_size, promotion_threshold=threshold)
-        return Scratchpad(agent_id=self.agent_id, entries=chosen)
+        selection = Selection(self.max_size, self.promotion_threshold)
+        known = await self.storage.recent(selection)
+        return Scratchpad(agent_id=self.agent_id, entries=selection.choose(known))
 
     async def save(self, scratchpad: Scratchpad) -> None:
         """Render `scratchpad` to scratchpad.yaml, whole and atomically. It is a view: losing it loses nothing.
@@ -158,7 +154,8 @@ class ScratchpadManager:
         if await self.storage.get(memory.id) is None:
             await self.storage.store(memory)
         await self.storage.update(memory.id, {"promoted_at": self._clock(), "evicted_at": None})
-        return await self._left_since(before)
+        after = await self.load()
+        return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
 
     async def promote(self, memory_id: str) -> bool:
         """Bring a memory into the scratchpad; False if it was there already.
@@ -200,7 +197,3 @@ class ScratchpadManager:
         name = await self.keep_aside(save)
         await self.discard(save)
         return name
-
-    async def _left_since(self, before: Scratchpad) -> str | None:
-        after = await self.load()
-        return next((memory_id for memory_id in before.ids() if memory_id not in after), None)

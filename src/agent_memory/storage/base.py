@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from agent_memory.models import Memory, SearchFilters, SearchResults, Version
+    from agent_memory.storage.recency import Order
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
 
@@ -169,16 +170,13 @@ class MemoryStorage(ABC):
 
     async def recent(
         self,
-        count: int,  # noqa: ARG002 - for those that keep an order
-        promotion_threshold: int,  # noqa: ARG002
-        admits: Callable[[Memory], bool],  # noqa: ARG002
+        order: Order,  # noqa: ARG002 - for those that keep one
     ) -> list[Memory]:
         """Return what a scratchpad is chosen from, in the order of storing; more than that does no harm.
 
         Args:
-            count: How many of the last stored, promoted or often accessed are wanted, besides all that are pinned.
-            promotion_threshold: From this many accesses on, an access counts.
-            admits: Tells which of the valid memories count.
+            order: The scratchpad's rule. All pinned memories that it admits are wanted, and as many of the others, by
+                their moment, as it has places.
         """
         return await self.valid()
 

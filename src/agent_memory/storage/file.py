@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.models import Memory, SearchFilters, SearchResults, Version
+    from agent_memory.storage.recency import Order
 
 PATIENCE: Final = 5.0
 _WARM_AT_ONCE: Final = 200
@@ -83,7 +84,7 @@ class FileStorage(MemoryStorage):
         self._thread = Worker(f"agent-memory-{self.agent_id}", self.folder.lock)
         self._parents: list[object] = []
         self._stood: tuple[tuple[int, int, int] | None, frozenset[str]] = (None, frozenset())  # what is known as true
-        self._asked: tuple[int, int, Callable[[Memory], bool]] | None = None
+        self._asked: Order | None = None
         self._shortlist = Shortlist(self.folder)
         self._folds = 0
         self._begin()
@@ -199,19 +200,19 @@ class FileStorage(MemoryStorage):
         return await self._worker.run(lambda: self._store.refresh().valid(self._clock()))
 
     @override
-    async def recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
+    async def recent(self, order: Order) -> list[Memory]:
         looked = self._looked_like()
-        found = await self._worker.run(self._recent, count, promotion_threshold, admits)
+        found = await self._worker.run(self._recent, order)
         self._stood = (looked, frozenset(memory.id for memory in found))
         return found
 
-    def _recent(self, count: int, promotion_threshold: int, admits: Callable[[Memory], bool]) -> list[Memory]:
-        self._asked = (count, promotion_threshold, admits)
+    def _recent(self, order: Order) -> list[Memory]:
+        self._asked = order
         if not self._has_read:
-            known = self._shortlist.read(count, promotion_threshold, self._clock())
-            if known is not None and all(map(admits, known)):
+            known = self._shortlist.read(order, self._clock())
+            if known is not None and all(map(order.admits, known)):
                 return known
-        return self._store.refresh().recent(count, promotion_threshold, admits, self._clock())
+        return self._store.refresh().recent(order, self._clock())
 
     @property
     def _has_read(self) -> bool:
@@ -221,11 +222,10 @@ class FileStorage(MemoryStorage):
         """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
         if self._asked is None or not self._has_read:
             return
-        count, promotion_threshold, _ = self._asked
         with contextlib.suppress(StorageError):
             state, now = self._store.refresh(), self._clock()
-            chosen, seq = state.recent(*self._asked, now), self._store.log.watermark[1]
-            self._shortlist.write((count, promotion_threshold), chosen, seq, state.records.values(), now)
+            chosen, seq = state.recent(self._asked, now), self._store.log.watermark[1]
+            self._shortlist.write(self._asked, chosen, seq, state.records.values(), now)
 
     @override
     async def still_true(self, shown: Sequence[Memory]) -> bool:

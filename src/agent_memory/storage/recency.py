@@ -1,14 +1,14 @@
-"""`Recency`: records in the order in which they were last stored, promoted or often accessed, kept while they change.
+"""`Recency`: records in the order that a scratchpad's rule gives them, kept while they change.
 
-What the scratchpad is chosen from. Sorting all of 100,000 records takes 50 ms, and it is wanted with every store; so
-the order is kept, and only what changed is moved. Must not know what is shown.
+Sorting all of 100,000 records takes 50 ms, and the order is wanted with every store; so it is kept, and only what
+changed is moved. The rule is the scratchpad's (`agent_memory.scratchpad.selection`) and handed down.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,25 +19,33 @@ if TYPE_CHECKING:
     Key = tuple[datetime, int, str]
 
 
-def recency(record: Record, promotion_threshold: int) -> datetime:
-    """Return the moment that gives a record its place: stored, promoted, or accessed once it is accessed often."""
-    moment = record.timestamp
-    if record.promoted_at is not None and record.promoted_at > moment:
-        moment = record.promoted_at
-    if record.access_count >= promotion_threshold and record.last_accessed and record.last_accessed > moment:
-        moment = record.last_accessed
-    return moment
+class Order(Protocol):
+    """A scratchpad's rule, as far as keeping its order needs it; a value that can be hashed."""
+
+    @property
+    def size(self) -> int:
+        """How many are wanted."""
+
+    @property
+    def promotion_threshold(self) -> int:
+        """From this many accesses on, an access counts."""
+
+    def moment(self, record: Record) -> datetime:
+        """Return the moment that gives a record its place."""
+
+    def admits(self, record: Record) -> bool:
+        """Tell whether a valid record counts."""
 
 
 class Recency:
-    """Ids of records, by `recency`; of equal moments the one first heard of later is the more recent.
+    """Ids of records by their moment; of equal moments the one first heard of later is the more recent.
 
     Args:
-        promotion_threshold: From this many accesses on, an access counts.
+        order: Tells the moment.
     """
 
-    def __init__(self, promotion_threshold: int) -> None:
-        self._threshold = promotion_threshold
+    def __init__(self, order: Order) -> None:
+        self._order = order
         self._sorted: list[Key] = []
         self._keys: dict[str, Key] = {}
         self._pinned: dict[str, None] = {}
@@ -48,10 +56,10 @@ class Recency:
         """Note records as they are now, None for those that are gone; sorting them waits until somebody asks."""
         self._changed.update(changed)
 
-    def choose(self, count: int, counts: Callable[[str], bool]) -> list[str]:
-        """Return all pinned records that count, and the `count` most recent ones, in the order of hearing of them."""
+    def choose(self, counts: Callable[[str], bool]) -> list[str]:
+        """Return all pinned records that count, and the most recent ones, in the order of hearing of them."""
         self._absorb()
-        latest = islice((one for _, _, one in reversed(self._sorted) if counts(one)), count)
+        latest = islice((one for _, _, one in reversed(self._sorted) if counts(one)), self._order.size)
         chosen = dict.fromkeys([*filter(counts, self._pinned), *latest])
         return sorted(chosen, key=lambda one: self._keys[one][1])
 
@@ -66,7 +74,7 @@ class Recency:
             if record is None:
                 continue
             self._heard += 1
-            key = (recency(record, self._threshold), old[1] if old is not None else self._heard, record_id)
+            key = (self._order.moment(record), old[1] if old is not None else self._heard, record_id)
             self._keys[record_id] = key
             if record.pinned:
                 self._pinned[record_id] = None

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.storage.recency import Order
 
 _VERSION: Final = 1
 _MOST_BYTES: Final = 8 * 1024 * 1024
@@ -42,12 +43,12 @@ class Shortlist:
         self._folder = folder
         self._path = folder.shortlist
 
-    def read(self, count: int, promotion_threshold: int, now: datetime) -> list[Memory] | None:
+    def read(self, order: Order, now: datetime) -> list[Memory] | None:
         """Return what `MemoryStorage.recent` would, or None if only the journal can tell."""
         try:
             content = _content(self._path)
             known = json.loads(content) if content else None
-            if not isinstance(known, dict) or known.get("asked") != [_VERSION, count, promotion_threshold]:
+            if not isinstance(known, dict) or known.get("asked") != _asked(order):
                 return None
             if known["journal"] != _identity(self._folder.journal.stat()):
                 return None
@@ -59,7 +60,7 @@ class Shortlist:
 
     def write(
         self,
-        asked: tuple[int, int],
+        order: Order,
         chosen: Sequence[Memory],
         seq: int,
         all_memories: Iterable[Memory],
@@ -68,7 +69,7 @@ class Shortlist:
         """Keep `chosen`, which a reading of the journal up to `seq` gave; costs nothing but time if it cannot.
 
         Args:
-            asked: How many were wanted, and the promotion threshold.
+            order: The rule by which it was chosen.
             chosen: What `MemoryStorage.recent` returned.
             seq: Of the last entry that was read.
             all_memories: Of which the next to expire ends its time.
@@ -80,7 +81,7 @@ class Shortlist:
                 return
             ends = [memory.expires_at for memory in all_memories if memory.expires_at]
             known: dict[str, Any] = {
-                "asked": [_VERSION, *asked],
+                "asked": _asked(order),
                 "journal": journal,
                 "since": to_text(now) if ends else None,
                 "until": min((to_text(end) for end in ends if end > now), default=None),
@@ -113,6 +114,10 @@ class Shortlist:
         if not tail.endswith(b"\n") or not begin or decode_entry(tail[begin:]).seq != seq:
             return None
         return _identity(status)
+
+
+def _asked(order: Order) -> list[int]:
+    return [_VERSION, order.size, order.promotion_threshold]
 
 
 def _identity(status: os.stat_result) -> list[int]:

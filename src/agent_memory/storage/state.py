@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Generic
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
 from agent_memory.storage.changes import says_the_same
-from agent_memory.storage.recency import Recency
+from agent_memory.storage.recency import Order, Recency
 from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.table import RecordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.journal import Update
@@ -39,7 +39,7 @@ class State(Generic[R]):
         self.kind = kind
         self.agent_id = agent_id
         self._table = RecordTable(kind, agent_id)
-        self._recency: dict[int, Recency] = {}  # by promotion threshold
+        self._recency: dict[Order, Recency] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -118,18 +118,18 @@ class State(Generic[R]):
         valid.reverse()  # among equal times the last stored comes first; sorting is stable
         return sorted(valid, key=lambda record: record.timestamp, reverse=True)[:limit]
 
-    def recent(self, count: int, promotion_threshold: int, admits: Callable[[R], bool], now: datetime) -> list[R]:
+    def recent(self, order: Order, now: datetime) -> list[R]:
         """Return what a scratchpad is chosen from; see `Storage.recent`."""
-        order = self._recency.get(promotion_threshold)
-        if order is None:
-            order = self._recency[promotion_threshold] = Recency(promotion_threshold)
-            order.update(self.records)
+        kept = self._recency.get(order)
+        if kept is None:
+            kept = self._recency[order] = Recency(order)
+            kept.update(self.records)
 
         def counts(record_id: str) -> bool:
             record = self.records[record_id]
-            return self.is_valid(record, now) and admits(record)
+            return self.is_valid(record, now) and order.admits(record)
 
-        return [self.records[record_id] for record_id in order.choose(count, counts)]
+        return [self.records[record_id] for record_id in kept.choose(counts)]
 
     def still_true(self, shown: Iterable[R], now: datetime) -> bool:
         """Tell whether records that were shown say the same now, and are neither expired nor superseded."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.scratchpad import select
+from agent_memory.scratchpad import Selection
 from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ HOUR = timedelta(hours=1)
 
 
 def chosen(*memories: Memory, max_entries: int = 50) -> list[str]:
-    return [m.content for m in select(memories, max_entries=max_entries, promotion_threshold=3)]
+    return [m.content for m in Selection(max_entries, 3).choose(memories)]
 
 
 def at(content: str, hours: float, **fields: Any) -> Memory:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.models import Memory
-from agent_memory.scratchpad.selection import may_be_shown, select
-from agent_memory.storage.recency import Recency, recency
+from agent_memory.scratchpad import Selection
+from agent_memory.storage.recency import Recency
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-THRESHOLD, SHOWN = 3, 4
+ORDER = Selection(size=4, promotion_threshold=3)
 moments = st.integers(-3, 3).map(lambda days: NOON + timedelta(days=days))
 fields = st.fixed_dictionaries(
     {"timestamp": moments},
@@ -30,7 +30,7 @@ changes = st.lists(st.tuples(st.integers(0, 7), st.none() | fields), min_size=1,
 
 @given(st.lists(changes, min_size=1, max_size=8))
 def test_after_any_changes_the_most_recent_ones_are_enough_to_choose_from(rounds: list) -> None:  # type: ignore[type-arg]
-    order, known = Recency(THRESHOLD), {}
+    order, known = Recency(ORDER), {}
     for each in rounds:
         changed = {}
         for number, values in each:
@@ -42,18 +42,18 @@ def test_after_any_changes_the_most_recent_ones_are_enough_to_choose_from(rounds
             else:
                 known[name] = memory
         order.update(changed)
-        chosen = order.choose(SHOWN, lambda one: may_be_shown(known[one], recency(known[one], THRESHOLD)))
-        few = select([known[one] for one in chosen], max_entries=SHOWN, promotion_threshold=THRESHOLD)
+        chosen = order.choose(lambda one: ORDER.admits(known[one]))
+        few = ORDER.choose(known[one] for one in chosen)
         everything = sorted(known.values(), key=lambda memory: order._keys[memory.id][1])
-        assert few == select(everything, max_entries=SHOWN, promotion_threshold=THRESHOLD)
+        assert few == ORDER.choose(everything)
 
 
 def test_of_equal_moments_the_one_heard_of_later_comes_first_and_keeps_its_place_when_it_changes() -> None:
-    order = Recency(THRESHOLD)
+    order = Recency(Selection(size=1, promotion_threshold=3))
     first, second = (Memory(agent_id="bob", content=text, timestamp=NOON) for text in ("first", "second"))
     order.update({first.id: first, second.id: second})
-    assert order.choose(1, lambda _: True) == [second.id]
+    assert order.choose(lambda _: True) == [second.id]
     order.update({first.id: first.model_copy(update={"content": "changed"})})
-    assert order.choose(1, lambda _: True) == [second.id]
+    assert order.choose(lambda _: True) == [second.id]
     order.update({second.id: None})
-    assert order.choose(2, lambda _: True) == [first.id]
+    assert order.choose(lambda _: True) == [first.id]
