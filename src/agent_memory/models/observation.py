@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -35,7 +35,7 @@ class Observation(BaseModel):
         Raises:
             ValidationError: The agent id or the text breaks the data model.
         """
-        stored_at = {"timestamp": timestamp} if timestamp else {}
+        stored_at: dict[str, Any] = {"timestamp": timestamp} if timestamp else {}
         return Memory(
             agent_id=agent_id,
             content=self.content,

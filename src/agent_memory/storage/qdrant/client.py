@@ -245,7 +245,7 @@ class Wire:
                 operations.append(models.SetPayloadOperation(set_payload=change))
         gone = [self.point(item["id"]) for item in items if item["op"] == "purge"]
         if gone:
-            only = self._mine(models.HasIdCondition(has_id=gone), _is("gone", value=True), older)
+            only = self._mine(models.HasIdCondition(has_id=[*gone]), _is("gone", value=True), older)
             operations.append(models.DeleteOperation(delete=models.FilterSelector(filter=only)))
         this = self._mine(models.HasIdCondition(has_id=[self._head]), _range("seq", gte=seq, lte=seq))
         done = models.SetPayload(payload={"applied": seq}, filter=this)
