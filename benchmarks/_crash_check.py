@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.engine import namespace_of
 from agent_memory.errors import BusyError
-from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
 from agent_memory.storage.vector.generations import Generations
@@ -244,7 +244,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     from agent_memory.engine.shard import Shard  # loads the engine, in a process that ends soon
 
     memories: dict[str, Memory] = storage._store.refresh().records  # noqa: SLF001 - what the index must agree with
-    pieces = {each.id: len(dict.fromkeys(embedded_texts(each))) for each in memories.values()}
+    pieces = {each.id: len(dict.fromkeys(embedded_texts(each.content))) for each in memories.values()}
     shard = Shard.open(Generations(storage.folder).shard(generation), namespace_of(AGENT))
     points: dict[str, set[str]] = {}
     for point, memory_id in shard.owners():
@@ -255,7 +255,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     sample = random.Random(0).sample(sorted(memories), min(40, len(memories)))
     first = {shard.id_of(memory_id, 0): memory_id for memory_id in sample}
     for point, vector in shard.vectors(list(first)).items():
-        wanted = EMBEDDER.embed_documents([embedded_texts(memories[first[point]])[0]])[0]
+        wanted = EMBEDDER.embed_documents([embedded_texts(memories[first[point]].content)[0]])[0]
         if sum(float(one) * float(other) for one, other in zip(wanted, vector, strict=True)) < 0.98:
             findings.half.append(f"the index has an older version of {first[point]}")
     shard.close()

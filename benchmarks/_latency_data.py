@@ -5,19 +5,23 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from agent_memory.models import CATEGORIES, MEMORY, Memory
+from agent_memory.models import CATEGORIES, MEMORY, Memory, SearchRequest, filters_of, utc_now
+from agent_memory.retrieval import read_question
 from benchmarks._latency_vectors import AGENT, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.retrieval import Question
 
 SUBJECTS: Final = (
     "ledger", "parser", "queue", "cache", "router", "scheduler", "session", "journal", "worker", "exporter",
@@ -111,6 +115,14 @@ def sentence(rng: random.Random, number: int) -> str:
 def question(rng: random.Random) -> str:
     """Return a question about such sentences; half of all memories hold one of its words."""
     return f"why does the {rng.choice(SUBJECTS)} use {rng.choice(OBJECTS)}"
+
+
+def asked(
+    text: str, vector: Vector | None = None, filters: dict[str, Any] | None = None
+) -> tuple[SearchRequest, Question]:
+    """Return a request for the best five, read, with the vector of its text."""
+    request = SearchRequest(text, 5, utc_now(), filters_of(filters))
+    return request, replace(read_question(text, request.now), vector=vector)
 
 
 def memories(size: int) -> list[Memory]:

@@ -25,6 +25,7 @@ from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._latency_data import (
     Figure,
     amount,
+    asked,
     figure,
     peak_memory,
     question,
@@ -105,8 +106,8 @@ class Agent:
     def search(self, filters: dict[str, Any] | None = None) -> None:
         """Search as `storage.search` does, the query's vector being known."""
         store, vector = self.storage._store, self.vector()  # noqa: SLF001
-        found = store.search(question(self._rng), 5, filters, include_superseded=False, explain=False, vector=vector)
-        assert found.mode == "hybrid"
+        found = store.search(*asked(question(self._rng), vector, filters))
+        assert found.ranking.mode == "hybrid"
 
     def dense(self) -> list[tuple[str, float]]:
         """Return the candidates by meaning for a query."""

@@ -40,6 +40,7 @@ from benchmarks._latency_data import (
     Figure,
     Ratio,
     amount,
+    asked,
     figure,
     fill,
     question,
@@ -81,12 +82,11 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     figures = [figure("keyword search, first after start", size, [first], 300 if size <= _SMALL else None)]
     await storage.prepare()
     store = storage._store  # noqa: SLF001 - the synchronous core: no thread hop in the figure
-    now = store.clock()
 
     def keyword() -> None:
         index = store.index
         vectors, index.vectors = index.vectors, None
-        index.search(question(rng), limit=5, now=now)
+        index.search(*asked(question(rng)))
         index.vectors = vectors
 
     figures.append(figure("keyword search, warm", size, sampled(keyword, rounds), 5 if size <= _SMALL else None))
@@ -120,11 +120,11 @@ def search_in_process(root: str, size: int, rounds: int, barrier: Any, results: 
         storage = FileStorage(AGENT, root)
         await storage.prepare()
         store, rng = storage._store, random.Random(os.getpid())  # noqa: SLF001
-        asked = cycle(queries(size, rounds))
+        vectors = cycle(queries(size, rounds))
         await asyncio.to_thread(barrier.wait)
 
         def hybrid() -> None:
-            store.index.search(question(rng), limit=5, now=store.clock(), vector=next(asked))
+            store.index.search(*asked(question(rng), next(vectors)))
 
         results.put(sampled(hybrid, rounds))
         await storage.close()

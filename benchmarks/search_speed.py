@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import random
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
 from pathlib import Path
@@ -22,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.models import Memory
-from agent_memory.retrieval import DenseIndex, SearchIndex
+from agent_memory.models import MEMORY, Memory, SearchRequest
+from agent_memory.retrieval import DenseIndex, SearchIndex, read_question
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -83,17 +84,21 @@ def _memories(count: int, *, turns: bool) -> list[Memory]:
     return made
 
 
+def _asked(query: str) -> SearchRequest:
+    return SearchRequest(query, 5, _NOW)
+
+
 def _keyword(memories: list[Memory], queries: list[str]) -> dict[str, float]:
     index = SearchIndex()
     for memory in memories:
-        index.put(memory)
+        index.put(MEMORY.document(memory))
     began = time.perf_counter()
-    index.search(queries[0], limit=5, now=_NOW)
+    index.search(_asked(queries[0]))
     first = 1000 * (time.perf_counter() - began)
     times = []
     for query in queries * _ROUNDS:
         began = time.perf_counter()
-        index.search(query, limit=5, now=_NOW)
+        index.search(_asked(query))
         times.append(1000 * (time.perf_counter() - began))
     return {"first_ms": round(first, 1), **_summary(times)}
 
@@ -102,18 +107,19 @@ def _hybrid(memories: list[Memory], queries: list[str], barrier: Barrier | None 
     worker = EmbeddingWorker(HashEmbedder(dimension=384))
     index = SearchIndex(vectors=DenseIndex(worker))
     for memory in memories:
-        index.put(memory)
+        index.put(MEMORY.document(memory))
     index.warm()
     assert worker.drain(300)
-    vectors = [index.meaning_of(query, _NOW) for query in queries]
-    assert index.search(queries[0], limit=5, now=_NOW, vector=vectors[0]).mode == "hybrid"
+    questions = [index.embedded_question(_asked(query)) for query in queries]
+    assert index.search(_asked(queries[0]), questions[0]).mode == "hybrid"
     if barrier is not None:
         barrier.wait(600)
     times = []
     for _ in range(_ROUNDS):
-        for query, vector in zip(queries, vectors, strict=True):
+        for query, known in zip(queries, questions, strict=True):
             began = time.perf_counter()
-            index.search(query, limit=5, now=_NOW, vector=vector)
+            question = replace(read_question(query, _NOW), vector=known.vector)
+            index.search(_asked(query), question)
             times.append(1000 * (time.perf_counter() - began))
     worker.close()
     return times

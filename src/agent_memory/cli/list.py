@@ -41,9 +41,8 @@ async def list_memories(  # noqa: PLR0913 - each is an option
     """List memories, the newest first."""
     from agent_memory.cli.render import show_memories
     from agent_memory.cli.selecting import Wanted, ordered
-    from agent_memory.models import utc_now
+    from agent_memory.models import filters_of, utc_now
     from agent_memory.service.views import whole_memory
-    from agent_memory.storage import filters_of
 
     if every and limit is not None:
         raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")

@@ -20,7 +20,7 @@ from agent_memory.engine import is_installed
 from agent_memory.files.entries import described, kind_of, lock_at, names_in, names_of, size_of
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.installing import advice
-from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval import embedded_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -226,7 +226,7 @@ def _orphaned(case: Case, facts: CacheFacts) -> tuple[dict[str, list[bytes]], in
 def needed_hashes(case: Case) -> dict[str, list[bytes]]:
     """Return the hashes of the texts that stand for each memory: what a cache must keep."""
     return {
-        memory_id: [text_hash(text) for text in embedded_texts(memory)]
+        memory_id: [text_hash(text) for text in embedded_texts(memory.content)]
         for memory_id, memory in case.journal.memories.items()
     }
 

@@ -1,5 +1,6 @@
 """The data model: what a memory is, what a search takes and returns. Imports nothing of ours but errors."""
 
+from agent_memory.models.document import Document, Facet
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
@@ -14,7 +15,10 @@ from agent_memory.models.search import (
     MemorySearchResult,
     SearchFilters,
     SearchMode,
+    SearchRequest,
     SearchResults,
+    check_limit,
+    filters_of,
 )
 from agent_memory.models.text import STEERING, check_text, content_hash, visible
 from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_now
@@ -32,6 +36,8 @@ __all__ = [
     "STEERING",
     "Clock",
     "DateRange",
+    "Document",
+    "Facet",
     "Kind",
     "Link",
     "MatchType",
@@ -42,6 +48,7 @@ __all__ = [
     "Scratchpad",
     "SearchFilters",
     "SearchMode",
+    "SearchRequest",
     "SearchResults",
     "Source",
     "SourceKind",
@@ -49,9 +56,11 @@ __all__ = [
     "Version",
     "as_utc",
     "check_agent_id",
+    "check_limit",
     "check_text",
     "content_hash",
     "describe",
+    "filters_of",
     "is_memory_id",
     "may_stand_for",
     "new_memory_id",

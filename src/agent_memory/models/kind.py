@@ -7,6 +7,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from agent_memory.models.document import Document
 from agent_memory.models.record import Record
 
 if TYPE_CHECKING:
@@ -68,6 +69,19 @@ class Kind(Generic[R]):
             pydantic.ValidationError: It breaks the data model.
         """
         return self.model.from_record(agent_id, record_id, record)
+
+    def document(self, record: R) -> Document:
+        """Return what is indexed of a record."""
+        return Document(
+            record.id,
+            self.text_of(record),
+            record.facets,
+            record.timestamp,
+            record.observed_at or record.timestamp,
+            record.created_by_session,
+            record.access_count,
+            record.trust,
+        )
 
     def text_of(self, record: R) -> str:
         """Return the words of a record."""

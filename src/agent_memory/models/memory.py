@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, field_validator
 
@@ -10,6 +10,9 @@ from agent_memory.models.identifiers import new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import ID_PATTERN_END, Record
 from agent_memory.models.text import check_text
+
+if TYPE_CHECKING:
+    from agent_memory.models.document import Facet
 
 MAX_CONTENT_CHARS: Final = 10_000
 CATEGORIES: Final = (
@@ -47,6 +50,11 @@ class Memory(Record):
         if not check_text(content).strip():
             raise ValueError("content is only white space")
         return content
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The category and the tags."""
+        return ("category", self.category), *super().facets
 
 
 MEMORY: Final = Kind(name="memory", model=Memory, prefix="mem-", journal="memories.yaml", text="content")

@@ -38,6 +38,8 @@ Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass as _Checked
+
+    from agent_memory.models.document import Facet
 else:
 
     class _Checked(type(BaseModel)):
@@ -161,6 +163,11 @@ class Record(Value):
     def is_expired(self, now: datetime) -> bool:
         """Tell whether `expires_at` has passed."""
         return self.expires_at is not None and self.expires_at <= now
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """Names and values that a search can be limited to: the tags; a kind's model adds its own in front."""
+        return tuple([("tag", tag) for tag in self.tags])
 
 
 def record_of(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+import pydantic
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from agent_memory.errors import ValidationError
+from agent_memory.models.invalid import describe
 from agent_memory.models.memory import Category, Memory
 from agent_memory.models.record import normalise_tags
 from agent_memory.models.times import UtcDatetime, parse_bound
@@ -13,7 +18,13 @@ from agent_memory.models.times import UtcDatetime, parse_bound
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agent_memory.models.document import Facet
+
+MAX_RESULTS: Final = 100
+
 MatchType = Literal["scratchpad", "keyword", "vector", "hybrid"]
+"""How one hit was found: in the scratchpad, by its words, by its embedding, or by both."""
+
 SearchMode = Literal["keyword", "hybrid"]
 """How the answer was found: by words alone, or by words and meaning."""
 
@@ -47,6 +58,22 @@ class DateRange(BaseModel):
         return (self.start is None or moment >= self.start) and (self.end is None or moment <= self.end)
 
 
+class Filterable(Protocol):
+    """What has the properties that `SearchFilters` ask for: a `Memory`, a `Document`."""
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """Names and values."""
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it was stored."""
+
+    @property
+    def access_count(self) -> int:
+        """How often it was used."""
+
+
 class SearchFilters(BaseModel):
     """Conditions that every result meets; all given ones must hold.
 
@@ -63,15 +90,96 @@ class SearchFilters(BaseModel):
 
     _tags = field_validator("tags", "all_tags")(normalise_tags)
 
-    def admits(self, memory: Memory) -> bool:
-        """Tell whether `memory` meets every condition."""
+    @property
+    def admits_all(self) -> bool:
+        """Whether there is no condition."""
+        return self == SearchFilters()
+
+    @property
+    def facets(self) -> list[Facet]:
+        """The facets that a result has, every one."""
+        category = [("category", self.category)] if self.category is not None else []
+        return [*category, *(("tag", tag) for tag in self.all_tags)]
+
+    @property
+    def any_facets(self) -> list[Facet]:
+        """The facets of which a result has at least one, unless there are none here."""
+        return [("tag", tag) for tag in self.tags]
+
+    def admits(self, item: Filterable) -> bool:
+        """Tell whether a memory, or the document of one, meets every condition."""
         return (
-            (self.category is None or memory.category == self.category)
-            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
-            and (not self.all_tags or set(self.all_tags) <= set(memory.tags))
-            and (self.date_range is None or self.date_range.covers(memory.timestamp))
-            and (self.min_access_count is None or memory.access_count >= self.min_access_count)
+            (self.category is None or ("category", self.category) in item.facets)
+            and all(("tag", tag) in item.facets for tag in self.all_tags)
+            and (not self.tags or not set(self.any_facets).isdisjoint(item.facets))
+            and (self.date_range is None or self.date_range.covers(item.timestamp))
+            and (self.min_access_count is None or item.access_count >= self.min_access_count)
         )
+
+
+def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters:
+    """Return checked filters.
+
+    Raises:
+        ValidationError: Names the field and the rule.
+    """
+    if isinstance(filters, SearchFilters):
+        return filters
+    if filters is not None and not isinstance(filters, Mapping):
+        raise ValidationError(
+            f"The filters are wrong: they are of type {type(filters).__name__}, not a mapping.",
+            code="invalid_filter",
+            recovery="Give them as in {'category': 'decision', 'tags': ['db']}.",
+        )
+    try:
+        return SearchFilters.model_validate(dict(filters or {}))
+    except (pydantic.ValidationError, TypeError, ValueError) as error:
+        reason = describe(error) if isinstance(error, pydantic.ValidationError) else str(error)
+        raise ValidationError(f"The filters are wrong: {reason}.", code="invalid_filter") from None
+
+
+def check_limit(limit: object) -> None:
+    """Refuse what is no number of results.
+
+    Raises:
+        ValidationError: Names the type.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise ValidationError(f"limit must be a whole number from 1 to {MAX_RESULTS}, got {type(limit).__name__}.")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One search, checked; made once where a caller's arguments arrive, and handed down whole.
+
+    Attributes:
+        text: The question; one that says nothing asks for the latest.
+        limit: Most results, 1 to 100.
+        now: The moment of asking; ages are counted from it.
+        filters: Conditions that every result meets.
+        include_superseded: Find what was replaced, too.
+        explain: Also report what was left out, and why.
+        patience: Seconds to wait at most until what is stored is found by its embedding, too; None leaves that to the
+            storage.
+
+    Raises:
+        ValidationError: Names the argument and what it may be.
+    """
+
+    text: str
+    limit: int
+    now: datetime
+    filters: SearchFilters = field(default_factory=SearchFilters)
+    include_superseded: bool = False
+    explain: bool = False
+    patience: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise ValidationError(f"The query must be text, got {type(self.text).__name__}; '' asks for the latest.")
+        check_limit(self.limit)
+        if not 1 <= self.limit <= MAX_RESULTS:
+            raise ValidationError(f"limit must lie between 1 and {MAX_RESULTS}, got {self.limit}.")
 
 
 class MemorySearchResult(BaseModel):

@@ -1,18 +1,25 @@
-"""Ranked retrieval over one agent's memories. Files, processes and the journal belong to storage, above."""
+"""Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above."""
 
 from agent_memory.retrieval.dense import Cosines, DenseIndex, VectorSource
+from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
-from agent_memory.retrieval.results import Hit, MatchKind, Ranking, RankingSettings, Rejected, RejectionReason
+from agent_memory.retrieval.query import read_question
+from agent_memory.retrieval.results import Hit, Limits, Question, Ranking, RankingSettings, Rejected, RejectionReason
+from agent_memory.retrieval.text_forms import embedded_texts
 
 __all__ = [
     "Cosines",
     "DenseIndex",
     "Hit",
-    "MatchKind",
+    "Limits",
+    "Question",
     "Ranking",
     "RankingSettings",
     "Rejected",
     "RejectionReason",
+    "Scope",
     "SearchIndex",
     "VectorSource",
+    "embedded_texts",
+    "read_question",
 ]

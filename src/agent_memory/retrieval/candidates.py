@@ -1,60 +1,91 @@
-"""Candidates of one search: the best by words and the best by meaning that pass the filters, and how many there are.
+"""Candidates of one search: the best by words and the best by embedding that pass the filters, and how many there are.
 
-Looks at as few memories as it can: with 100,000 of them half may hold a word of the query. So counts are exact while
-they are small and estimated beyond `_COUNTED`. Changes nothing; who ranks them is `ranking`.
+Looks at as few documents as it can: with 100,000 of them half may hold a word of the query. So counts are exact while
+they are small and estimated beyond `Limits.counted`. Changes nothing; who ranks them is `ranking`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from agent_memory.retrieval.facets import Facets
+from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from agent_memory.models import Memory
+    from agent_memory.models import SearchRequest
     from agent_memory.retrieval.dense import Cosines
-    from agent_memory.retrieval.index import SearchIndex
-    from agent_memory.retrieval.query import Question
+    from agent_memory.retrieval.facets import Scope
+    from agent_memory.retrieval.indexed import IndexedDocument
+    from agent_memory.retrieval.postings import Postings
+    from agent_memory.retrieval.results import Limits, Question, RankingSettings
     from agent_memory.retrieval.scores import Scores
 
 T = TypeVar("T")
 
-_COUNTED: Final = 500
-"""Memories of one list looked at for a count; beyond, it is estimated from these. Five hundred take about half a
-millisecond, and the error of such a share is below five percent of the list (two standard errors)."""
-_FEW: Final = 2_000
-"""Documents up to which looking at each is cheaper than going through lists of hits until enough have passed."""
-_SAMPLED: Final = 200
-"""Memories whose cosines are asked for to tell how many of a long list are near, too."""
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What an index holds: documents by id, ids by number, and what is found by word, by facet and by talk."""
+
+    postings: Postings
+    documents: dict[str, IndexedDocument] = field(default_factory=dict)
+    ids: dict[int, str] = field(default_factory=dict)
+    facets: Facets = field(default_factory=Facets)
+    talks: Talks = field(default_factory=Talks)
 
 
 @dataclass(frozen=True, slots=True)
-class Sieve:
-    """What a search is limited to.
+class Search:
+    """One search: what is asked, and of what.
 
     Attributes:
-        admits: Tells whether a memory passes.
-        meeting: The documents among which all that pass are; None when they may be any.
+        corpus: What is searched.
+        request: What was asked.
+        question: Its text, read.
+        settings: Constants a user may set.
+        limits: How much is looked at closely.
+        cosines: Between the question and the documents; None searches by words alone.
+        least: The embedder's own floor.
+        scope: What the search is limited to; None admits everything.
     """
 
-    admits: Callable[[Memory], bool]
-    meeting: Sequence[int] | NDArray[np.integer] | None = None
+    corpus: Corpus
+    request: SearchRequest
+    question: Question
+    settings: RankingSettings
+    limits: Limits
+    cosines: Cosines | None = None
+    least: float = 0.0
+    scope: Scope | None = None
+
+    @property
+    def now(self) -> float:
+        """The moment of asking, in seconds."""
+        return self.request.now.timestamp()
+
+    @property
+    def floor(self) -> float:
+        """The least raw cosine of a hit by embedding alone."""
+        wanted = self.settings.similarity_threshold
+        return self.least if wanted is None else wanted
+
+    @property
+    def size(self) -> int:
+        """How many of each list are looked at closely."""
+        return max(self.request.limit, self.limits.pool)
 
 
 @dataclass(slots=True)
 class Found:
-    """Memories above the floor: by words and by meaning (with raw cosines), best first, and how many in all."""
+    """Documents above the floor: by words and by embedding (with raw cosines), best first, and how many in all."""
 
-    scores: Scores  # by document; also of memories that the filters leave out
+    scores: Scores  # by number; also of documents that the filters leave out
     words: list[str]
-    meaning: list[tuple[str, float]]
-    cosines: Cosines | None
-    floor: float  # of a hit by meaning alone
+    near: list[tuple[str, float]]
     filtered: list[str]
     total: int
 
@@ -72,71 +103,64 @@ class _List(Generic[T]):
         return len(self.kept) == self.total
 
 
-def find(
-    index: SearchIndex,
-    question: Question,
-    cosines: Cosines | None,
-    size: int,
-    sieve: Sieve | None,
-) -> Found:
-    """Return at least the best `size` of each list, and how many there are."""
-    scores = index.postings.scores(question.weights)
-    floor = index.settings.similarity_threshold
-    if floor is None:
-        floor = index.vectors.similarity_threshold if index.vectors is not None else 0.0
-
-    meeting = sieve.meeting if sieve is not None else None
-    if meeting is not None and len(meeting) <= _FEW:
-        lists = _among(index, scores, cosines, floor, [int(document) for document in meeting])
+def find(search: Search) -> Found:
+    """Return at least the best `search.size` of each list, and how many there are."""
+    scores = search.corpus.postings.scores(search.question.weights)
+    scope, limits, size = search.scope, search.limits, search.size
+    meeting = scope.meeting if scope is not None else None
+    if meeting is not None and len(meeting) <= limits.few:
+        lists = _among(search, scores, [int(number) for number in meeting])
     else:
-        lists = _anywhere(index, scores if meeting is None else scores.within(meeting), cosines, floor)
-    if sieve is None:
-        words, meaning = _List(lists.words(size), lists.worded), _List(lists.meaning(size), lists.near)
+        lists = _anywhere(search, scores if meeting is None else scores.within(meeting))
+    if scope is None:
+        words, near = _List(lists.words(size), lists.worded), _List(lists.near(size), lists.nearby)
     else:
         # Of documents that meet the filter, as far as is known, nearly all pass: a few tell how many will.
-        least = size if meeting is not None and lists.worded > _COUNTED else _COUNTED
-        words = _sift(lists.words, lists.worded, size, lambda one: sieve.admits(index.entries[one].memory), least)
-        meaning = _sift(lists.meaning, lists.near, size, lambda pair: sieve.admits(index.entries[pair[0]].memory))
-    both = 0 if cosines is None else _in_both(index, scores, words, meaning, cosines, floor)
-    filtered = dict.fromkeys([*words.left_out, *(one for one, _ in meaning.left_out)])
-    total = max(words.total + meaning.total - both, len(words.kept), len(meaning.kept))
-    return Found(scores, words.kept, meaning.kept, cosines, floor, list(filtered), total)
+        least = size if meeting is not None and lists.worded > limits.counted else limits.counted
+        words = sift(lists.words, lists.worded, size, scope.admits, least)
+        near = sift(lists.near, lists.nearby, size, lambda pair: scope.admits(pair[0]), limits.counted)
+    both = 0 if search.cosines is None else _in_both(search, search.cosines, scores, words, near)
+    filtered = dict.fromkeys([*words.left_out, *(one for one, _ in near.left_out)])
+    total = max(words.total + near.total - both, len(words.kept), len(near.kept))
+    return Found(scores, words.kept, near.kept, list(filtered), total)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """The best by words and by meaning, of whom filters are still to be asked, and how many of each there are."""
+    """The best by words and by embedding, before filters are asked, and how many of each there are."""
 
     words: Callable[[int], list[str]]
     worded: int
-    meaning: Callable[[int], list[tuple[str, float]]]
-    near: int
+    near: Callable[[int], list[tuple[str, float]]]
+    nearby: int
 
 
-def _anywhere(index: SearchIndex, scores: Scores, cosines: Cosines | None, floor: float) -> _Lists:
+def _anywhere(search: Search, scores: Scores) -> _Lists:
+    cosines, floor, ids = search.cosines, search.floor, search.corpus.ids
+
     def words(count: int) -> list[str]:
-        return [index.owners[document] for document in scores.best(count)]
+        return [ids[number] for number in scores.best(count)]
 
-    def meaning(count: int) -> list[tuple[str, float]]:
+    def near(count: int) -> list[tuple[str, float]]:
         return cosines.at_least(floor, count) if cosines is not None else []
 
-    return _Lists(words, len(scores), meaning, cosines.how_many(floor) if cosines is not None else 0)
+    return _Lists(words, len(scores), near, cosines.how_many(floor) if cosines is not None else 0)
 
 
-def _among(index: SearchIndex, scores: Scores, cosines: Cosines | None, floor: float, few: list[int]) -> _Lists:
+def _among(search: Search, scores: Scores, few: list[int]) -> _Lists:
     """As `_anywhere`, of some documents."""
-    worded = sorted(((score, document) for document in few if (score := scores.get(document)) > 0), reverse=True)
-    words = [index.owners[document] for _, document in worded]
-    cosine_of = cosines.of(index.owners[document] for document in few) if cosines is not None else {}
-    meaning = sorted((pair for pair in cosine_of.items() if pair[1] >= floor), key=itemgetter(1), reverse=True)
-    return _Lists(lambda count: words[:count], len(words), lambda count: meaning[:count], len(meaning))
+    ids, floor = search.corpus.ids, search.floor
+    worded = sorted(((score, number) for number in few if (score := scores.get(number)) > 0), reverse=True)
+    words = [ids[number] for _, number in worded]
+    cosine_of = search.cosines.of(ids[number] for number in few) if search.cosines is not None else {}
+    near = sorted((pair for pair in cosine_of.items() if pair[1] >= floor), key=itemgetter(1), reverse=True)
+    return _Lists(lambda count: words[:count], len(words), lambda count: near[:count], len(near))
 
 
-def _sift(
-    best: Callable[[int], Sequence[T]], total: int, size: int, admits: Callable[[T], bool], least: int | None = None
+def sift(
+    best: Callable[[int], Sequence[T]], total: int, size: int, admits: Callable[[T], bool], least: int
 ) -> _List[T]:
     """Go through a list, best first, until `size` of it are admitted and `least` are seen, to tell how many will be."""
-    least = _COUNTED if least is None else least
     kept: list[T] = []
     left_out: list[T] = []
     looked = 0
@@ -160,29 +184,19 @@ def _best_first(best: Callable[[int], Sequence[T]], total: int, count: int) -> I
 
 
 def _in_both(
-    index: SearchIndex,
-    scores: Scores,
-    words: _List[str],
-    meaning: _List[tuple[str, float]],
-    cosines: Cosines,
-    floor: float,
+    search: Search, cosines: Cosines, scores: Scores, words: _List[str], near: _List[tuple[str, float]]
 ) -> int:
-    """Return how many are found by words and by meaning, exactly when one of the lists is short.
+    """Return how many are found by words and by embedding, exactly when one of the lists is short.
 
     Else it is estimated from those that filters have admitted or, without filters, from hits of all ranks.
     """
-    if meaning.is_whole:
-        return sum(score_of(index, scores, memory_id) > 0 for memory_id, _ in meaning.kept)
-    most = _SAMPLED if words.total > _COUNTED else _COUNTED
+    corpus, limits = search.corpus, search.limits
+    if near.is_whole:
+        return sum(scores.get(corpus.documents[one].number) > 0 for one, _ in near.kept)
+    most = limits.sampled if words.total > limits.counted else limits.counted
     if words.is_whole or words.left_out:
         sample = words.kept[:most]
     else:
-        sample = [index.owners[document] for document in scores.sample(most)]
-    near = sum(cosine >= floor for cosine in cosines.of(sample).values())
-    return round(near * words.total / max(1, len(sample)))
-
-
-def score_of(index: SearchIndex, scores: Scores, memory_id: str) -> float:
-    """Return the raw BM25 score of a memory."""
-    document = index.entries[memory_id].document
-    return 0.0 if document is None else scores.get(document)
+        sample = [corpus.ids[number] for number in scores.sample(most)]
+    also_near = sum(cosine >= search.floor for cosine in cosines.of(sample).values())
+    return round(also_near * words.total / max(1, len(sample)))

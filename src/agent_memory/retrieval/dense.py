@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from typing_extensions import override
+
 from agent_memory.embeddings.cache import text_hash
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.embeddings.worker import EmbeddingWorker
+    from agent_memory.retrieval.facets import Scope
 
 _READY_SHARE: Final = 0.9
 """Share of memories that need a vector before meaning takes part: below it, who has one would outrank who has none."""
@@ -76,11 +79,11 @@ class VectorSource(Protocol):
     def embed_query(self, text: str) -> Vector | None:
         """Return a query's vector, None while or when there is no model."""
 
-    def cosines(self, query: Vector) -> Cosines:
-        """Compare a query with every memory."""
+    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
+        """Compare a query with every memory; what lies outside the scope may be missing."""
 
 
-class DenseIndex:
+class DenseIndex(VectorSource):
     """Exact cosines over vectors that a worker provides.
 
     Args:
@@ -151,7 +154,8 @@ class DenseIndex:
         """Return a query's vector, None while or when there is no model."""
         return self._worker.embed_query(text)
 
-    def cosines(self, query: Vector) -> Cosines:
+    @override
+    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         """Compare a query, shape (dimension,), with every memory that has a vector."""
         self._absorb()
         return _Cosines(self, query)

@@ -1,4 +1,4 @@
-"""Which documents have a category, a tag or a time: so that a narrow filter looks at what passes it, and at no more.
+"""Which documents have a facet or a time: so that a narrow filter looks at what passes it, and at no more.
 
 A shortcut, not the filter: what it names is asked again, one by one. Must not know scores.
 """
@@ -8,70 +8,80 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.retrieval.scores import numpy_if_there
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.engine import Where
-    from agent_memory.models import Memory
+    from agent_memory.models import DateRange, Document, Facet, SearchFilters
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search is limited to.
+
+    Attributes:
+        filters: Conditions that all results meet.
+        admits: Tells of an id whether that document meets them and may be shown.
+        meeting: The numbers among which those of all such documents are; None when they may be any.
+    """
+
+    filters: SearchFilters
+    admits: Callable[[str], bool]
+    meeting: Sequence[int] | NDArray[np.integer] | None = None
 
 
 class Facets:
-    """Documents by category and tag, ascending, and the time of each."""
+    """Numbers of documents by facet, ascending, and the time of each."""
 
     def __init__(self) -> None:
-        self._with: dict[tuple[str, str], array[int]] = {}
+        self._with: dict[Facet, array[int]] = {}
         self._times: array[float] = array("d")
 
-    def add(self, document: int, memory: Memory) -> None:
-        """File a document; its number is one more than that of the last."""
-        self._times.append(memory.timestamp.timestamp())
-        for facet in _facets(memory):
-            self._with.setdefault(facet, array("I")).append(document)
+    def add(self, number: int, document: Document) -> None:
+        """Index a document; its number is one more than that of the last."""
+        self._times.append(document.timestamp.timestamp())
+        for facet in document.facets:
+            self._with.setdefault(facet, array("I")).append(number)
 
-    def remove(self, document: int, memory: Memory) -> None:
-        """Take a document out; `memory` is what it was filed with."""
-        self._times[document] = math.nan
-        for facet in _facets(memory):
-            documents = self._with[facet]
-            del documents[bisect_left(documents, document)]
-            if not documents:
+    def remove(self, number: int, document: Document) -> None:
+        """Take a document out; `document` is what was added."""
+        self._times[number] = math.nan
+        for facet in document.facets:
+            numbers = self._with[facet]
+            del numbers[bisect_left(numbers, number)]
+            if not numbers:
                 del self._with[facet]
 
-    def meeting(self, where: Where) -> Sequence[int] | NDArray[np.integer] | None:
-        """Return all documents that can meet these conditions, ascending; None when nothing is known about them."""
-        category = [("category", where.category)] if where.category is not None else []
-        facets = [*category, *(("tag", tag) for tag in where.tags)]
-        lists = [self._with.get(facet, array("I")) for facet in facets]
-        if where.any_tags:
-            lists.append(self._with_any(where.any_tags))
+    def meeting(self, filters: SearchFilters) -> Sequence[int] | NDArray[np.integer] | None:
+        """Return all documents that can meet these filters, ascending; None when nothing is known about them."""
+        lists = [self._with.get(facet, array("I")) for facet in filters.facets]
+        if filters.any_facets:
+            lists.append(self._with_any(filters.any_facets))
         lists.sort(key=len)
-        bounded = where.since is not None or where.until is not None
+        bounds = filters.date_range
         np = numpy_if_there()
-        if np is None or not (lists or bounded):
+        if np is None or not (lists or bounds):
             return list(lists[0]) if lists else None
-        found: Any = np.flatnonzero(self._between(np, where)) if bounded else None
-        for documents in lists:
-            one = np.frombuffer(documents, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
+        found: Any = np.flatnonzero(self._between(np, bounds)) if bounds is not None else None
+        for numbers in lists:
+            one = np.frombuffer(numbers, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
             found = one if found is None else np.intersect1d(found, one, assume_unique=True)
         return found  # type: ignore[no-any-return]
 
-    def _with_any(self, tags: tuple[str, ...]) -> array[int]:
-        """Return the documents that have at least one of these tags, ascending."""
-        lists = [self._with.get(("tag", tag), array("I")) for tag in tags]
+    def _with_any(self, facets: list[Facet]) -> array[int]:
+        """Return the documents that have at least one of these facets, ascending."""
+        lists = [self._with.get(facet, array("I")) for facet in facets]
         return lists[0] if len(lists) == 1 else array("I", sorted(set().union(*lists)))
 
-    def _between(self, np: Any, where: Where) -> Any:
+    def _between(self, np: Any, bounds: DateRange) -> Any:
         times = np.frombuffer(self._times)
-        since = -math.inf if where.since is None else where.since
-        return (times >= since) & (times <= (math.inf if where.until is None else where.until))
-
-
-def _facets(memory: Memory) -> list[tuple[str, str]]:
-    return [("category", memory.category), *(("tag", tag) for tag in dict.fromkeys(memory.tags))]
+        since = -math.inf if bounds.start is None else bounds.start.timestamp()
+        until = math.inf if bounds.end is None else bounds.end.timestamp()
+        return (times >= since) & (times <= until)

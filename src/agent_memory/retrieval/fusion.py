@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.models import Trust
     from agent_memory.retrieval.results import RankingSettings
 
 RECENT_SIMILARITY: Final = 0.5
@@ -50,7 +49,7 @@ class TurnWeights:
 
     words: float = 1.0  # its own BM25; -.001 / 0 beside the window, but ranks exact hits first
     window: float = 2.5  # BM25 of the turn read together with those before and after: -.016 / -.006
-    meaning: float = 3.5  # cosine: -.027 / -.02
+    dense: float = 3.5  # cosine: -.027 / -.02
     session: float = 3.5  # relevance of the talk it stands in: -.014 / -.014
     length: float = 3.0  # "Thanks!" answers nothing: -.01 / -.02
     speaker: float = 2.5  # said by whom the question names: -.003 / -.06
@@ -70,7 +69,7 @@ class Evidence:
         words: `bm25` against the best of the answer.
         share: `bm25` against what a memory of average length with most of the question's words would have
             (`ENOUGH_WORDS`), or against the best of the answer where that is more.
-        meaning: `cosine` between the embedder's floor and the best of the answer; None as `cosine`.
+        dense: `cosine` between the embedder's floor and the best of the answer; None as `cosine`.
         talk: What the talk around a turn tells; None when no candidate is a turn.
     """
 
@@ -78,12 +77,12 @@ class Evidence:
     cosine: float | None = None
     words: float = 0.0
     share: float = 0.0
-    meaning: float | None = None
-    talk: Talk | None = None
+    dense: float | None = None
+    talk: TalkEvidence | None = None
 
 
 @dataclass(slots=True)
-class Talk:
+class TalkEvidence:
     """Evidence from the talk around a turn, each in 0..1; a plain memory beside turns is a talk of its own."""
 
     window: float
@@ -93,7 +92,7 @@ class Talk:
     time: float
 
 
-_ALL: Final = TURN.words + TURN.window + TURN.meaning + TURN.session + TURN.length + TURN.speaker + TURN.time
+_ALL: Final = TURN.words + TURN.window + TURN.dense + TURN.session + TURN.length + TURN.speaker + TURN.time
 
 
 def similarity(evidence: Evidence) -> float:
@@ -109,9 +108,9 @@ def similarity(evidence: Evidence) -> float:
         + TURN.speaker * talk.speaker
         + TURN.time * talk.time
     )
-    if evidence.meaning is None:
-        return score / (_ALL - TURN.meaning)
-    return (score + TURN.meaning * evidence.meaning) / _ALL
+    if evidence.dense is None:
+        return score / (_ALL - TURN.dense)
+    return (score + TURN.dense * evidence.dense) / _ALL
 
 
 def _plain(evidence: Evidence) -> float:
@@ -119,9 +118,9 @@ def _plain(evidence: Evidence) -> float:
 
     Words count by the share of the question they hold, see `ENOUGH_WORDS`, not against the answer's best.
     """
-    if evidence.meaning is None:
+    if evidence.dense is None:
         return evidence.share
-    return (evidence.share + evidence.meaning) / 2
+    return (evidence.share + evidence.dense) / 2
 
 
 def base(evidence: Evidence) -> float:
@@ -129,9 +128,9 @@ def base(evidence: Evidence) -> float:
 
     Fitted weights come out equal (5.1 to 5.3) and win nothing: .699 / .529. Reciprocal ranks lose .05 to .07.
     """
-    if evidence.meaning is None:
+    if evidence.dense is None:
         return evidence.words
-    return (evidence.words + evidence.meaning) / 2
+    return (evidence.words + evidence.dense) / 2
 
 
 def session_relevance(bases: Iterable[float]) -> float:
@@ -165,7 +164,7 @@ def freshness(age_seconds: float, settings: RankingSettings) -> float:
     return floor + (1 - floor) / (1 + settings.freshness_decay_rate * days)
 
 
-def trusted(trust: Trust) -> float:
+def trusted(trust: str) -> float:
     """Return what a score keeps by whose words they are."""
     return LOW_TRUST if trust == "low" else 1.0
 

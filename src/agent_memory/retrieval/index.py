@@ -1,114 +1,91 @@
-"""`SearchIndex`: the memories of one agent, searchable by word and by meaning, in this process's memory.
+"""`SearchIndex`: the documents of one agent, searchable by word and by embedding, in this process's memory.
 
-Owns what is indexed and how memories are filed. Must not read or write files, start threads or read the clock. Not
-thread-safe: its owner lets one caller in at a time.
+Owns what is indexed, and when. Must not read or write files, start threads or read the clock. Not thread-safe: its
+owner lets one caller in at a time.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import fusion
-from agent_memory.retrieval.candidates import Sieve
-from agent_memory.retrieval.facets import Facets
+from agent_memory.retrieval.candidates import Corpus, Search
+from agent_memory.retrieval.facets import Scope
+from agent_memory.retrieval.indexed import UNREAD, IndexedDocument
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.ranking import rank, rank_recent
-from agent_memory.retrieval.results import Ranking, RankingSettings
-from agent_memory.retrieval.text_forms import (
-    embedded_texts,
-    filed_terms,
-    moment_of,
-    session_of,
-    speaker_of,
-    speakers_within,
-    tells_time,
-)
-from agent_memory.retrieval.turns.sessions import Conversations
+from agent_memory.retrieval.results import Limits, Question, Ranking, RankingSettings
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
-    from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engine import Where
-    from agent_memory.models import Memory
+    from agent_memory.models import Document, SearchRequest
     from agent_memory.retrieval.dense import VectorSource
 
-_DEFAULT = RankingSettings()
-
-
-@dataclass(slots=True)
-class Entry:
-    """A memory and what the index knows of it; `document` is None until its words are read."""
-
-    memory: Memory
-    arrival: int
-    document: int | None = None
-    moment: float = 0.0  # seconds; set with `document`
-    length_share: float = 0.0
-    tells_time: bool = False
+_SETTINGS, _LIMITS = RankingSettings(), Limits()
 
 
 class SearchIndex:
-    """An in-memory index over the memories of one agent.
+    """An in-memory index over the documents of one agent.
 
     Args:
-        ranking: Constants a user may set.
-        vectors: Where meaning comes from; None searches by words alone.
+        settings: Constants a user may set.
+        vectors: Compares embeddings; None searches by words alone.
+        limits: How much of a search is looked at closely.
+
+    Attributes:
+        corpus: What is indexed.
     """
 
-    def __init__(self, ranking: RankingSettings = _DEFAULT, vectors: VectorSource | None = None) -> None:
-        self.settings = ranking
+    def __init__(
+        self, settings: RankingSettings = _SETTINGS, vectors: VectorSource | None = None, limits: Limits = _LIMITS
+    ) -> None:
         self.vectors = vectors
-        self.entries: dict[str, Entry] = {}
-        self.postings = Postings(ranking.k1, ranking.b)
-        self.owners: dict[int, str] = {}  # document -> memory
-        self.conversations = Conversations()
-        self.facets = Facets()
-        self._unread: dict[str, None] = {}
+        self._settings, self.limits = settings, limits
         self._arrivals = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self.corpus = Corpus(Postings(self._settings.k1, self._settings.b, self.limits.arrays_from))
+        self._unread: dict[str, None] = {}
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self.corpus.documents)
 
-    def put(self, memory: Memory) -> None:
-        """Insert a memory or replace the one of the same id; reading its words waits for a search or `warm`."""
-        known = self.entries.get(memory.id)
+    def put(self, document: Document) -> None:
+        """Insert a document or replace the one of the same id; reading its words waits for a search or `warm`."""
+        known = self.corpus.documents.get(document.id)
         if known is None:
             self._arrivals += 1
-            self.entries[memory.id] = Entry(memory, self._arrivals)
-            self._unread[memory.id] = None
+            self.corpus.documents[document.id] = IndexedDocument(document, self._arrivals)
+            self._unread[document.id] = None
             return
-        if _filed_by(known.memory) != _filed_by(memory):
-            self._unfile(known)
-            self._unread[memory.id] = None
-        known.memory = memory
+        if _read_of(known.document) != _read_of(document):
+            self._drop(known)
+            self._unread[document.id] = None
+        known.document = document
 
-    def remove(self, memory_id: str) -> None:
-        """Forget a memory; an unknown id changes nothing."""
-        entry = self.entries.pop(memory_id, None)
-        if entry is None:
+    def remove(self, record_id: str) -> None:
+        """Forget a document; an unknown id changes nothing."""
+        known = self.corpus.documents.pop(record_id, None)
+        if known is None:
             return
-        self._unfile(entry)
-        self._unread.pop(memory_id, None)
+        self._drop(known)
+        self._unread.pop(record_id, None)
         if self.vectors is not None:
-            self.vectors.remove(memory_id)
+            self.vectors.remove(record_id)
 
     def clear(self) -> None:
         """Forget everything."""
-        self.entries.clear()
-        self.owners.clear()
-        self._unread.clear()
-        self.postings = Postings(self.settings.k1, self.settings.b)
-        self.conversations = Conversations()
-        self.facets = Facets()
+        self._forget()
         if self.vectors is not None:
             self.vectors.clear()
 
     def warm(self, at_most: int | None = None) -> bool:
-        """Read memories put since the last search, and ask for their vectors.
+        """Read documents put since the last search, and ask for their vectors.
 
         Args:
             at_most: Stop after so many, so that a background thread can let others in between; None reads all.
@@ -116,100 +93,93 @@ class SearchIndex:
         Returns:
             Whether everything is read.
         """
-        for memory_id in list(self._unread)[:at_most]:
-            self._file(self.entries[memory_id])
-            del self._unread[memory_id]
+        for record_id in list(self._unread)[:at_most]:
+            self._read(self.corpus.documents[record_id])
+            del self._unread[record_id]
         return not self._unread
 
     def prune(self) -> int:
-        """Drop vectors kept for texts that no memory has any more; return how many.
+        """Drop vectors kept for texts that no document has any more; return how many.
 
-        Reads everything first: a memory not read yet must not lose its vector.
+        Reads everything first: a document not read yet must not lose its vector.
         """
         self.warm()
         return self.vectors.prune() if self.vectors is not None else 0
 
-    def meaning_of(self, query: str, now: datetime) -> Vector | None:
-        """Return the vector a search for `query` would use, None without a model.
+    def embedded_question(self, request: SearchRequest) -> Question:
+        """Return a request's text, read and, if there is a model, embedded.
 
         Safe to call before taking the owner's lock for `search`: a remote embedder may take its time.
         """
-        if self.vectors is None:
-            return None
-        question = read_question(query, now, self.conversations.speakers())
-        return self.vectors.embed_query(question.meaning) if question.meaning else None
+        question = read_question(request.text, request.now, self.corpus.talks.speakers())
+        if self.vectors is None or not question.embedded_text:
+            return question
+        return replace(question, vector=self.vectors.embed_query(question.embedded_text))
 
     def search(
         self,
-        query: str,
+        request: SearchRequest,
+        question: Question | None = None,
         *,
-        limit: int,
-        now: datetime,
-        allowed: Callable[[Memory], bool] | None = None,
-        where: Where | None = None,
-        explain: bool = False,
-        vector: Vector | None = None,
+        hides: Callable[[str], bool] | None = None,
     ) -> Ranking:
-        """Rank the memories for a query.
+        """Rank the documents for a request.
 
         Args:
-            query: Any text; one without content words answers with the most recent memories.
-            limit: Most hits to return, at least 1.
-            now: The moment ages are counted from, aware.
-            allowed: Keeps memories for which it is true; None keeps all.
-            where: What everything that is allowed meets; a hint by which fewer memories are looked at.
-            explain: Also report what was left out, and why.
-            vector: What `meaning_of` returned for this query; None asks the embedder here.
+            request: What is asked; one without content words is answered with the latest documents.
+            question: What `embedded_question` returned for this request; None reads it, and embeds it, here.
+            hides: Tells of an id whether that document must not be found, whatever the filters say; None finds all.
         """
         self.warm()
-        question = read_question(query, now, self.conversations.speakers())
-        cosines = None
-        if self.vectors is not None and question.meaning and self.vectors.ready:
+        if question is None:
+            question = read_question(request.text, request.now, self.corpus.talks.speakers())
+        scope = self._scope(request, hides)
+        search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope)
+        if self.vectors is not None and question.embedded_text and self.vectors.ready:
+            vector = question.vector
             if vector is None:
-                vector = self.vectors.embed_query(question.meaning)
-            cosines = None if vector is None else self.vectors.cosines(vector)
-        if cosines is None and not question.weights:
-            return rank_recent(self, limit=limit, now=now, allowed=allowed)
-        sieve = None
-        if allowed is not None:
-            # Who wants an explanation wants to see all that is left out.
-            sieve = Sieve(allowed, None if where is None or explain else self.facets.meeting(where))
-        return rank(self, question, cosines, limit=limit, now=now, sieve=sieve, explain=explain)
+                vector = self.vectors.embed_query(question.embedded_text)
+            if vector is not None:
+                cosines = self.vectors.cosines(vector, scope)
+                search = replace(search, cosines=cosines, least=self.vectors.similarity_threshold)
+        return rank_recent(search) if search.cosines is None and not question.weights else rank(search)
 
-    def _file(self, entry: Entry) -> None:
-        memory = entry.memory
-        terms = filed_terms(memory)
-        entry.document = self.postings.add(terms)
-        self.facets.add(entry.document, memory)
-        entry.moment = moment_of(memory).timestamp()
+    def _scope(self, request: SearchRequest, hides: Callable[[str], bool] | None) -> Scope | None:
+        filters, documents = request.filters, self.corpus.documents
+        if filters.admits_all:
+            # Asking about each of 5,000 candidates takes 1 to 2 ms; most searches have nothing to ask.
+            return Scope(filters, lambda record_id: not hides(record_id)) if hides is not None else None
+
+        def admits(record_id: str) -> bool:
+            return filters.admits(documents[record_id].document) and (hides is None or not hides(record_id))
+
+        # Who wants an explanation wants to see all that is left out.
+        return Scope(filters, admits, None if request.explain else self.corpus.facets.meeting(filters))
+
+    def _read(self, entry: IndexedDocument) -> None:
+        document, corpus = entry.document, self.corpus
+        terms = document_terms(document)
+        entry.number = corpus.postings.add(terms)
+        entry.moment = document.moment.timestamp()
         entry.length_share = fusion.length_share(len(terms))
         entry.tells_time = tells_time(terms)
-        self.owners[entry.document] = memory.id
-        speaker = speaker_of(memory.content)
-        within = speakers_within(memory.content)
-        if within:
-            self.conversations.add_whole(memory.id, within)
-        elif speaker is not None:
-            self.conversations.add(
-                memory.id,
-                session=session_of(memory),
-                speaker=speaker,
-                moment=entry.moment,
-                arrival=entry.arrival,
-            )
+        corpus.ids[entry.number] = document.id
+        corpus.facets.add(entry.number, document)
+        corpus.talks.add(document, entry.arrival)
         if self.vectors is not None:
-            self.vectors.put(memory.id, embedded_texts(memory))
+            self.vectors.put(document.id, embedded_texts(document.text))
 
-    def _unfile(self, entry: Entry) -> None:
-        if entry.document is None:
+    def _drop(self, entry: IndexedDocument) -> None:
+        if entry.number == UNREAD:
             return
-        self.postings.remove(entry.document, filed_terms(entry.memory))
-        self.facets.remove(entry.document, entry.memory)
-        del self.owners[entry.document]
-        self.conversations.remove(entry.memory.id)
-        entry.document = None
+        document, corpus = entry.document, self.corpus
+        corpus.postings.remove(entry.number, document_terms(document))
+        corpus.facets.remove(entry.number, document)
+        corpus.talks.remove(document.id)
+        del corpus.ids[entry.number]
+        entry.number = UNREAD
 
 
-def _filed_by(memory: Memory) -> tuple[object, ...]:
-    """Return what decides how a memory is filed: a change of anything else costs nothing."""
-    return (memory.content, memory.category, tuple(memory.tags), moment_of(memory), memory.created_by_session)
+def _read_of(document: Document) -> tuple[object, ...]:
+    """Return what is read of a document: a change of anything else costs nothing."""
+    return (document.text, document.facets, document.timestamp, document.moment, document.session)

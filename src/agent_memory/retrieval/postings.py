@@ -1,4 +1,4 @@
-"""BM25 over postings held in arrays. Knows terms and document numbers; must not know memories, time or vectors."""
+"""BM25 over postings held in arrays. Knows terms and document numbers; must not know records, time or vectors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.retrieval.results import Limits
 from agent_memory.retrieval.scores import FewScores, ManyScores, Scores, numpy_if_there
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MAX_FREQUENCY: Final = 65_535  # what an array of type H holds
-_ARRAYS_FROM: Final = 2_000
-"""Postings of a query from which numpy adds them up: half a millisecond without it, a fifth
-of that with it; below, setting up costs more."""
 _SCARCE: Final = 16
 """How many postings for one document looked for make it cheaper to look each up than to run through them all."""
 
@@ -27,12 +25,14 @@ class Postings:
     Args:
         k1: Term frequency saturation.
         b: Length normalisation, 0..1.
+        arrays_from: As in `Limits`.
     """
 
-    def __init__(self, k1: float, b: float) -> None:
+    def __init__(self, k1: float, b: float, arrays_from: int = Limits().arrays_from) -> None:
         self._k1 = k1
         self._b = b
-        self._filed: dict[str, tuple[array[int], array[int]]] = {}  # term -> documents, ascending; frequency in each
+        self._arrays_from = arrays_from
+        self._terms: dict[str, tuple[array[int], array[int]]] = {}  # term -> documents, ascending; frequency in each
         self._lengths: array[int] = array("I")
         self._alive = 0
         self._total_length = 0
@@ -42,17 +42,17 @@ class Postings:
         return self._alive
 
     def add(self, terms: Iterable[str]) -> int:
-        """File a document under its terms and return its number; numbers rise and are never reused."""
+        """Index a document under its terms and return its number; numbers rise and are never reused."""
         self._idf.clear()
         document = len(self._lengths)
         length = 0
         for term, frequency in Counter(terms).items():
             length += frequency
-            filed = self._filed.get(term)
-            if filed is None:
-                filed = self._filed[term] = (array("I"), array("H"))
-            filed[0].append(document)
-            filed[1].append(min(frequency, _MAX_FREQUENCY))
+            known = self._terms.get(term)
+            if known is None:
+                known = self._terms[term] = (array("I"), array("H"))
+            known[0].append(document)
+            known[1].append(min(frequency, _MAX_FREQUENCY))
         self._lengths.append(length)
         self._alive += 1
         self._total_length += length
@@ -63,24 +63,24 @@ class Postings:
 
         Args:
             document: A number that `add` returned and that was not removed yet.
-            terms: What it was filed under.
+            terms: What it was indexed under.
         """
         self._idf.clear()
         self._alive -= 1
         self._total_length -= self._lengths[document]
         for term in set(terms):
-            documents, frequencies = self._filed[term]
+            documents, frequencies = self._terms[term]
             at = _position(documents, document)
-            assert at is not None, "removed under terms that it was not filed under"
+            assert at is not None, "removed under terms that it was not indexed under"
             del documents[at], frequencies[at]
             if not documents:
-                del self._filed[term]
+                del self._terms[term]
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term, 0 for one nobody uses."""
         known = self._idf.get(term)
         if known is None:
-            using = len(self._filed[term][0]) if term in self._filed else 0
+            using = len(self._terms[term][0]) if term in self._terms else 0
             known = math.log(1 + (len(self) - using + 0.5) / (using + 0.5)) if using else 0.0
             self._idf[term] = known
         return known
@@ -92,9 +92,9 @@ class Postings:
             weights: How much each query term counts, above 0; its number of occurrences, as a rule.
         """
         gains = {
-            term: weight * self.idf(term) * (self._k1 + 1) for term, weight in weights.items() if term in self._filed
+            term: weight * self.idf(term) * (self._k1 + 1) for term, weight in weights.items() if term in self._terms
         }
-        many = sum(len(self._filed[term][0]) for term in gains) >= _ARRAYS_FROM
+        many = sum(len(self._terms[term][0]) for term in gains) >= self._arrays_from
         np = numpy_if_there() if many else None
         return self._few(gains) if np is None else self._many(gains, np)
 
@@ -102,7 +102,7 @@ class Postings:
         found: dict[int, float] = {}
         flat, steepness, lengths = *self._norm(), self._lengths
         for term, gain in gains.items():
-            for document, frequency in zip(*self._filed[term], strict=True):
+            for document, frequency in zip(*self._terms[term], strict=True):
                 part = gain * frequency / (frequency + (flat + steepness * lengths[document]))
                 found[document] = found.get(document, 0.0) + part
         return FewScores(found)
@@ -114,8 +114,8 @@ class Postings:
         # Views, not copies; they are gone before anybody can append to what lies behind them.
         heaviness = flat + steepness * np.frombuffer(self._lengths, dtype=np.uintc)
         for term, gain in gains.items():
-            documents = np.frombuffer(self._filed[term][0], dtype=np.uintc)
-            frequencies = np.frombuffer(self._filed[term][1], dtype=np.ushort).astype(np.float64)
+            documents = np.frombuffer(self._terms[term][0], dtype=np.uintc)
+            frequencies = np.frombuffer(self._terms[term][1], dtype=np.ushort).astype(np.float64)
             values[documents] += gain * frequencies / (frequencies + heaviness[documents])
         return ManyScores(values)
 
@@ -160,7 +160,7 @@ class Postings:
 
     def _among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
         """Yield those of some documents that hold a term, with its frequency there."""
-        documents, frequencies = self._filed.get(term, ((), ()))
+        documents, frequencies = self._terms.get(term, ((), ()))
         if len(documents) < _SCARCE * len(wanted):
             yield from (pair for pair in zip(documents, frequencies, strict=True) if pair[0] in wanted)
             return

@@ -1,19 +1,18 @@
-"""What a ranking is made of: settings in, hits and rejections out. Values only, no behaviour worth a test."""
+"""What a ranking is made of: settings and a question in, hits and rejections out. Values only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent_memory.errors import ConfigurationError
 
-MatchKind = Literal["keyword", "vector", "hybrid"]
-"""How one hit was found: by its words, by its meaning, or by both."""
+if TYPE_CHECKING:
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.models import MatchType, SearchMode
 
 RejectionReason = Literal["below_floor", "filtered", "beyond_limit"]
-"""Why a memory that was looked at is not in the answer."""
-
-Mode = Literal["keyword", "hybrid"]
+"""Why a document that was looked at is not in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class RankingSettings:
         freshness_floor: Share of the score that age cannot take, 0..1. The seed's formula is 0.
         access_boost_rate: Gain per recorded access (the seed's value).
         access_cap: Accesses counted at most, so that a habit cannot outrank an answer.
-        similarity_threshold: Least raw cosine of a hit found by meaning alone; None takes the embedder's own.
+        similarity_threshold: Least raw cosine of a hit found by its embedding alone; None takes the embedder's own.
         k1: BM25 term frequency saturation.
         b: BM25 length normalisation, 0..1.
 
@@ -60,27 +59,73 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One memory of an answer.
+class Limits:
+    """How much of a search is looked at closely; what lies beyond is sorted out by cheaper means, or estimated.
 
     Attributes:
-        memory_id: Whose score this is.
+        pool: Best of each list whose evidence is gathered: 40 to 300 differ by .003 frac@10, 60 takes half the time of
+            100.
+        with_neighbours: Best of each list whose neighbours in a talk are looked at too: all of them win nothing.
+        rejections: Of each reason, in an explanation: it is read by a person or paid for in tokens.
+        counted: Documents of one list looked at for a count; beyond, it is estimated from these. Five hundred take
+            about half a millisecond, and the error of such a share is below five percent of the list (two standard
+            errors).
+        few: Documents up to which looking at each is cheaper than going through lists of hits until enough have passed.
+        sampled: Documents whose cosines are asked for to tell how many of a long list are near, too.
+        arrays_from: Postings of a query from which numpy adds them up: half a millisecond without it, a fifth of that
+            with it; below, setting up costs more.
+    """
+
+    pool: int = 60
+    with_neighbours: int = 20
+    rejections: int = 50
+    counted: int = 500
+    few: int = 2_000
+    sampled: int = 200
+    arrays_from: int = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The text of a request, read.
+
+    Attributes:
+        weights: Terms to look for, and how often each was said.
+        speakers: Folded names of people who speak in remembered talks and are named here.
+        asks_time: Whether the answer is a point or stretch of time.
+        embedded_text: The text to embed; empty when there is nothing to embed.
+        vector: Its embedding, shape (dimension,); None while it is not computed.
+    """
+
+    weights: dict[str, float]
+    speakers: frozenset[str]
+    asks_time: bool
+    embedded_text: str
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One document of an answer.
+
+    Attributes:
+        id: Whose score this is.
         score: Rank score, finite, 0..1; comparable within one answer only.
         match_type: Which list found it.
         parts: Raw parts of the score, for people: `bm25`, `cosine`, `similarity`, `freshness`, `access`, ...
     """
 
-    memory_id: str
+    id: str
     score: float
-    match_type: MatchKind
+    match_type: MatchType
     parts: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """One memory that was looked at and left out, and why."""
+    """One document that was looked at and left out, and why."""
 
-    memory_id: str
+    id: str
     reason: RejectionReason
     parts: dict[str, float] = field(default_factory=dict)
 
@@ -91,12 +136,12 @@ class Ranking:
 
     Attributes:
         hits: At most `limit`, best first.
-        total_found: Memories above the floor that met the filters, shown or not.
-        mode: Whether meaning took part, or words alone.
+        total_found: Documents above the floor that met the filters, shown or not.
+        mode: Whether embeddings took part, or words alone.
         rejected: Only when asked to explain.
     """
 
     hits: tuple[Hit, ...]
     total_found: int
-    mode: Mode
+    mode: SearchMode
     rejected: tuple[Rejected, ...] = ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, Memory, Scratchpad, to_text, utc_now
+from agent_memory.models import Clock, Memory, Scratchpad, filters_of, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
@@ -30,7 +30,6 @@ from agent_memory.service.trust import TrustGate
 from agent_memory.service.warming import WarmUp
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import filters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

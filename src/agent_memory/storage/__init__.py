@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder, folder_of
+    from agent_memory.models import filters_of
     from agent_memory.storage.agents import (
         AgentSummary,
         copy_agent,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         unfinished_agents,
     )
     from agent_memory.storage.base import MemoryStorage
-    from agent_memory.storage.conditions import filters_of
     from agent_memory.storage.detect import detect_storage, rollback_migration, should_migrate
     from agent_memory.storage.file import FileStorage
     from agent_memory.storage.trouble import Trouble
@@ -67,6 +67,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
 
     _OF = {
         "files.layout": {"AgentFolder", "folder_of"},
+        "models": {"filters_of"},
         "storage.agents": {
             "AgentSummary",
             "copy_agent",
@@ -78,7 +79,6 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "unfinished_agents",
         },
         "storage.base": {"MemoryStorage"},
-        "storage.conditions": {"filters_of"},
         "storage.detect": {"detect_storage", "rollback_migration", "should_migrate"},
         "storage.file": {"FileStorage"},
         "storage.trouble": {"Trouble"},

@@ -1,33 +1,49 @@
-"""From a ranking of ids to an answer of memories. Pure functions."""
+"""From a ranking of ids to an answer of records. Pure functions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from agent_memory.models import MemorySearchResult, SearchResults
+from agent_memory.models import MemorySearchResult, Record, SearchResults
+from agent_memory.retrieval import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from agent_memory.models import Memory
-    from agent_memory.retrieval.results import Hit, Ranking
+    from agent_memory.models import Memory, SearchRequest
+    from agent_memory.retrieval import Hit, Ranking
+
+R = TypeVar("R", bound=Record)
 
 LOOKED_AT: Final = 60
 """Hits among which replacements are looked for, as many as a ranking looks at closely."""
 
 
-def answer_of(ranking: Ranking, memories: Mapping[str, Memory], limit: int, *, explain: bool) -> SearchResults:
-    """Return the best `limit` hits with their memories; what is cut here is among `rejected` if asked to explain."""
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[R]):
+    """A ranking, and the record of each hit."""
+
+    ranking: Ranking
+    records: tuple[R, ...]
+
+
+def answer_of(ranking: Ranking, records: Mapping[str, R], request: SearchRequest) -> Answer[R]:
+    """Return the best `request.limit` hits with their records; the rest are rejected if asked to explain."""
+    hits, cut = ranking.hits[: request.limit], ranking.hits[request.limit :] if request.explain else ()
+    late = tuple([Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut])
+    ranking = replace(ranking, hits=hits, rejected=late + ranking.rejected)
+    return Answer(ranking, tuple([records[hit.id] for hit in hits]))
+
+
+def results_of(answer: Answer[Memory]) -> SearchResults:
+    """Return an answer in its public form."""
+    ranking = answer.ranking
     results = [
-        MemorySearchResult(
-            memory=memories[hit.memory_id], relevance_score=hit.score, match_type=hit.match_type, parts=hit.parts
-        )
-        for hit in ranking.hits[:limit]
+        MemorySearchResult(memory=memory, relevance_score=hit.score, match_type=hit.match_type, parts=hit.parts)
+        for hit, memory in zip(ranking.hits, answer.records, strict=True)
     ]
-    cut = ranking.hits[limit:] if explain else ()
-    rejected = [{"id": hit.memory_id, "reason": "beyond_limit", "parts": hit.parts} for hit in cut]
-    rejected += [{"id": each.memory_id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
+    rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
     return SearchResults(results, total_found=ranking.total_found, mode=ranking.mode, rejected=rejected)
 
 
@@ -36,10 +52,10 @@ def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) ->
 
     What is no longer true may be asked for; it is never the better answer.
     """
-    found = {hit.memory_id: hit for hit in ranking.hits}
+    found = {hit.id: hit for hit in ranking.hits}
 
     def ranked(hit: Hit) -> tuple[float, int]:
-        score, newer = hit.score, replaced_by(hit.memory_id)
+        score, newer = hit.score, replaced_by(hit.id)
         passed: set[str] = set()
         while newer is not None and newer not in passed:
             passed.add(newer)

@@ -13,12 +13,12 @@ from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.files.atomic import signature
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
-from agent_memory.models import MEMORY, Clock, utc_now
+from agent_memory.models import MEMORY, Clock, SearchRequest, check_limit, filters_of, utc_now
 from agent_memory.retrieval import RankingSettings, SearchIndex
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage.answer import results_of
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.change_log import FileLog
-from agent_memory.storage.conditions import check_question
 from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.shortlist import Shortlist
@@ -125,18 +125,12 @@ class FileStorage(MemoryStorage):
     ) -> SearchResults:
         self._renew()
         patience = self._patience if patience is None else patience
+        request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
         if patience and self._meaning.index is not None:
             await self.prepare(patience)
-        vector = await asyncio.to_thread(self._store.meaning_of, query) if self._meaning.is_ready else None
-        results = await self._worker.run(
-            self._store.search,
-            query,
-            limit,
-            filters,
-            include_superseded=include_superseded,
-            explain=explain,
-            vector=vector,
-        )
+        ready = self._meaning.is_ready
+        question = await asyncio.to_thread(self._store.embedded_question, request) if ready else None
+        results = results_of(await self._worker.run(self._store.search, request, question))
         if not self._meaning.is_empty:
             results.degraded = weakness(results, self._meaning.describe())
         return results
@@ -160,7 +154,7 @@ class FileStorage(MemoryStorage):
 
     @override
     async def list_recent(self, limit: int = 10) -> list[Memory]:
-        check_question("", limit)
+        check_limit(limit)
         return await self._worker.run(lambda: self._store.refresh().latest(limit, self._clock()))
 
     @override

@@ -13,8 +13,7 @@ from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedd
 from agent_memory.embeddings.runtime import reports
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
-from agent_memory.retrieval import DenseIndex
-from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval import DenseIndex, embedded_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -121,7 +120,7 @@ class Meaning:
         For the thread that owns the index.
         """
         if self._worker is not None and self.index is not None:
-            gone = {text_hash(text) for memory in memories for text in embedded_texts(memory)}
+            gone = {text_hash(text) for memory in memories for text in embedded_texts(memory.content)}
             self._worker.forget(gone - self.index.hashes())
 
     def describe(self) -> dict[str, Any]:

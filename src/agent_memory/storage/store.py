@@ -6,32 +6,25 @@ Every write goes through here: catch up, decide, append, absorb. What differs be
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Final, Generic
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic
 
-from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
-from agent_memory.models import Clock, SearchFilters, utc_now
+from agent_memory.errors import BusyError, StorageError, UnknownIdError
+from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
-from agent_memory.storage.answer import LOOKED_AT, answer_of, current_first
+from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, current_first
 from agent_memory.storage.changes import lost_since, to_delete, to_store, to_store_many, to_touch, to_update
-from agent_memory.storage.conditions import check_question, filters_of, where_of
 from agent_memory.storage.past import forgotten_with
 from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from datetime import timedelta
 
-    from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engine import Where
     from agent_memory.journal import Change, Update
-    from agent_memory.models import Kind, SearchResults
-    from agent_memory.retrieval import SearchIndex
+    from agent_memory.models import Kind, SearchRequest
+    from agent_memory.retrieval import Question, SearchIndex
     from agent_memory.storage.change_log import ChangeLog
-
-    Narrowed = Callable[[Where, Callable[[str], bool]], AbstractContextManager[None]]
-
-MAX_RESULTS: Final = 100
 
 
 class RecordStore(Generic[R]):
@@ -43,7 +36,6 @@ class RecordStore(Generic[R]):
         log: What keeps their changes.
         index: Empty search index that this store will own.
         clock: Source of the present.
-        narrowed: Tells the index, for the length of a search, what it is limited to.
 
     Attributes:
         kind, log, index, clock: As given.
@@ -57,14 +49,12 @@ class RecordStore(Generic[R]):
         log: ChangeLog,
         index: SearchIndex,
         clock: Clock = utc_now,
-        narrowed: Narrowed | None = None,
     ) -> None:
         self.kind = kind
         self.log = log
         self.index = index
         self.clock = clock
         self.state = State(kind, agent_id)
-        self._narrowed = narrowed or (lambda _where, _admitted: contextlib.nullcontext())
         self._rewritten = 0
         self._gone: list[R] | None = None
 
@@ -79,49 +69,22 @@ class RecordStore(Generic[R]):
         self._absorb(self.log.poll())
         return self.state
 
-    def search(
-        self,
-        query: str,
-        limit: int,
-        filters: SearchFilters | Mapping[str, Any] | None,
-        *,
-        include_superseded: bool,
-        explain: bool,
-        vector: Vector | None = None,
-    ) -> SearchResults:
-        """See `Storage.search`; `vector` is what `embedding_of` returned for this query."""
-        index: Any = self.index
-        conditions: Any = filters_of(filters)
-        check_question(query, limit)
-        if not 1 <= limit <= MAX_RESULTS:
-            raise ValidationError(f"limit must lie between 1 and {MAX_RESULTS}, got {limit}.")
-        state, now = self.refresh(), self.clock()
+    def search(self, request: SearchRequest, question: Question | None = None) -> Answer[R]:
+        """See `Storage.search`; `question` is what `embedded_question` returned for this request."""
+        state, now = self.refresh(), request.now
         replaced_by = state.replacements.of
 
-        def allowed(record: R) -> bool:
-            return (
-                conditions.admits(record)
-                and not record.is_expired(now)
-                and (include_superseded or replaced_by(record.id, now) is None)
+        def hides(record_id: str) -> bool:
+            return state.records[record_id].is_expired(now) or (
+                not request.include_superseded and replaced_by(record_id, now) is not None
             )
 
-        # Asking about each of 5,000 candidates takes 1 to 2 ms; most searches have nothing to ask.
-        everything = conditions == SearchFilters() and state.hides_nothing
-        where = where_of(conditions)
-        with self._narrowed(where, lambda record_id: allowed(state.records[record_id])):
-            ranking = index.search(
-                query,
-                limit=max(limit, LOOKED_AT) if include_superseded else limit,
-                now=now,
-                allowed=None if everything else allowed,
-                where=where,
-                explain=explain,
-                vector=vector,
-            )
-        if include_superseded:
+        wanted = max(request.limit, LOOKED_AT) if request.include_superseded else request.limit
+        hidden = None if state.hides_nothing else hides
+        ranking = self.index.search(replace(request, limit=wanted), question, hides=hidden)
+        if request.include_superseded:
             ranking = current_first(ranking, lambda record_id: replaced_by(record_id, now))
-        records: Any = state.records
-        return answer_of(ranking, records, limit, explain=explain)
+        return answer_of(ranking, state.records, request)
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""
@@ -129,9 +92,9 @@ class RecordStore(Generic[R]):
             self.refresh()
         return self.index.warm(at_most)
 
-    def meaning_of(self, query: str) -> Vector | None:
-        """Return the vector of a query, None without a model. Safe in any thread: a remote embedder takes its time."""
-        return self.index.meaning_of(query, self.clock())
+    def embedded_question(self, request: SearchRequest) -> Question:
+        """Return a request's text, read and embedded. Safe in any thread: a remote embedder takes its time."""
+        return self.index.embedded_question(request)
 
     def forgotten_with(self, record_id: str) -> list[R]:
         """See `Versioned.forgotten_with`."""
@@ -221,12 +184,11 @@ class RecordStore(Generic[R]):
         known = self.state.records if update.reset and self.log.rewritten > self._rewritten else {}
         self._rewritten = self.log.rewritten
         if update.reset or update.entries:
-            put: Any = self.index.put
             for record_id, record in self.state.absorb(update).items():
                 if record is None:
                     self.index.remove(record_id)
                 else:
-                    put(record)
+                    self.index.put(self.kind.document(record))
         if lost := lost_since(known, self.state.records):  # it was acknowledged once
             with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
                 self.log.keep_lost(lost)

@@ -1,6 +1,6 @@
 """Candidates: filters give the same answer whichever way they are applied, and counts hold beyond what is looked at."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,24 +9,28 @@ from hypothesis import strategies as st
 
 from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engine import Where
-from agent_memory.models import CATEGORIES, Memory
-from agent_memory.retrieval import DenseIndex, SearchIndex, candidates, facets, postings
+from agent_memory.models import CATEGORIES, DateRange, Document, SearchFilters, SearchRequest
+from agent_memory.retrieval import DenseIndex, Hit, Limits, SearchIndex, facets
+from agent_memory.retrieval.candidates import sift
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 MANY = 400
 WORDS = ("ledger", "audit", "cart", "mail", "backup")
 
 
-def make(number: int) -> Memory:
-    return Memory(
-        agent_id="bob",
-        id=f"mem-{number:012x}",
-        content=f"{WORDS[number % 5]} {WORDS[number % 3]} {number}",
-        category=CATEGORIES[number % len(CATEGORIES)],
-        tags=["even"] if number % 2 == 0 else ["odd", f"third{number % 3}"],
-        timestamp=NOW - timedelta(hours=number),
-    )
+def make(number: int) -> Document:
+    tags = ["even"] if number % 2 == 0 else ["odd", f"third{number % 3}"]
+    category, stored = CATEGORIES[number % len(CATEGORIES)], NOW - timedelta(hours=number)
+    facets = ("category", category), *(("tag", tag) for tag in tags)
+    return Document(f"mem-{number:012x}", f"{WORDS[number % 5]} {WORDS[number % 3]} {number}", facets, stored, stored)
+
+
+def with_limits(index: SearchIndex, limits: Limits) -> SearchIndex:
+    """Return an index of the same documents and vectors."""
+    other = SearchIndex(vectors=index.vectors, limits=limits)
+    for entry in index.corpus.documents.values():
+        other.put(entry.document)
+    return other
 
 
 @pytest.fixture
@@ -41,90 +45,77 @@ def index() -> Iterator[SearchIndex]:
     worker.close()
 
 
-def allowed_by(where: Where, memory: Memory) -> bool:
-    moment = memory.timestamp.timestamp()
-    return (
-        (where.category is None or memory.category == where.category)
-        and set(where.tags) <= set(memory.tags)
-        and (not where.any_tags or set(where.any_tags) & set(memory.tags))
-        and (where.since is None or moment >= where.since)
-        and (where.until is None or moment <= where.until)
-    )
-
-
 FILTERS = [
-    Where(category="decision"),
-    Where(tags=("even",)),
-    Where(tags=("odd", "third1")),
-    Where(tags=("unheard-of",)),
-    Where(any_tags=("unheard-of", "third1")),
-    Where(any_tags=("third1", "third2"), tags=("odd",)),
-    Where(category="note", tags=("odd",)),
-    Where(since=(NOW - timedelta(hours=50)).timestamp()),
-    Where(until=(NOW - timedelta(hours=390)).timestamp()),
-    Where(category="task", since=(NOW - timedelta(hours=90)).timestamp(), until=NOW.timestamp()),
+    SearchFilters(category="decision"),
+    SearchFilters(all_tags=["even"]),
+    SearchFilters(all_tags=["odd", "third1"]),
+    SearchFilters(all_tags=["unheard-of"]),
+    SearchFilters(tags=["unheard-of", "third1"]),
+    SearchFilters(tags=["third1", "third2"], all_tags=["odd"]),
+    SearchFilters(category="note", all_tags=["odd"]),
+    SearchFilters(date_range=DateRange(start=NOW - timedelta(hours=50))),
+    SearchFilters(date_range=DateRange(end=NOW - timedelta(hours=390))),
+    SearchFilters(category="task", date_range=DateRange(start=NOW - timedelta(hours=90), end=NOW)),
 ]
 
 
-@pytest.mark.parametrize("where", FILTERS, ids=str)
-@pytest.mark.parametrize("few", [candidates._FEW, -1])
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+@pytest.mark.parametrize("few", [Limits().few, -1])
 @pytest.mark.parametrize("arrays_from", [0, 10**9])
 @pytest.mark.parametrize("numpy", [True, False])
 def test_a_shortcut_finds_what_going_through_all_finds(
-    monkeypatch: pytest.MonkeyPatch, index: SearchIndex, where: Where, few: int, arrays_from: int, numpy: bool
+    monkeypatch: pytest.MonkeyPatch, index: SearchIndex, filters: SearchFilters, few: int, arrays_from: int, numpy: bool
 ) -> None:
-    monkeypatch.setattr(candidates, "_FEW", few)
-    monkeypatch.setattr(postings, "_ARRAYS_FROM", arrays_from)
+    index = with_limits(index, Limits(few=few, arrays_from=arrays_from))
     if not numpy:
         monkeypatch.setattr(facets, "numpy_if_there", lambda: None)
 
-    def found(hint: Where | None) -> tuple[list[tuple[str, float]], int]:
-        ranking = index.search(
-            "audit of the ledger", limit=20, now=NOW, allowed=lambda one: allowed_by(where, one), where=hint
-        )
-        return [(hit.memory_id, hit.score) for hit in ranking.hits], ranking.total_found
+    def found(request: SearchRequest, hides: Callable[[str], bool] | None = None) -> tuple[list[Hit], int]:
+        ranking = index.search(request, hides=hides)
+        return list(ranking.hits), ranking.total_found
 
-    assert found(where) == found(None)
+    request = SearchRequest("audit of the ledger", 20, NOW, filters)
+    documents = index.corpus.documents
+    without = SearchRequest("audit of the ledger", 20, NOW)
+    assert found(request) == found(without, lambda one: not filters.admits(documents[one].document))
 
 
-@pytest.mark.parametrize("where", FILTERS, ids=str)
-def test_what_may_meet_a_filter_is_all_that_does_after_changes(index: SearchIndex, where: Where) -> None:
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_what_may_meet_a_filter_is_all_that_does_after_changes(index: SearchIndex, filters: SearchFilters) -> None:
     for number in range(0, MANY, 3):
         index.remove(make(number).id)
     for number in range(0, MANY, 6):
         index.put(make(number))
     index.warm()
-    meeting = index.facets.meeting(where)
+    meeting = index.corpus.facets.meeting(filters)
     assert meeting is not None
-    passing = {one for one, entry in index.entries.items() if allowed_by(where, entry.memory)}
-    assert passing == {index.owners[int(document)] for document in meeting}
+    passing = {one for one, entry in index.corpus.documents.items() if filters.admits(entry.document)}
+    assert passing == {index.corpus.ids[int(number)] for number in meeting}
 
 
 def test_without_conditions_nothing_is_known(index: SearchIndex) -> None:
-    assert index.facets.meeting(Where()) is None
-    assert index.facets.meeting(Where(min_access_count=3)) is None
+    assert index.corpus.facets.meeting(SearchFilters()) is None
+    assert index.corpus.facets.meeting(SearchFilters(min_access_count=3)) is None
 
 
 @pytest.mark.parametrize("query", ["audit", "audit ledger", "cart mail backup ledger audit"])
 @pytest.mark.parametrize("share", [2, 3, 10])
 def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_many(
-    monkeypatch: pytest.MonkeyPatch, index: SearchIndex, query: str, share: int
+    index: SearchIndex, query: str, share: int
 ) -> None:
-    def found() -> tuple[list[str], int]:
-        ranking = index.search(query, limit=5, now=NOW, allowed=lambda one: int(one.id[4:], 16) % share == 0)
-        return [hit.memory_id for hit in ranking.hits], ranking.total_found
+    def found(index: SearchIndex) -> tuple[list[str], int]:
+        ranking = index.search(SearchRequest(query, 5, NOW), hides=lambda one: int(one[4:], 16) % share > 0)
+        return [hit.id for hit in ranking.hits], ranking.total_found
 
-    exact = found()
-    monkeypatch.setattr(candidates, "_COUNTED", 40)
-    hits, total = found()
+    exact = found(index)
+    hits, total = found(with_limits(index, Limits(counted=40)))
     assert hits == exact[0]
     assert total == pytest.approx(exact[1], rel=0.35)
 
 
-def test_a_count_beyond_what_is_looked_at_is_close(monkeypatch: pytest.MonkeyPatch, index: SearchIndex) -> None:
-    exact = index.search("ledger audit cart", limit=5, now=NOW)
-    monkeypatch.setattr(candidates, "_COUNTED", 50)
-    estimated = index.search("ledger audit cart", limit=5, now=NOW)
+def test_a_count_beyond_what_is_looked_at_is_close(index: SearchIndex) -> None:
+    request = SearchRequest("ledger audit cart", 5, NOW)
+    exact, estimated = index.search(request), with_limits(index, Limits(counted=50)).search(request)
     assert estimated.hits == exact.hits
     assert estimated.total_found == pytest.approx(exact.total_found, rel=0.2)
 
@@ -132,9 +123,7 @@ def test_a_count_beyond_what_is_looked_at_is_close(monkeypatch: pytest.MonkeyPat
 @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 12), st.integers(1, 7))
 def test_portions_yield_a_list_once_and_in_order(numbers: list[int], size: int, first: int) -> None:
     """However the portions fall, the first that pass are kept, and a list gone through to its end is counted."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_COUNTED", first)
-        sifted = candidates._sift(lambda count: numbers[:count], len(numbers), size, lambda one: one % 3 > 0)
+    sifted = sift(lambda count: numbers[:count], len(numbers), size, lambda one: one % 3 > 0, first)
     passing = [one for one in numbers if one % 3 > 0]
     assert sifted.kept == passing[: len(sifted.kept)]
     assert len(sifted.kept) >= min(size, len(passing))

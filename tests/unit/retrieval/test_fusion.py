@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.retrieval import RankingSettings, fusion
-from agent_memory.retrieval.fusion import Evidence, Talk
+from agent_memory.retrieval.fusion import Evidence, TalkEvidence
 
 SHARE = st.floats(0, 1)
 DAY = 86_400.0
@@ -35,24 +35,24 @@ def test_access_grows_up_to_its_cap() -> None:
     assert [fusion.access(count, settings) for count in (0, 2, 10, 500)] == pytest.approx([1, 1.1, 1.5, 1.5])
 
 
-@given(st.builds(Talk, SHARE, SHARE, SHARE, SHARE, SHARE) | st.none(), SHARE, SHARE, SHARE | st.none())
+@given(st.builds(TalkEvidence, SHARE, SHARE, SHARE, SHARE, SHARE) | st.none(), SHARE, SHARE, SHARE | st.none())
 def test_similarity_is_a_share_whatever_the_evidence(
-    talk: Talk | None, words: float, share: float, meaning: float | None
+    talk: TalkEvidence | None, words: float, share: float, meaning: float | None
 ) -> None:
-    value = fusion.similarity(Evidence(words=words, share=share, meaning=meaning, talk=talk))
+    value = fusion.similarity(Evidence(words=words, share=share, dense=meaning, talk=talk))
     assert math.isfinite(value)
     assert -1e-9 <= value <= 1 + 1e-9
 
 
 def test_full_evidence_is_a_similarity_of_one_with_and_without_meaning() -> None:
-    talk = Talk(1, 1, 1, 1, 1)
+    talk = TalkEvidence(1, 1, 1, 1, 1)
     for meaning in (1.0, None):
-        assert fusion.similarity(Evidence(words=1, share=1, meaning=meaning, talk=talk)) == pytest.approx(1)
-        assert fusion.similarity(Evidence(words=1, share=1, meaning=meaning)) == pytest.approx(1)
+        assert fusion.similarity(Evidence(words=1, share=1, dense=meaning, talk=talk)) == pytest.approx(1)
+        assert fusion.similarity(Evidence(words=1, share=1, dense=meaning)) == pytest.approx(1)
 
 
 def test_a_fact_is_the_mean_of_words_and_meaning() -> None:
-    assert fusion.similarity(Evidence(words=1, share=0.5, meaning=0.1)) == pytest.approx(0.3)
+    assert fusion.similarity(Evidence(words=1, share=0.5, dense=0.1)) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`SearchIndex`: what is found, in which order, and what is said about the rest."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,24 @@ from hypothesis import strategies as st
 from agent_memory.embeddings import EmbeddingWorker, VectorCache
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError
-from agent_memory.models import Memory
-from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
+from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
+from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex, read_question
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 
 
-def make(number: int, content: str, **fields: Any) -> Memory:
-    return Memory.model_validate(
-        {"agent_id": "bob", "id": f"mem-{number:012x}", "content": content, "timestamp": NOW, **fields}
-    )
+def make(number: int, content: str, **fields: Any) -> Document:
+    memory = {"agent_id": "bob", "id": f"mem-{number:012x}", "content": content, "timestamp": NOW, **fields}
+    return MEMORY.document(Memory.model_validate(memory))
 
 
-def ids(index: SearchIndex, query: str, limit: int = 10, **options: Any) -> list[int]:
-    hits = index.search(query, limit=limit, now=NOW, **options).hits
-    return [int(hit.memory_id[4:], 16) for hit in hits]
+def asked(query: str, limit: int = 5, *, explain: bool = False, **filters: Any) -> SearchRequest:
+    return SearchRequest(query, limit, NOW, SearchFilters.model_validate(filters), explain=explain)
+
+
+def ids(index: SearchIndex, query: str, limit: int = 10, **filters: Any) -> list[int]:
+    hits = index.search(asked(query, limit, **filters)).hits
+    return [int(hit.id[4:], 16) for hit in hits]
 
 
 @pytest.fixture
@@ -70,9 +74,9 @@ class TestKeyword:
         for number in range(10, 40):
             index.put(make(number, f"Which database for the ledger: use MongoDB for the ledger {number}", trust="low"))
         assert ids(index, "use PostgreSQL for the ledger", limit=2)[0] == 1
-        hit = index.search("MongoDB", limit=1, now=NOW).hits[0]
+        hit = index.search(asked("MongoDB", 1)).hits[0]
         assert hit.parts["trust"] == 0.5
-        assert "trust" not in index.search("Redis", limit=1, now=NOW).hits[0].parts
+        assert "trust" not in index.search(asked("Redis", 1)).hits[0].parts
 
     def test_more_matching_words_rank_higher(self, index: SearchIndex) -> None:
         assert ids(index, "postgresql ledger") == [1, 3]
@@ -85,7 +89,7 @@ class TestKeyword:
         assert ids(index, "what did we say 3 days ago", limit=1) == [2]
 
     def test_nothing_in_common_finds_nothing(self, index: SearchIndex) -> None:
-        found = index.search("zebra", limit=5, now=NOW)
+        found = index.search(asked("zebra", 5))
         assert (found.hits, found.total_found, found.mode) == ((), 0, "keyword")
 
     @pytest.mark.parametrize("query", ["", "   ", "?!", "what is it"])
@@ -93,7 +97,7 @@ class TestKeyword:
         assert ids(index, query, limit=2) == [1, 2]
 
     def test_the_limit_cuts_and_total_found_counts_all(self, index: SearchIndex) -> None:
-        found = index.search("ledger", limit=1, now=NOW)
+        found = index.search(asked("ledger", 1))
         assert (len(found.hits), found.total_found) == (1, 2)
 
     def test_an_empty_index_answers(self) -> None:
@@ -101,18 +105,18 @@ class TestKeyword:
         assert ids(SearchIndex(), "") == []
 
 
-class TestFiling:
+class TestChanges:
     """What the index holds after changes."""
 
     def test_a_replaced_memory_is_found_by_its_new_words_only(self, index: SearchIndex) -> None:
-        index.search("ledger", limit=5, now=NOW)
+        index.search(asked("ledger", 5))
         index.put(make(1, "Use SQLite instead"))
         assert ids(index, "sqlite") == [1]
         assert ids(index, "postgresql") == []
         assert len(index) == 3
 
     def test_a_removed_memory_is_not_found(self, index: SearchIndex) -> None:
-        index.search("ledger", limit=5, now=NOW)
+        index.search(asked("ledger", 5))
         index.remove("mem-000000000001")
         assert ids(index, "ledger") == [3]
 
@@ -121,21 +125,21 @@ class TestFiling:
         assert len(index) == 3
 
     def test_a_cleared_index_is_empty_and_usable(self, index: SearchIndex) -> None:
-        index.search("ledger", limit=5, now=NOW)
+        index.search(asked("ledger", 5))
         index.clear()
         assert ids(index, "ledger") == []
         index.put(make(9, "ledger"))
         assert ids(index, "ledger") == [9]
 
-    def test_a_touch_counts_without_filing_anew(self, index: SearchIndex) -> None:
-        index.search("ledger", limit=5, now=NOW)
+    def test_a_touch_counts_without_indexing_anew(self, index: SearchIndex) -> None:
+        index.search(asked("ledger", 5))
         for count in range(1, 50):
             index.put(
                 make(1, "Use PostgreSQL for the ledger", category="decision", tags=["storage"], access_count=count)
             )
-        assert len(index.owners) == 3
-        assert max(index.owners) == 2
-        hit = next(hit for hit in index.search("ledger", limit=5, now=NOW).hits if hit.memory_id.endswith("1"))
+        assert len(index.corpus.ids) == 3
+        assert max(index.corpus.ids) == 2
+        hit = next(hit for hit in index.search(asked("ledger", 5)).hits if hit.id.endswith("1"))
         assert hit.parts["access"] == pytest.approx(1.5)
 
     def test_warming_in_steps_ends_with_everything_read(self, index: SearchIndex) -> None:
@@ -183,7 +187,7 @@ class TestScores:
             index.put(
                 make(number, f"x{text}".replace("\0", ""), timestamp=NOW - timedelta(days=age), access_count=count)
             )
-        found = index.search(query, limit=100, now=NOW)
+        found = index.search(asked(query, 100))
         scores = [hit.score for hit in found.hits]
         assert scores == sorted(scores, reverse=True)
         assert all(0 <= score <= 1 for score in scores)
@@ -194,19 +198,24 @@ class TestFilters:
     """Conditions that hits must meet."""
 
     def test_only_what_is_allowed_is_found_and_counted(self, index: SearchIndex) -> None:
-        found = index.search("ledger", limit=5, now=NOW, allowed=lambda memory: memory.category == "decision")
-        assert [hit.memory_id[-1] for hit in found.hits] == ["1"]
+        found = index.search(asked("ledger", category="decision"))
+        assert [hit.id[-1] for hit in found.hits] == ["1"]
         assert found.total_found == 1
 
+    def test_what_is_hidden_is_not_found_whatever_the_filters_say(self, index: SearchIndex) -> None:
+        for request in (asked("ledger"), asked("ledger", category="note"), asked("")):
+            found = index.search(request, hides=lambda record_id: record_id[-1] != "3")
+            assert [hit.id[-1] for hit in found.hits] == ["3"]
+
     def test_the_latest_are_filtered_too(self, index: SearchIndex) -> None:
-        assert ids(index, "", allowed=lambda memory: memory.category == "note") == [2, 3]
+        assert ids(index, "", category="note") == [2, 3]
 
     def test_a_rare_match_of_the_filter_is_found_behind_hundreds_of_better_hits(self) -> None:
         index = SearchIndex()
         for number in range(600):
             index.put(make(number, "ledger ledger"))
         index.put(make(999, "a long remark that mentions the ledger once", category="insight"))
-        assert ids(index, "ledger", allowed=lambda memory: memory.category == "insight") == [999]
+        assert ids(index, "ledger", category="insight") == [999]
 
 
 class TestExplain:
@@ -214,31 +223,29 @@ class TestExplain:
 
     def test_what_was_filtered_or_cut_is_named(self, index: SearchIndex) -> None:
         index.put(make(4, "ledger colours"))
-        found = index.search(
-            "ledger", limit=1, now=NOW, explain=True, allowed=lambda memory: memory.category != "decision"
-        )
-        reasons = {one.memory_id[-1]: one.reason for one in found.rejected}
+        found = index.search(asked("ledger", 1, explain=True, category="note"))
+        reasons = {one.id[-1]: one.reason for one in found.rejected}
         assert reasons == {"1": "filtered", "3": "beyond_limit"}
 
     def test_nothing_is_named_unasked(self, index: SearchIndex) -> None:
-        assert index.search("ledger", limit=1, now=NOW).rejected == ()
+        assert index.search(asked("ledger", 1)).rejected == ()
 
     def test_what_lies_below_the_floor_is_named_with_its_cosine(self, hybrid: SearchIndex) -> None:
-        found = hybrid.search("database picked", limit=5, now=NOW, explain=True)
-        assert [(one.memory_id[-1], one.reason) for one in found.rejected] == [("2", "below_floor")]
+        found = hybrid.search(asked("database picked", 5, explain=True))
+        assert [(one.id[-1], one.reason) for one in found.rejected] == [("2", "below_floor")]
         assert found.rejected[0].parts["cosine"] < 0.3
 
 
 class TestHybrid:
-    """Words and meaning."""
+    """Words and embeddings."""
 
     def test_meaning_finds_what_words_do_not(self, hybrid: SearchIndex) -> None:
-        found = hybrid.search("database picked", limit=5, now=NOW)
+        found = hybrid.search(asked("database picked", 5))
         assert found.mode == "hybrid"
-        assert [(hit.memory_id[-1], hit.match_type) for hit in found.hits] == [("1", "vector")]
+        assert [(hit.id[-1], hit.match_type) for hit in found.hits] == [("1", "vector")]
 
     def test_a_hit_by_both_is_called_hybrid_and_carries_both_raw_parts(self, hybrid: SearchIndex) -> None:
-        hit = hybrid.search("PostgreSQL", limit=1, now=NOW).hits[0]
+        hit = hybrid.search(asked("PostgreSQL", 1)).hits[0]
         assert hit.match_type == "hybrid"
         assert hit.parts["bm25"] > 0
         assert hit.parts["cosine"] > 0.3
@@ -257,17 +264,17 @@ class TestHybrid:
         embedder.gate.clear()
         index = SearchIndex(vectors=DenseIndex(worker))
         index.put(make(1, "Use PostgreSQL"))
-        assert index.search("postgresql", limit=5, now=NOW).mode == "keyword"
+        assert index.search(asked("postgresql", 5)).mode == "keyword"
         embedder.gate.set()
         assert worker.drain(10)
-        assert index.search("postgresql", limit=5, now=NOW).mode == "hybrid"
+        assert index.search(asked("postgresql", 5)).mode == "hybrid"
 
     def test_a_query_that_cannot_be_embedded_is_answered_by_words(
         self, hybrid: SearchIndex, embedder: HashEmbedder, worker: EmbeddingWorker
     ) -> None:
         embedder.failure = EmbeddingError("the model broke")
-        found = hybrid.search("redis", limit=5, now=NOW)
-        assert (found.mode, [hit.memory_id[-1] for hit in found.hits]) == ("keyword", ["2"])
+        found = hybrid.search(asked("redis", 5))
+        assert (found.mode, [hit.id[-1] for hit in found.hits]) == ("keyword", ["2"])
         assert worker.status.problem == "the model broke"
 
     def test_a_new_memory_without_vector_is_not_held_back(self, hybrid: SearchIndex, embedder: HashEmbedder) -> None:
@@ -289,18 +296,20 @@ class TestHybrid:
             hybrid.put(make(number, f"database of region {number}" if number % 2 else f"PostgreSQL of {number}"))
         hybrid.warm()
         assert worker.drain(10)
-        plain = hybrid.search("PostgreSQL", limit=5, now=NOW)
-        filtered = hybrid.search("PostgreSQL", limit=5, now=NOW, allowed=lambda _: True)
+        plain = hybrid.search(asked("PostgreSQL", 5))
+        filtered = hybrid.search(asked("PostgreSQL", 5), hides=lambda _: False)
         assert plain.total_found == filtered.total_found == 301
         assert plain.hits == filtered.hits
 
     def test_a_vector_given_from_outside_is_used(self, hybrid: SearchIndex, embedder: HashEmbedder) -> None:
-        vector = embedder.embed_query("postgresql")
-        assert ids(hybrid, "unheard-of", vector=vector) == [1]
+        known = replace(read_question("unheard-of", NOW), vector=embedder.embed_query("postgresql"))
+        assert [hit.id[-1] for hit in hybrid.search(asked("unheard-of"), known).hits] == ["1"]
 
-    def test_meaning_can_be_asked_for_before_the_search(self, hybrid: SearchIndex) -> None:
-        vector = hybrid.meaning_of("database picked", NOW)
-        assert ids(hybrid, "database picked", vector=vector) == [1]
+    def test_a_question_can_be_read_and_embedded_before_the_search(self, hybrid: SearchIndex) -> None:
+        request = asked("database picked")
+        question = hybrid.embedded_question(request)
+        assert question.vector is not None
+        assert hybrid.search(request, question) == hybrid.search(request)
 
     def test_pruning_keeps_the_vectors_of_memories_not_read_yet(self, tmp_path: Path, embedder: HashEmbedder) -> None:
         first, second = (EmbeddingWorker(embedder, VectorCache(tmp_path / "v")) for _ in range(2))
@@ -341,12 +350,12 @@ class TestTalks:
             "Ben: See you!",
         ]
         for number, line in enumerate(lines):
-            index.put(make(number, line, created_by_session="s1"))
+            index.put(make(number, line, created_by_session="s1", tags=["boat"] if "kayak" in line else []))
         return index
 
     def test_an_answer_is_found_by_the_words_of_its_question(self, talk: SearchIndex) -> None:
         assert 3 in ids(talk, "kayak harbour", limit=2)
-        assert "window" in talk.search("kayak harbour", limit=1, now=NOW).hits[0].parts
+        assert "window" in talk.search(asked("kayak harbour", 1)).hits[0].parts
 
     def test_who_is_asked_about_decides_between_speakers(self, talk: SearchIndex) -> None:
         talk.put(make(20, "Ann: I bought a kayak once in spring", created_by_session="s1"))
@@ -355,16 +364,16 @@ class TestTalks:
 
     def test_beside_turns_a_fact_counts_as_a_talk_of_its_own(self, talk: SearchIndex) -> None:
         talk.put(make(30, "The red kayak paddle hangs in the boathouse"))
-        best = talk.search("where is the red kayak paddle", limit=1, now=NOW).hits[0]
-        assert best.memory_id == "mem-00000000001e"
+        best = talk.search(asked("where is the red kayak paddle", 1)).hits[0]
+        assert best.id == "mem-00000000001e"
         assert (best.parts["length"], best.parts["speaker"], best.parts["session"]) == (1, 0.5, 1)
 
     def test_labelled_notes_are_not_taken_for_a_talk(self) -> None:
         index = SearchIndex()
         for number, line in enumerate(["Note: use uv", "Decision: no ORM", "Note: ruff", "Decision: uv it is"]):
             index.put(make(number, line, created_by_session="s1"))
-        assert all("window" not in hit.parts for hit in index.search("uv", limit=5, now=NOW).hits)
+        assert all("window" not in hit.parts for hit in index.search(asked("uv", 5)).hits)
 
     def test_a_neighbour_the_filter_forbids_is_not_brought_in(self, talk: SearchIndex) -> None:
-        found = ids(talk, "kayak", allowed=lambda memory: "kayak" in memory.content)
+        found = ids(talk, "kayak", tags=["boat"])
         assert found == [1]

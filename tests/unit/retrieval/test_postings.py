@@ -4,15 +4,14 @@ import random
 
 import pytest
 
-from agent_memory.retrieval import postings as module
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.scores import Scores
 
 _WORDS = ["ledger", "database", "cart", "mail", "backup", "friday"]
 
 
-def _filled(documents: list[list[str]]) -> Postings:
-    postings = Postings(1.2, 0.75)
+def _filled(documents: list[list[str]], arrays_from: int = 2_000) -> Postings:
+    postings = Postings(1.2, 0.75, arrays_from)
     for terms in documents:
         postings.add(terms)
     return postings
@@ -44,28 +43,24 @@ def test_an_empty_index_scores_nothing() -> None:
 
 
 @pytest.mark.parametrize("arrays_from", [0, 10**9])
-def test_scores_after_removals_equal_those_of_a_fresh_index(monkeypatch: pytest.MonkeyPatch, arrays_from: int) -> None:
-    monkeypatch.setattr(module, "_ARRAYS_FROM", arrays_from)
+def test_scores_after_removals_equal_those_of_a_fresh_index(arrays_from: int) -> None:
     choose = random.Random(7)
     documents = [choose.choices(_WORDS, k=choose.randint(1, 8)) for _ in range(2000)]
-    postings = _filled(documents)
+    postings = _filled(documents, arrays_from)
     gone = set(choose.sample(range(2000), 1500))
     for document in gone:
         postings.remove(document, documents[document])
     kept = [number for number in range(2000) if number not in gone]
-    fresh = _all(_filled([documents[number] for number in kept]).scores({"cart": 1.0, "mail": 2.0}))
+    fresh = _all(_filled([documents[number] for number in kept], arrays_from).scores({"cart": 1.0, "mail": 2.0}))
     assert _all(postings.scores({"cart": 1.0, "mail": 2.0})) == {kept[number]: score for number, score in fresh.items()}
     assert len(postings) == len(kept)
 
 
-def test_arrays_and_dicts_give_the_same_numbers_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_and_dicts_give_the_same_numbers_in_the_same_order() -> None:
     """Also among equals, of which six words make many: a search must not depend on how many memories there are."""
     choose = random.Random(8)
-    postings = _filled([choose.choices(_WORDS, k=choose.randint(1, 3)) for _ in range(500)])
-    found = []
-    for arrays_from in (0, 10**9):
-        monkeypatch.setattr(module, "_ARRAYS_FROM", arrays_from)
-        found.append(postings.scores({"cart": 1.0, "mail": 2.0}))
+    documents = [choose.choices(_WORDS, k=choose.randint(1, 3)) for _ in range(500)]
+    found = [_filled(documents, arrays_from).scores({"cart": 1.0, "mail": 2.0}) for arrays_from in (0, 10**9)]
     many, few = found
     assert type(many) is not type(few)
     assert _all(many) == _all(few)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.retrieval.results import Hit, Ranking
+from agent_memory.retrieval import Hit, Ranking
 from agent_memory.storage import FileStorage
 from agent_memory.storage.answer import current_first
 from tests.support import FrozenClock, memory_of
@@ -26,8 +26,8 @@ def test_no_memory_stands_before_the_one_that_replaced_it(scores: list[float], n
         return str(newer[int(memory_id)]) if int(memory_id) in newer else None
 
     found = current_first(Ranking(hits, len(hits), "keyword"), replaced_by).hits
-    order = [hit.memory_id for hit in found]
-    assert sorted(order) == sorted(hit.memory_id for hit in hits)
+    order = [hit.id for hit in found]
+    assert sorted(order) == sorted(hit.id for hit in hits)
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
     for old, new in newer.items():
         if str(old) in order and str(new) in order:

@@ -20,11 +20,11 @@ from agent_memory.embeddings.runtime import opt_out
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.logs import get_logger
-from agent_memory.models import MEMORY, Clock, check_agent_id, utc_now
+from agent_memory.models import MEMORY, Clock, SearchRequest, check_agent_id, check_limit, filters_of, utc_now
 from agent_memory.retrieval import SearchIndex
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage.answer import results_of
 from agent_memory.storage.base import MemoryStorage
-from agent_memory.storage.conditions import check_question
 from agent_memory.storage.file import PATIENCE, ranking_of
 from agent_memory.storage.meaning import embedder_of, reason_without
 from agent_memory.storage.store import RecordStore
@@ -115,11 +115,10 @@ class QdrantServerStorage(MemoryStorage):
         patience: float | None = None,
     ) -> SearchResults:
         patience = PATIENCE if patience is None else patience
+        request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
         if patience:
             await self.prepare(patience)
-        results = await self._run(
-            lambda store: store.search(query, limit, filters, include_superseded=include_superseded, explain=explain)
-        )
+        results = results_of(await self._run(lambda store: store.search(request)))
         if results:
             results.degraded = weakness(results, self.embedding())
         return results
@@ -155,7 +154,7 @@ class QdrantServerStorage(MemoryStorage):
 
     @override
     async def list_recent(self, limit: int = 10) -> list[Memory]:
-        check_question("", limit)
+        check_limit(limit)
         return await self._run(lambda store: store.refresh().latest(limit, self._clock()))
 
     @override

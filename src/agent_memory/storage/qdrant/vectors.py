@@ -14,9 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from typing_extensions import override
+
 from agent_memory.embeddings import text_hash
 from agent_memory.errors import AgentMemoryError
 from agent_memory.logs import get_logger
+from agent_memory.retrieval import VectorSource
 from agent_memory.storage.meaning import WORTH_WAITING, without_embedder
 from agent_memory.storage.worker import Worker
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.retrieval import Cosines
+    from agent_memory.retrieval import Cosines, Scope
     from agent_memory.storage.qdrant.client import Payload, Wire
 
 log = get_logger(__name__)
@@ -40,7 +43,7 @@ _MOST_CANDIDATES: Final = 10_000
 beyond, those farther from the query are judged by their words alone. 10,000 ids and scores are 1 MB."""
 
 
-class ServerVectors:
+class ServerVectors(VectorSource):
     """The `VectorSource` of one agent on a server.
 
     Fed and asked by the storage's thread; `fill` runs on another.
@@ -114,7 +117,8 @@ class ServerVectors:
         """Return a query's vector, None while or when there is no model."""
         return self._worker.embed_query(text)
 
-    def cosines(self, query: Vector) -> Cosines:
+    @override
+    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         """Compare a query with every memory.
 
         Raises:

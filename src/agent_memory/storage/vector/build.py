@@ -25,7 +25,7 @@ from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.models import MEMORY, Memory
-from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State as RecordState
 from agent_memory.storage.vector.generations import Generations, State
 from agent_memory.storage.vector.sync import points_of
@@ -146,7 +146,7 @@ def _portions(projection: RecordState[Memory], at_once: int) -> Iterator[dict[st
     portion: dict[str, list[bytes]] = {}
     texts = 0
     for memory_id, memory in projection.records.items():
-        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(memory)))
+        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(memory.content)))
         portion[memory_id] = keys
         texts += len(keys)
         if texts >= at_once:

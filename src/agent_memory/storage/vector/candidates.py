@@ -6,7 +6,7 @@ not what it says. What the engine does not know yet, or no longer, is looked at 
 
 from __future__ import annotations
 
-import contextlib
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -16,12 +16,12 @@ from agent_memory.engine import Where
 from agent_memory.retrieval import DenseIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.engine.client import Engine
-    from agent_memory.retrieval.dense import Cosines
+    from agent_memory.retrieval import Cosines, Scope
 
 NEAREST: Final = 256
 """Candidates asked for: four times what a ranking looks at closely, so that filters leave enough of them."""
@@ -34,6 +34,10 @@ _MOST_BEHIND: Final = 2000
 """Memories the engine does not know yet, up to which asking it still pays."""
 _SAMPLE: Final = 2048
 """Vectors from which the number of those above a floor is estimated: within 15 % where it is a tenth of all."""
+
+
+_Near = tuple[list[tuple[str, float]], bool]
+"""Memories with their cosines, best first, and whether these are all above the floor."""
 
 
 class AnnIndex(DenseIndex):
@@ -51,8 +55,6 @@ class AnnIndex(DenseIndex):
         super().__init__(worker)
         self.engine: Engine | None = None
         self.behind: set[str] = set()
-        self._where = Where()
-        self._enough: Callable[[str], bool] | None = None
 
     @override
     def put(self, memory_id: str, texts: Iterable[str]) -> None:
@@ -67,25 +69,11 @@ class AnnIndex(DenseIndex):
         super().remove(memory_id)
 
     @override
-    def cosines(self, query: Vector) -> Cosines:
+    def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         self._absorb()
         if self.engine is None or len(self._keys) < PAYS_FROM or len(self.behind) > _MOST_BEHIND:
             return self.exact(query)
-        return _NearCosines(self, query)
-
-    @contextlib.contextmanager
-    def narrowed(self, where: Where, admitted: Callable[[str], bool]) -> Iterator[None]:
-        """Let searches within the block ask the engine for what meets `where` only.
-
-        Args:
-            where: Conditions the engine checks; it may know less than we do, never more.
-            admitted: Tells whether a memory will pass all conditions.
-        """
-        self._where, self._enough = where, admitted
-        try:
-            yield
-        finally:
-            self._where, self._enough = Where(), None
+        return _NearCosines(self, query, scope)
 
     def exact(self, query: Vector) -> Cosines:
         """Compare a query with every memory."""
@@ -103,37 +91,27 @@ class AnnIndex(DenseIndex):
             return None
         return [self._matrix[row] for row in rows]
 
-    def near(self, query: Vector, floor: float) -> tuple[list[tuple[str, float]], bool] | None:
+    def near(self, query: Vector, floor: float, scope: Scope | None = None) -> _Near | None:
         """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.
 
-        None when it cannot answer, or when too little of it would be left after the conditions of `narrowed`.
+        None when it cannot answer, or when too little of it would be left within the scope.
         """
         if self.engine is None:
             return None
         # The engine's numbers are of half precision: one just below the floor there may be above it here.
-        found = self.engine.nearest(query.tolist(), NEAREST, floor - _SLACK, self._where)
+        found = self.engine.nearest(query.tolist(), NEAREST, floor - _SLACK, _where(scope))
         if found is None:
             return None
         ids = [memory_id for memory_id, _ in found.pairs if memory_id in self._keys and memory_id not in self.behind]
-        if not found.complete and not self._leaves_enough(ids):
+        if not found.complete and not _leaves_enough(ids, scope):
             return None
         wanted = dict.fromkeys([*ids, *self.behind])
         scored = sorted(self.scored(wanted, query).items(), key=itemgetter(1), reverse=True)
         least = floor if found.complete or not found.pairs else max(floor, found.pairs[-1][1] - _SLACK)
         return [pair for pair in scored if pair[1] >= least], found.complete
 
-    def _leaves_enough(self, ids: list[str]) -> bool:
-        if self._enough is None:
-            return True
-        admitted = 0
-        for memory_id in ids:
-            admitted += self._enough(memory_id)
-            if admitted >= _ENOUGH:
-                return True
-        return False
-
-    def estimate(self, query: Vector, floor: float) -> int:
-        """Return about how many memories have a cosine of at least `floor` and meet the conditions of `narrowed`."""
+    def estimate(self, query: Vector, floor: float, scope: Scope | None) -> int:
+        """Return about how many memories have a cosine of at least `floor` and lie within the scope."""
         import numpy as np  # nothing slow at import
 
         if self._matrix is None or self._shared is None:
@@ -142,9 +120,32 @@ class AnnIndex(DenseIndex):
         values = self._matrix[: self._used : step] @ query
         rows = np.flatnonzero((values >= floor) & (self._shared[: self._used : step] > 0)) * step
         near = [memory_id for row in rows.tolist() for memory_id in self.memories_at(row)]
-        return step * (len(near) if self._enough is None else sum(map(self._enough, near)))
+        return step * (len(near) if scope is None else sum(map(scope.admits, near)))
 
 
+def _leaves_enough(ids: Iterable[str], scope: Scope | None) -> bool:
+    return scope is None or sum(islice((1 for one in ids if scope.admits(one)), _ENOUGH)) == _ENOUGH
+
+
+def _where(scope: Scope | None) -> Where:
+    """Return what the engine can check: never more than is asked, sometimes less.
+
+    Access counts are left out: they change with every search, and the engine is not told each time. A bound in time is
+    a millisecond wider, since numbers are less exact than dates.
+    """
+    if scope is None:
+        return Where()
+    filters, between = scope.filters, scope.filters.date_range
+    return Where(
+        category=filters.category,
+        tags=tuple(filters.all_tags),
+        any_tags=tuple(filters.tags),
+        since=between.start.timestamp() - _MILLISECOND if between and between.start else None,
+        until=between.end.timestamp() + _MILLISECOND if between and between.end else None,
+    )
+
+
+_MILLISECOND: Final = 0.001
 _SLACK: Final = 0.002
 """How far the engine's half-precision cosine may lie from ours; measured on 10,000 pairs: .0006."""
 
@@ -152,11 +153,12 @@ _SLACK: Final = 0.002
 class _NearCosines:
     """Cosines of what is near a query; of all memories only where somebody asks for that."""
 
-    def __init__(self, index: AnnIndex, query: Vector) -> None:
+    def __init__(self, index: AnnIndex, query: Vector, scope: Scope | None) -> None:
         self._index = index
         self._query = query
+        self._scope = scope
         self._all: Cosines | None = None
-        self._near: tuple[float, tuple[list[tuple[str, float]], bool] | None] | None = None
+        self._near: tuple[float, _Near | None] | None = None
 
     def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
         return self._all.of(memory_ids) if self._all is not None else self._index.scored(memory_ids, self._query)
@@ -172,17 +174,17 @@ class _NearCosines:
         if found is None:
             return self._exact().how_many(floor)
         pairs, complete = found
-        return len(pairs) if complete else max(len(pairs), self._index.estimate(self._query, floor))
+        return len(pairs) if complete else max(len(pairs), self._index.estimate(self._query, floor, self._scope))
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
         return self._exact().below(floor, count)
 
-    def _above(self, floor: float) -> tuple[list[tuple[str, float]], bool] | None:
+    def _above(self, floor: float) -> _Near | None:
         """Ask the engine, once for each floor."""
         if self._all is not None:
             return None
         if self._near is None or self._near[0] != floor:
-            self._near = (floor, self._index.near(self._query, floor))
+            self._near = (floor, self._index.near(self._query, floor, self._scope))
         return self._near[1]
 
     def _exact(self) -> Cosines:

@@ -102,7 +102,7 @@ class MigratableStorage(FileStorage):
             raise impossible(self._meaning)
         log = FileLog(MEMORY, self.folder, self._clock, self._grace)
         search = SearchIndex(ranking_of(self._settings), index)
-        self._store = store = RecordStore(MEMORY, self.agent_id, log, search, self._clock, index.narrowed)
+        self._store = store = RecordStore(MEMORY, self.agent_id, log, search, self._clock)
         self._generations = Generations(self.folder)
         self._keeper = IndexSync(store, index, store.state.get, self._generations, self._meaning, wanted=self._wanted)
         self.backend = _VECTOR if self._wanted else self._generations.active()[0]

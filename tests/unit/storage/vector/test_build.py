@@ -18,7 +18,7 @@ from agent_memory.engine.client import child_environment
 from agent_memory.engine.shard import Shard
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.journal import Change, Journal
-from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval import embedded_texts
 from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.generations import Generations
@@ -39,7 +39,7 @@ def filled(folder: AgentFolder, memories: list[Memory]) -> list[Memory]:
     """Write memories and the vectors of all their pieces."""
     with Journal(folder.journal, {"memory"}).locked() as writer:
         writer.append([Change("put", "memory", memory.id, memory.to_record()) for memory in memories])
-    texts = [text for memory in memories for text in embedded_texts(memory)]
+    texts = [text for memory in memories for text in embedded_texts(memory.content)]
     cache = VectorCache(folder.vectors)
     rows = EMBEDDER.embed_documents(texts)
     cache.put_many(EMBEDDER.identity, {text_hash(text): row for text, row in zip(texts, rows, strict=True)})
@@ -70,7 +70,7 @@ def test_a_build_holds_every_piece_of_every_memory_and_is_in_use(folder: AgentFo
     backend, generation = Generations(folder).active()
     assert (backend, said[-1]["generation"]) == ("vector", generation)
     assert generation is not None
-    expected = [memory.id for memory in memories for _ in dict.fromkeys(embedded_texts(memory))]
+    expected = [memory.id for memory in memories for _ in dict.fromkeys(embedded_texts(memory.content))]
     assert owners(folder, generation) == sorted(expected)
     assert [each["stage"] for each in said if each["stage"] != "load"] == ["index", "check", "switch", "done"]
     state = Generations(folder).state(generation)

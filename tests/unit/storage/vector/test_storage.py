@@ -13,6 +13,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engine import EngineClient
 from agent_memory.errors import ConfigurationError
+from agent_memory.retrieval import Limits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector.candidates import NEAREST
@@ -112,7 +113,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     monkeypatch: pytest.MonkeyPatch,
     filters: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr("agent_memory.retrieval.candidates._FEW", -1)  # so few would be looked at one by one
+    monkeypatch.setattr(storage._store.index, "limits", Limits(few=-1))  # so few would be looked at one by one
     memories = facts(NEAREST + 100)
     await stored(storage, memories)
     await storage.touch([memory.id for memory in memories[::7]])

@@ -1,0 +1,36 @@
+"""`Document`: what a search index knows of one record, whatever its kind. Plain values, no behaviour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+Facet = tuple[str, str]
+"""A name and a value that filters ask for, such as ("tag", "db")."""
+
+
+class Document(NamedTuple):
+    """What is indexed of one record; made in half the time of a frozen dataclass, for every record at each start.
+
+    Attributes:
+        id: The record's id.
+        text: Indexed by word, and embedded.
+        facets: Asked for by filters; their values are indexed by word, too.
+        timestamp: When the record was stored, aware; date ranges ask for it.
+        moment: When what it tells was so, aware; ages are counted from it.
+        session: The session that made it; empty when unknown.
+        access_count: How often it was used.
+        trust: Whose words they are: `low` after untrusted input.
+    """
+
+    id: str
+    text: str
+    facets: tuple[Facet, ...]
+    timestamp: datetime
+    moment: datetime
+    session: str = ""
+    access_count: int = 0
+    trust: str = "medium"
