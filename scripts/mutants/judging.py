@@ -28,6 +28,7 @@ _SECONDS: Final = 60.0
 _SECONDS_OF_TESTS: Final = (
     20.0  # what all tests of one mutant may take by themselves, so that no survivor runs a minute
 )
+_FEW: Final = 5
 _BYTES: Final = 4 << 30
 _PRELOADED: Final = ("hypothesis", "pydantic", "yaml", "structlog", "detect_secrets", "filelock", "asyncio", "email")
 
@@ -110,10 +111,15 @@ class Runner:
         return {**mutant.record, **verdict, "tests": len(tests), "seconds": took, "diff": mutant.diff()}
 
     def _tests_of(self, mutant: Mutant) -> list[str]:
+        """Return the tests that execute the mutant, quickest first.
+
+        If they are few, the others of its file follow: what a module or a cache does once is seen in one test only.
+        """
         touching = self._touching[mutant.path]
-        tests = set().union(*(touching[line] for line in mutant.lines)) or set().union(*touching.values())
+        direct = set().union(*(touching[line] for line in mutant.lines))
+        others = set().union(*touching.values()) if len(direct) < _FEW else set()
         chosen, total = [], 0.0
-        for test in sorted(tests, key=lambda test: (self._seconds[test], test)):
+        for test in sorted(direct | others, key=lambda test: (test not in direct, self._seconds[test], test)):
             total += self._seconds[test]
             if total < _SECONDS_OF_TESTS:
                 chosen.append(test)
