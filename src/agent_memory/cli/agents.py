@@ -1,17 +1,25 @@
 """The command agents and what it has below it: list, rename, copy, delete."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from agent_memory.cli.app import Command, Group
-from agent_memory.cli.options import Yes
-from agent_memory.cli.running import FAILED, Place, complete_agent, rooted
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from agent_memory.storage import AgentFolder, AgentSummary
+from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
+from agent_memory.cli.render import show_agents
+from agent_memory.cli.running import Group, Place, PlaceCommand, command, perform
+from agent_memory.cli.text import counted
+from agent_memory.errors import StorageError
+from agent_memory.files.layout import AgentFolder, agents_under, folder_of
+from agent_memory.models import to_text
+from agent_memory.storage import (
+    AgentSummary,
+    copy_agent,
+    delete_agent,
+    new_folder,
+    rename_agent,
+    summary_of,
+    sweep_agents,
+)
 
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")
 _SESSIONS = "Sessions that run as {name} could write nothing any more: end them first."
@@ -20,22 +28,20 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Which agent.", autoco
 NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agent has.")]
 
 
+@command(rows=True)
 async def list_agents(place: Place) -> None:
     """List all agents: how many memories, how much room they take, when they were last used."""
-    from agent_memory.files.layout import agents_under
-    from agent_memory.storage import summary_of
-
     _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]
     rows = [_document(each) for each in summaries]
     place.screen.rows({"root": str(place.root), "agents": rows}, "agents", _COLUMNS)
-    _show(place, summaries)
+    show_agents(place.screen, summaries)
+    if not summaries:
+        place.screen.note(f"There are no agents under {place.root} yet. `agent-memory store -a NAME TEXT` begins one.")
 
 
 async def rename(place: Place, old: Name, new: NewName, *, yes: Yes = False) -> None:
     """Give an agent another name."""
-    from agent_memory.storage import new_folder, rename_agent
-
     folder = _existing(place, old)
     new_folder(new, place.root, folder.agent_id)
     _ask(place, f"Rename {folder.agent_id} to {new}?", "Nothing was renamed.", folder.agent_id, yes=yes)
@@ -46,8 +52,6 @@ async def rename(place: Place, old: Name, new: NewName, *, yes: Yes = False) -> 
 
 async def copy(place: Place, old: Name, new: NewName) -> None:
     """Begin a second agent with all that an agent remembers."""
-    from agent_memory.storage import copy_agent
-
     folder = _existing(place, old)
     copied = copy_agent(folder, new, place.root)
     place.screen.document({"agent_id": copied.agent_id, "from": folder.agent_id, "folder": str(copied.path)})
@@ -56,9 +60,6 @@ async def copy(place: Place, old: Name, new: NewName) -> None:
 
 async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
     """Delete an agent with everything it remembers. Cannot be undone."""
-    from agent_memory.cli.text import counted
-    from agent_memory.storage import delete_agent, summary_of
-
     folder = _existing(place, name)
     memories = summary_of(folder.agent_id, place.root).memories
     what = f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}" if memories is not None else name
@@ -69,48 +70,32 @@ async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
     place.screen.show(f"Deleted {what}.")
 
 
-def _existing(place: Place, name: str) -> "AgentFolder":
-    from agent_memory.cli.choosing import choose_agent
-    from agent_memory.storage import folder_of
-
+def _existing(place: Place, name: str) -> AgentFolder:
     _sweep(place)
     return folder_of(choose_agent(name, place.root, may_be_new=False), place.root)
 
 
 def _sweep(place: Place) -> None:
     """Remove what earlier commands left that were interrupted; what cannot be removed stops nothing else."""
-    from agent_memory.errors import StorageError
-    from agent_memory.storage import sweep_agents
-
     try:
         swept = sweep_agents(place.root)
     except StorageError as error:
         place.screen.note(f"{error.message} {error.recovery}")
     else:
         if swept:
-            place.screen.note(f"Removed what an interrupted deletion or copying had left: {_names(swept)}.")
-
-
-def _names(paths: "list[Path]") -> str:
-    return ", ".join(path.name for path in paths)
+            place.screen.note(
+                f"Removed what an interrupted deletion or copying had left: {', '.join(path.name for path in swept)}."
+            )
 
 
 def _ask(place: Place, question: str, otherwise: str, name: str, *, yes: bool) -> None:
-    from agent_memory.cli.forget import check_terminal
-
-    if yes:
-        return
-    check_terminal(f"This asks first, and there is no terminal to ask on. {otherwise}")
-    place.screen.note(_SESSIONS.format(name=name))
-    place.screen.last_words = lambda: f"Stopped. {otherwise}"
-    if not place.screen.ask(question):
-        place.screen.note(otherwise)
-        raise typer.Exit(FAILED)
+    if not yes:
+        place.need_terminal(otherwise)
+        place.screen.note(_SESSIONS.format(name=name))
+        place.confirm(question, otherwise)
 
 
-def _document(summary: "AgentSummary") -> dict[str, Any]:
-    from agent_memory.models import to_text
-
+def _document(summary: AgentSummary) -> dict[str, Any]:
     return {
         "agent_id": summary.agent_id,
         "memories": summary.memories,
@@ -121,24 +106,34 @@ def _document(summary: "AgentSummary") -> dict[str, Any]:
     }
 
 
-def _show(place: Place, summaries: "list[AgentSummary]") -> None:
-    from agent_memory.cli.render import show_agents
+class _Agents(Group):
+    """The group, which lists the agents if no command of it is named."""
 
-    if summaries:
-        show_agents(place.screen, summaries)
-    else:
-        place.screen.note(f"There are no agents under {place.root} yet. `agent-memory store -a NAME TEXT` begins one.")
+    context_class = Place
+
+    def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
+        super().__init__(*args, params=[*params, *parameters_of(Shape, Common)], **further)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is named, or the callback."""
+        ctx.take(Shape, Common)
+        return super().invoke(ctx)
 
 
-AGENTS = typer.Typer(
-    cls=Group,
+def _none_named(place: Place) -> None:
+    if place.invoked_subcommand is None:
+        perform(place, lambda: list_agents(place))
+
+
+agents = typer.Typer(
+    cls=_Agents,
+    help=list_agents.__doc__,
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-AGENTS.callback()(rooted(list_agents, rows=True))
-AGENTS.command("list", cls=Command)(rooted(list_agents, rows=True))
-AGENTS.command("rename", cls=Command)(rooted(rename))
-AGENTS.command("copy", cls=Command)(rooted(copy))
-AGENTS.command("delete", cls=Command)(rooted(delete))
+agents.callback()(_none_named)
+agents.command("list", cls=PlaceCommand)(list_agents)
+for each in (rename, copy, delete):
+    agents.command(cls=PlaceCommand)(each)

@@ -1,79 +1,77 @@
 """The commands of `agent-memory` and their names. Registers; does nothing itself.
 
-A command's module is imported when that command runs, so that each pays for itself alone
+The module of a command is imported when the command is asked for; its line in the list of commands stands here
 (https://click.palletsprojects.com/en/stable/complex/#defining-the-lazy-group).
 """
 
-from __future__ import annotations
-
-import re
 import sys
 from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.main import get_command
+from typing_extensions import override
 
-from agent_memory.cli.running import (
-    USAGE_ERROR,
-    AgentBefore,
-    JsonBefore,
-    RootBefore,
-    runnable,
-    usage_errors_in_json,
-    wants_json,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from agent_memory.cli import version as installed_version
+from agent_memory.cli.options import AgentBefore, Json, RootBefore
+from agent_memory.cli.running import USAGE_ERROR, Command, Group, PlaceCommand, Plain, usage_errors_in_json, wants_json
 
 _HELP: Final = "Look after what an agent remembers: ask, correct, forget, take along."
 _EPILOG: Final = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 another process is writing, 130 stopped by Ctrl-C."
 )
+_QUIET: Final[Any] = {
+    "pretty_exceptions_enable": False,  # they print local variables: what a memory says
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
 
 class _Entry(NamedTuple):
-    panel: str
-    place: str
-    """Module and function."""
-    wrap: Callable[[Any], Callable[..., None]] | None = runnable
+    module: str
+    """Where the function of the command's name is, with `_` behind a word of Python's."""
+    help: str
+    """What the function's docstring begins with; a test holds them together."""
+    kind: type[TyperCommand] | None = Command
+    """None for a group that is made already."""
 
 
-_beginning = partial(runnable, may_be_new=True)
-_tabular = partial(runnable, rows=True)
-
-
-_ASK, _CHANGE, _TAKE, _CARE = "Ask", "Change", "Take along", "Look after"
-_COMMANDS: Final = {
-    "status": _Entry(_ASK, "search:status"),
-    "search": _Entry(_ASK, "search:search", _tabular),
-    "list": _Entry(_ASK, "list:list_memories", _tabular),
-    "show": _Entry(_ASK, "search:show", _tabular),
-    "history": _Entry(_ASK, "history:history", _tabular),
-    "store": _Entry(_CHANGE, "store:store", _beginning),
-    "update": _Entry(_CHANGE, "store:update"),
-    "edit": _Entry(_CHANGE, "edit:edit"),
-    "promote": _Entry(_CHANGE, "store:promote"),
-    "pin": _Entry(_CHANGE, "store:pin"),
-    "unpin": _Entry(_CHANGE, "store:unpin"),
-    "forget": _Entry(_CHANGE, "forget:forget"),
-    "restore": _Entry(_CHANGE, "history:restore", _tabular),
-    "export": _Entry(_TAKE, "export:export"),
-    "import": _Entry(_TAKE, "export:import_", _beginning),
-    "push": _Entry(_TAKE, "push:push"),
-    "pull": _Entry(_TAKE, "push:pull", _beginning),
-    "agents": _Entry(_CARE, "agents:AGENTS", None),
-    "compact": _Entry(_CARE, "forget:compact"),
-    "migrate": _Entry(_CARE, "migrate:migrate"),
-    "rollback": _Entry(_CARE, "migrate:rollback"),
-    "reindex": _Entry(_CARE, "migrate:reindex"),
-    "doctor": _Entry(_CARE, "doctor:doctor", lambda body: body),
-    "help": _Entry(_CARE, "app:help_", lambda body: body),
+_PANELS: Final[dict[str, dict[str, _Entry]]] = {
+    "Ask": {
+        "status": _Entry("list", "Show how many memories there are, and whether all is well."),
+        "search": _Entry("search", "Find memories by meaning and by words, best first. Does not count as an access."),
+        "list": _Entry("list", "List memories, the newest first."),
+        "show": _Entry("list", "Show all that is known about memories."),
+        "history": _Entry("history", "Show what a memory was before its changes, oldest first."),
+    },
+    "Change": {
+        "store": _Entry("store", "Keep a memory; secrets in it are removed first."),
+        "update": _Entry("store", "Change fields of a memory; what is not named stays."),
+        "edit": _Entry("edit", "Change a memory in $VISUAL or $EDITOR, as YAML."),
+        "promote": _Entry("store", "Bring a memory into the scratchpad, which the agent always sees."),
+        "pin": _Entry("store", "Keep memories at the top of the scratchpad."),
+        "unpin": _Entry("store", "Let memories take their turn in the scratchpad again."),
+        "forget": _Entry("forget", "Forget memories and the older versions they replaced."),
+        "restore": _Entry("history", "Bring back what forgetting, replacing or changing took."),
+    },
+    "Take along": {
+        "export": _Entry("export", "Write all memories to a file or to stdout."),
+        "import": _Entry("export", "Bring exported memories in; what is there stays as it is."),
+        "push": _Entry("push", "Bring what is missing there to the server; nothing there is changed."),
+        "pull": _Entry("push", "Bring what is missing here from the server; nothing here is changed."),
+    },
+    "Look after": {
+        "agents": _Entry("agents", "List all agents: how many memories, how much room they take.", None),
+        "compact": _Entry("forget", "Drop from the files what was forgotten or changed over 30 days ago."),
+        "migrate": _Entry("migrate", "Find memories by the vector engine: faster with many; the files stay the truth."),
+        "rollback": _Entry("migrate", "Find memories from the files alone again."),
+        "reindex": _Entry("migrate", "Build the vector engine's index anew, from the files."),
+        "doctor": _Entry("doctor", "Look at every file of every agent, and say what is wrong.", PlaceCommand),
+        "help": _Entry("app", "Show this help, or that of a command.", Plain),
+    },
 }
+_COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
 _ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "undo": "restore"}
 _MEANT: Final = {
     "delete": "forget",
@@ -86,46 +84,8 @@ _MEANT: Final = {
 """What people type who know other programs, and what it is called here."""
 
 
-class Command(TyperCommand):
-    """One command, with help that says nothing of typer itself."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters as the help is to show them."""
-        return _plain_params(super().get_params(ctx))
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; what is wrong with them is said without the words of the library that checks them."""
-        try:
-            return super().parse_args(ctx, args)
-        except USAGE_ERROR as error:
-            error.message = re.sub(r", unable to .*", "", error.message.replace("Input should be", "it must be"))
-            raise
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return `QUERY` instead of `{QUERY}`."""
-        return [re.sub(r"\{(.*?)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
-
-
-class Group(TyperGroup):
-    """A group of commands, with help that says nothing of typer itself."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters as the help is to show them."""
-        return _plain_params(super().get_params(ctx))
-
-
-def _plain_params(params: list[Any]) -> list[Any]:
-    """Take away what typer says of a parameter beside its name: `<bool>` of a switch, `<str>` of an argument."""
-    for each in params:
-        if getattr(each, "is_flag", False) and each.metavar is None:
-            each.metavar = ""
-        if each.param_type_name == "argument":
-            vars(each)["display_type_rich"] = lambda **_: None
-    return params
-
-
 class _Lazy(Group):
-    """Loads a command when it is asked for."""
+    """Loads a command when it is asked for; a list of all of them loads none."""
 
     def main(self, args: Any = None, *further: Any, **extra: Any) -> Any:
         """Run with the arguments of the process; wrong usage is told as JSON where JSON was asked for."""
@@ -135,55 +95,48 @@ class _Lazy(Group):
             code = super().main(args, *further, **{**extra, "standalone_mode": False})
         sys.exit(code or 0)
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
+    @override
+    def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of the help."""
         return list(_COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
-        """Return a command, also by its alias."""
-        name = _ALIASES.get(cmd_name, cmd_name)
-        return _load(name) if name in _COMMANDS else None
+    @override
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what a list of commands says of one."""
+        for panel, commands in _PANELS.items():
+            if cmd_name in commands:
+                return Plain(cmd_name, help=commands[cmd_name].help, rich_help_panel=panel)
+        return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that `args` begin with, or say which one may be meant."""
-        if args[0] not in _COMMANDS and args[0] not in _ALIASES and not ctx.resilient_parsing:
-            near = _MEANT.get(args[0]) or next(iter(get_close_matches(args[0], [*_COMMANDS, *_ALIASES], 1)), None)
-            hint = f" Did you mean `agent-memory {near}`?" if near else ""
-            ctx.fail(f"There is no command {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
+        """Load the command that `args` begin with, also by its alias, or say which one may be meant."""
+        name = _ALIASES.get(args[0], args[0])
+        if name in _COMMANDS:
+            return args[0], _load(name), args[1:]
+        if ctx.resilient_parsing:
+            return None, None, args[1:]
+        near = _MEANT.get(name) or next(iter(get_close_matches(name, [*_COMMANDS, *_ALIASES], 1)), None)
+        hint = f" Did you mean `agent-memory {near}`?" if near else ""
+        raise USAGE_ERROR(f"There is no command {name!r}.{hint}", ctx)
 
 
 def build() -> typer.Typer:
     """Return the application."""
-    app = typer.Typer(
-        name="agent-memory",
-        cls=_Lazy,
-        help=_HELP,
-        epilog=_EPILOG,
-        invoke_without_command=True,
-        pretty_exceptions_enable=False,  # they print local variables: what a memory says
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    app = typer.Typer(name="agent-memory", cls=_Lazy, help=_HELP, epilog=_EPILOG, invoke_without_command=True, **_QUIET)
     app.callback()(_options)
     return app
 
 
 def _load(name: str) -> Any:
     entry = _COMMANDS[name]
-    module, _, attribute = entry.place.partition(":")
-    body = getattr(import_module(f"agent_memory.cli.{module}"), attribute)
-    if entry.wrap is None:
-        body.info.name, body.info.rich_help_panel = name, entry.panel
-        group = get_command(body)
-        group.name = name
-        return group
-    single = typer.Typer(
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    single.command(name, cls=Command, rich_help_panel=entry.panel)(entry.wrap(body))
-    command = get_command(single)
+    module = import_module(f"agent_memory.cli.{entry.module}")
+    body = getattr(module, name if hasattr(module, name) else f"{name}_")
+    if entry.kind is None:
+        command = get_command(body)
+    else:
+        single = typer.Typer(add_completion=False, **_QUIET)
+        single.command(name, cls=entry.kind)(body)
+        command = get_command(single)
     command.name = name
     return command
 
@@ -207,24 +160,18 @@ def _show_help(ctx: Any) -> None:
         typer.echo(text)
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
-    if wanted:
-        from agent_memory.cli import version
-
-        typer.echo(f"agent-memory {version()}")
-        raise typer.Exit
-
-
 def _options(
     ctx: typer.Context,
     *,
-    agent: AgentBefore = None,  # noqa: ARG001 - looked up by the command that follows
-    root: RootBefore = None,  # noqa: ARG001
-    as_json: JsonBefore = False,  # noqa: ARG001
-    version: Annotated[  # noqa: ARG001 - has its own callback
-        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
-    ] = False,
+    agent: AgentBefore = None,
+    root: RootBefore = None,
+    as_json: Json = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     """Show the help if no command is named."""
+    del agent, root, as_json  # the command that follows looks for them
+    if version:
+        typer.echo(f"agent-memory {installed_version()}")
+        raise typer.Exit
     if ctx.invoked_subcommand is None:
         _show_help(ctx)

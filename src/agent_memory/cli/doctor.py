@@ -3,44 +3,52 @@
 Not a command like the others: those open a memory service, which writes; the doctor must not, unless told to.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
-from agent_memory.cli.running import FAILED, OK, Json, Root, agent_given, complete_agent, root_given, screen_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from agent_memory.cli.screen import Screen
-    from agent_memory.doctor import Action, AgentReport, Finding, Report
+from agent_memory.cli.formats import encode
+from agent_memory.cli.options import agent_given, choose_agent, complete_agent
+from agent_memory.cli.running import FAILED, Place, command
+from agent_memory.cli.screen import Screen
+from agent_memory.cli.text import counted, for_shell, one_line, plain
+from agent_memory.doctor import Action, AgentReport, Finding, Report, examine, human, repair_all, salvaged
+from agent_memory.files.layout import folder_of
+from agent_memory.models import check_agent_id, utc_now
 
 _AREA_WIDTH: Final = 12
 _MARK_WIDTH: Final = 9
 _WIDTH: Final = 100
 """What `Screen` uses of a wide terminal."""
 
-Whose = Annotated[
-    str | None,
-    typer.Option(
-        "--agent",
-        "-a",
-        metavar="NAME",
-        envvar="AGENT_MEMORY_AGENT",
-        help="Whose memory; all of them if left out.",
-        autocompletion=complete_agent,
-    ),
-]
+
+@dataclass(frozen=True, kw_only=True)
+class Whom:
+    """Whose memory is examined."""
+
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            "-a",
+            metavar="NAME",
+            envvar="AGENT_MEMORY_AGENT",
+            help="Whose memory; all of them if left out.",
+            autocompletion=complete_agent,
+        ),
+    ] = None
+
+
 _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
 
 
-def doctor(  # noqa: PLR0913 - each is an option
-    ctx: typer.Context,
+@command(Whom)
+async def doctor(
+    place: Place,
     *,
-    agent: Whose = None,
-    root: Root = None,  # noqa: ARG001 - `root_given` looks for it
     repair: Annotated[
         bool, typer.Option("--repair", help="Mend what can be mended; the journal only after a copy of it.")
     ] = False,
@@ -54,21 +62,18 @@ def doctor(  # noqa: PLR0913 - each is an option
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
-    with screen_of(ctx, json=as_json) as screen:
-        home, agent = root_given(ctx), agent_given(ctx, agent)
-        if salvage is not None:
-            _salvage(screen, home, agent, salvage)
-            return
-        raise typer.Exit(_consult(screen, home, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose))
+    agent = agent_given(place, place.given(Whom).agent)
+    if salvage is not None:
+        _salvage(place.screen, place.root, agent, salvage)
+    elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):
+        raise typer.Exit(FAILED)
 
 
-def _consult(screen: Screen, home: Path, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> int:
-    from agent_memory.doctor import examine, repair_all
-    from agent_memory.models import utc_now
-
+def _consult(place: Place, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
+    """Examine, repair and tell; returns whether all is well now."""
+    screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]
     report = examine(home, names, now=utc_now())
     actions: list[Action] = []
@@ -82,7 +87,7 @@ def _consult(screen: Screen, home: Path, agent: str | None, *, repair: bool, dry
         if dry_run:
             _show_plan(screen, report)
         _show(screen, report, verbose=verbose)
-    return OK if report.healthy and all(action.done for action in actions) else FAILED
+    return report.healthy and all(action.done for action in actions)
 
 
 def _known(agent: str, home: Path) -> str:
@@ -92,9 +97,6 @@ def _known(agent: str, home: Path) -> str:
         IdentityError: There is no such agent.
         ValidationError: It is no name of an agent.
     """
-    from agent_memory.cli.choosing import choose_agent
-    from agent_memory.models import check_agent_id
-
     path = home / check_agent_id(agent)
     return agent if path.is_symlink() or path.exists() else choose_agent(agent, home, may_be_new=False)
 
@@ -103,10 +105,6 @@ def _known(agent: str, home: Path) -> str:
 
 
 def _show(screen: Screen, report: Report, *, verbose: bool) -> None:
-    from rich.text import Text
-
-    from agent_memory.cli.text import plain
-
     screen.show(Text(plain(str(report.root)), style="bold"))
     _rows(screen, report.findings)
     brief = len(report.agents) > 1 and not verbose
@@ -123,11 +121,6 @@ def _show(screen: Screen, report: Report, *, verbose: bool) -> None:
 
 
 def _rows(screen: Screen, findings: Any) -> None:
-    from rich.text import Text
-
-    from agent_memory.cli.text import for_shell, one_line
-    from agent_memory.doctor import human
-
     indent = 2 + _MARK_WIDTH + _AREA_WIDTH
     for finding in findings:
         mark = finding.severity.name
@@ -151,18 +144,12 @@ def _rows(screen: Screen, findings: Any) -> None:
 
 
 def _lines(screen: Screen, text: str, indent: int, style: str, head: str = "  ") -> None:
-    from rich.text import Text
-
     for position, line in enumerate(screen.wrapped(text, indent + len(head))):
         line.stylize(style)
         screen.show(Text.assemble(" " * indent, head if position == 0 else " " * len(head), line))
 
 
 def _verdict(findings: Any) -> Any:
-    from rich.text import Text
-
-    from agent_memory.cli.text import counted
-
     names = [finding.severity.name for finding in findings]
     parts = [
         (counted(names.count(name), name.lower()), _STYLES[name])
@@ -173,9 +160,6 @@ def _verdict(findings: Any) -> Any:
 
 
 def _figures(agent: AgentReport) -> tuple[str, str]:
-    from agent_memory.cli.text import counted
-    from agent_memory.doctor import human
-
     memories = "" if agent.memories is None else f" · {counted(agent.memories, 'memory', 'memories')}"
     return f"{memories} · {human(agent.size)}", "dim"
 
@@ -214,10 +198,6 @@ def _show_plan(screen: Screen, report: Report) -> None:
 
 
 def _marked(screen: Screen, mark: tuple[str, str], agent_id: str | None, text: str) -> None:
-    from rich.text import Text
-
-    from agent_memory.cli.text import one_line
-
     whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
     head = Text.assemble("  ", (f"{mark[0]:<{_MARK_WIDTH}}", mark[1]), (whose, "dim"))
     for position, line in enumerate(screen.wrapped(one_line(text), len(head))):
@@ -265,14 +245,6 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
         ValidationError: There is no such file, or it is no copy of a journal.
         IdentityError: Whose journal is not clear.
     """
-    from pathlib import Path
-
-    from agent_memory.cli.choosing import choose_agent
-    from agent_memory.cli.formats import encode
-    from agent_memory.cli.text import counted
-    from agent_memory.doctor import salvaged
-    from agent_memory.storage import folder_of
-
     folder = folder_of(choose_agent(agent, home, may_be_new=False), home)
     path = Path(file)
     if not path.exists() and (folder.path / file).exists():

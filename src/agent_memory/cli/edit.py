@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from agent_memory.cli.options import MemoryId
+from agent_memory.cli.formats import Prose, read_yaml, to_yaml
+from agent_memory.cli.options import MemoryId, resolved
 from agent_memory.cli.running import Run, exit_code
 from agent_memory.cli.store import show_updated
+from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
 
 if TYPE_CHECKING:
@@ -47,8 +49,6 @@ _HEADER_WIDTH: Final = 78
 
 async def edit(run: Run, memory_id: MemoryId) -> None:
     """Change a memory in $VISUAL or $EDITOR, as YAML."""
-    from agent_memory.cli.ids import resolved
-
     _check_terminal()
     (memory_id,) = await resolved(run.service, [memory_id])
     memory = await run.service.get(memory_id)
@@ -72,9 +72,6 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
 
 def render(memory: "Memory") -> str:
     """Return what the editor shows: the fields a person may change, those at their default left out."""
-    from agent_memory.cli.formats import Prose, to_yaml
-    from agent_memory.cli.text import minute
-
     record = {**{name: getattr(memory, name) for name in _ALWAYS_SHOWN}, **memory.to_record()}
     shown: dict[str, Any] = {name: record[name] for name in _EDITABLE if name in record}
     others = ", ".join(name for name in _EDITABLE if name not in shown) or "none"
@@ -100,8 +97,6 @@ def difference(original: str, edited: str) -> dict[str, Any]:
 
 
 def _parse(text: str) -> dict[Any, Any]:
-    from agent_memory.cli.formats import read_yaml
-
     value = read_yaml(text)
     if not isinstance(value, dict):
         raise ValidationError("The text is no YAML mapping of fields any more.")

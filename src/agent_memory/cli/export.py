@@ -2,15 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 import typer
 
-from agent_memory.cli.running import Run
+from agent_memory.cli.formats import decode, encode
+from agent_memory.cli.report import Report
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.text import counted
 from agent_memory.errors import ValidationError
-
-if TYPE_CHECKING:
-    from agent_memory.service.writing import Imported
+from agent_memory.files.atomic import replace_file, translated
+from agent_memory.files.temporary import remove_leftovers
 
 _SUFFIXES: Final = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
@@ -28,9 +30,6 @@ async def export(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
     """Write all memories to a file or to stdout."""
-    from agent_memory.cli.formats import encode
-    from agent_memory.cli.text import counted
-
     chosen = _format_of(file, form)
     if file == "-" and run.screen.json and chosen == "yaml":
         raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
@@ -48,6 +47,7 @@ async def export(
     await _note_damage(run)
 
 
+@command(may_be_new=True)
 async def import_(
     run: Run,
     file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; '-' is stdin.")],
@@ -63,9 +63,6 @@ async def import_(
 
     What a file claims beyond its texts counts only with --trusted: anybody can write a file.
     """
-    from agent_memory.cli.formats import decode
-    from agent_memory.cli.report import Report
-
     chosen = _format_of(file, form)
     records = list(decode(_read(file), chosen, run.service.agent_id))
     found = [(f"line {record.line}", record.memory) for record in records if record.memory is not None]
@@ -75,18 +72,9 @@ async def import_(
     for record in records:
         if record.memory is None:
             report.refuse(f"line {record.line}", record.problem)
-    try:
-        with run.screen.progress() as progress:
-            task = progress.add_task("Importing", total=len(found))
-
-            def each(imported: "Imported") -> None:
-                report.note(imported)
-                progress.advance(task)
-
-            memories = [memory for _, memory in found]
-            await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
-    finally:
-        report.show()  # also when the disk is full half-way: what was counted is on disk
+    with report.counting("Importing") as each:
+        memories = [memory for _, memory in found]
+        await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
     report.end()
 
 
@@ -128,9 +116,6 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from agent_memory.files.atomic import replace_file, translated
-    from agent_memory.files.temporary import remove_leftovers
-
     with translated(path, "write"):
         if path.exists() and not path.is_file():
             path.write_bytes(text.encode())  # a pipe or a device is written to, not replaced
@@ -140,8 +125,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _read(file: str) -> bytes:
-    from agent_memory.files.atomic import translated
-
     if file != "-" and not Path(file).exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
     with translated(Path(file), "read"):

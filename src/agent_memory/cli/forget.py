@@ -1,19 +1,16 @@
 """Commands that take away: forget, compact."""
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from agent_memory.cli.options import MemoryIds, Yes
-from agent_memory.cli.running import FAILED, Run
-from agent_memory.errors import ValidationError
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from pathlib import Path
-
-    from agent_memory.models import Memory
+from agent_memory.cli.options import MemoryIds, Yes, resolved
+from agent_memory.cli.running import Run
+from agent_memory.cli.text import counted, day
+from agent_memory.files.layout import folder_of
+from agent_memory.models import Memory
 
 _FOR_GOOD = "Nothing that was forgotten or changed, lately or now, can be brought back after that."
 
@@ -30,8 +27,6 @@ async def forget(
     Found no more from now on. The text stays in the journal for 30 days at least, so that `restore` can bring it back;
     `--now`, or `compact --now` later, ends that.
     """
-    from agent_memory.cli.ids import resolved
-
     wanted = await resolved(run.service, memory_id)
     memories = [await run.service.get(each) for each in wanted]
     if not yes:
@@ -65,13 +60,10 @@ async def compact(
     yes: Yes = False,
 ) -> None:
     """Drop from the files what was forgotten or changed over 30 days ago."""
-    from agent_memory.cli.text import counted
-    from agent_memory.storage import folder_of
-
     journal = folder_of(run.service.agent_id, run.root).journal
     if now and not yes:
-        check_terminal("This asks first, and there is no terminal to ask on. Nothing was changed.")
-        _ask(run, f"{_FOR_GOOD}\nRemove all of that from {journal.name}?", "Nothing was changed.")
+        run.need_terminal("Nothing was changed.")
+        run.confirm(f"{_FOR_GOOD}\nRemove all of that from {journal.name}?", "Nothing was changed.")
     before = journal.stat().st_size if journal.exists() else 0
     if before and now:
         await _fold_all(run)
@@ -84,10 +76,6 @@ async def compact(
 
 async def _fold_all(run: Run) -> None:
     """Take out of the journal what is not known any more, and name the files that were not looked into."""
-    from datetime import timedelta
-
-    from agent_memory.storage import folder_of
-
     await run.service.settle()
     await run.service.admin.compact(timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
@@ -97,16 +85,14 @@ async def _fold_all(run: Run) -> None:
     run.screen.note("Exports, backups and what a model was shown are beyond reach.", style="dim")
 
 
-def _copies(folder: "Path") -> list[str]:
+def _copies(folder: Path) -> list[str]:
     """Return the names of files beside the journal and the scratchpad that may hold what they once did."""
     ours = {"memories.yaml", "memories.db", "scratchpad.yaml"}
     found = {path.name for pattern in ("memories*", "scratchpad*") for path in folder.glob(pattern)}
     return sorted(found - ours)
 
 
-def _tell_until(run: Run, memory_id: str, until: "datetime | None") -> None:
-    from agent_memory.cli.text import day
-
+def _tell_until(run: Run, memory_id: str, until: datetime | None) -> None:
     if until is not None:
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore {memory_id}` "
@@ -115,8 +101,8 @@ def _tell_until(run: Run, memory_id: str, until: "datetime | None") -> None:
         )
 
 
-async def _confirm(run: Run, memories: "list[Memory]", *, now: bool) -> None:
-    check_terminal("Forgetting asks first, and there is no terminal to ask on. Nothing was forgotten.")
+async def _confirm(run: Run, memories: list[Memory], *, now: bool) -> None:
+    run.need_terminal("Nothing was forgotten.", "Forgetting")
     for memory in memories:
         older = await run.service.admin.older_versions(memory.id)
         if len(memories) > 1:
@@ -127,22 +113,4 @@ async def _confirm(run: Run, memories: "list[Memory]", *, now: bool) -> None:
     what = memories[0].id if len(memories) == 1 else f"these {len(memories)}"
     if now:
         run.screen.note(_FOR_GOOD)
-    _ask(run, f"Forget {what}{' for good' if now else ''}?", "Nothing was forgotten.")
-
-
-def _ask(run: Run, question: str, otherwise: str) -> None:
-    run.screen.last_words = lambda: f"Stopped. {otherwise}"
-    if not run.screen.ask(question):
-        run.screen.note(otherwise)
-        raise typer.Exit(FAILED)
-    run.screen.last_words = lambda: "Stopped."
-
-
-def check_terminal(sentence: str, otherwise: str = "Say --yes if you are sure.") -> None:
-    """Refuse to ask where nobody can answer.
-
-    Raises:
-        ValidationError: Stdin is no terminal.
-    """
-    if not sys.stdin.isatty():
-        raise ValidationError(sentence, code="usage", recovery=otherwise)
+    run.confirm(f"Forget {what}{' for good' if now else ''}?", "Nothing was forgotten.")

@@ -1,15 +1,17 @@
 """Commands about the past of memories: history, restore."""
 
 import contextlib
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import MemoryId, complete_id
-from agent_memory.cli.running import FAILED, Run
-
-if TYPE_CHECKING:
-    from agent_memory.models import Memory, Version
+from agent_memory.cli.options import MemoryId, complete_id, one_of
+from agent_memory.cli.render import show_forgotten, show_versions
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.text import counted
+from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.models import Memory, Version, to_text
+from agent_memory.service.views import whole_memory
 
 _COLUMNS: Final = ("seq", "at", "what", "fields", "content")
 _GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content")
@@ -17,14 +19,12 @@ _WHAT: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"}
 _SHOWN: Final = 20
 
 
+@command(rows=True)
 async def history(run: Run, memory_id: MemoryId) -> None:
     """Show what a memory was before its changes, oldest first.
 
     As far as the files still know: 30 days at least. Also of one that was forgotten.
     """
-    from agent_memory.cli.render import show_versions
-    from agent_memory.errors import UnknownIdError
-
     (memory_id,) = await _known(run, [memory_id])
     versions = await run.service.past.history(memory_id)
     if not versions:
@@ -34,6 +34,7 @@ async def history(run: Run, memory_id: MemoryId) -> None:
     show_versions(run.screen, memory_id, rows)
 
 
+@command(rows=True)
 async def restore(
     run: Run,
     memory_id: Annotated[
@@ -52,8 +53,6 @@ async def restore(
     A forgotten memory comes back with the older versions that went with it; one that was replaced counts again; one
     that was changed is what it was before. Possible for 30 days at least, unless `compact --now` ended that.
     """
-    from agent_memory.cli.text import counted
-
     if memory_id is None:
         if version is not None:
             raise typer.BadParameter("a version is one of a memory: name its ID", param_hint="--version")
@@ -82,8 +81,6 @@ async def _confirm(run: Run, memory_id: str) -> None:
         ValidationError: There is nobody to ask.
         typer.Exit: The answer was no.
     """
-    from agent_memory.cli.forget import check_terminal
-
     older = await run.service.past.beyond_a_forget(memory_id)
     if older is None or older.record is None:
         return
@@ -91,20 +88,12 @@ async def _confirm(run: Run, memory_id: str) -> None:
     run.screen.note(f"{memory_id} is there. Going back further would change its text.")
     run.screen.note(f"Now: {now}")
     run.screen.note(f"Then: {older.record.content}")
-    run.screen.last_words = lambda: "Stopped. Nothing was changed."
-    check_terminal(
-        "This asks first, and there is no terminal to ask on. Nothing was changed.", f"Say --version {older.seq}."
-    )
-    if not run.screen.ask(f"Make it what it was then (version {older.seq})?"):
-        run.screen.note("Nothing was changed.")
-        raise typer.Exit(FAILED)
+    run.need_terminal("Nothing was changed.", recovery=f"Say --version {older.seq}.")
+    run.confirm(f"Make it what it was then (version {older.seq})?", "Nothing was changed.")
 
 
 async def _known(run: Run, words: list[str]) -> list[str]:
     """Return the ids that `words` mean, those of forgotten memories included."""
-    from agent_memory.cli.ids import one_of
-    from agent_memory.errors import UnsupportedError
-
     texts = {memory.id: memory.content for memory in await run.service.admin.everything()}
     with contextlib.suppress(UnsupportedError):  # what is asked next says so
         texts |= {memory.id: memory.content for memory, _ in await run.service.past.forgotten()}
@@ -112,10 +101,6 @@ async def _known(run: Run, words: list[str]) -> list[str]:
 
 
 async def _list_forgotten(run: Run) -> None:
-    from agent_memory.cli.render import show_forgotten
-    from agent_memory.models import to_text
-    from agent_memory.service.views import whole_memory
-
     gone = await run.service.past.forgotten()
     rows = [{**whole_memory(memory), "forgotten_at": to_text(at)} for memory, at in gone]
     run.screen.rows({"agent_id": run.service.agent_id, "forgotten": rows}, "forgotten", _GONE_COLUMNS)
@@ -127,8 +112,6 @@ async def _list_forgotten(run: Run) -> None:
 
 
 def _rows(versions: "list[Version[Memory]]") -> list[dict[str, Any]]:
-    from agent_memory.models import to_text
-
     rows: list[dict[str, Any]] = []
     before: Memory | None = None
     for version in versions:
@@ -149,7 +132,7 @@ def _rows(versions: "list[Version[Memory]]") -> list[dict[str, Any]]:
     return rows
 
 
-def _changed(before: "Memory", after: "Memory") -> list[str]:
+def _changed(before: Memory, after: Memory) -> list[str]:
     ignored = {"access_count", "last_accessed"}
     return [
         name

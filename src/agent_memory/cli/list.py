@@ -1,37 +1,91 @@
-"""The command list: memories by their fields, newest first."""
+"""Commands that show what there is: status, list, show."""
 
-from typing import Annotated, Final, Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from agent_memory.cli.options import Category, Since, Tags, Until, moment_of, tags_of
-from agent_memory.cli.running import Run
+from agent_memory.cli.options import MemoryIds, Where, resolved, tags_of
+from agent_memory.cli.render import show_memories, show_memory, show_status
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.files.layout import folder_of
+from agent_memory.models import Memory, filters_of, utc_now
+from agent_memory.service.views import whole_memory
 
 COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
 
+Order = Literal["newest", "oldest", "used", "accessed"]
 
-async def list_memories(  # noqa: PLR0913 - each is an option
-    run: Run,
-    *,
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """How much of a list is shown."""
+
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, max=1_000_000, metavar="N", help="How many; 10.")
-    ] = None,
-    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0,
-    every: Annotated[bool, typer.Option("--all", help="However many there are.")] = False,
-    category: Category = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
+    ] = None
+    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0
+    every: Annotated[bool, typer.Option("--all", help="However many there are.")] = False
+
+    def of(self, found: list[Memory]) -> list[Memory]:
+        """Return what is shown of a list.
+
+        Raises:
+            typer.BadParameter: Both all and a number are asked for.
+        """
+        if self.every and self.limit is not None:
+            raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
+        return found[self.offset :] if self.every else found[self.offset : self.offset + (self.limit or _LIMIT)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """In which state a memory must be to be listed.
+
+    Attributes:
+        trust: Its trust; None for any.
+        pinned: Only if it is pinned.
+        expired: Only if it has expired; with `superseded`, or if it is replaced.
+        superseded: Only if a newer one replaced it. With neither, only if it is valid.
+    """
+
     trust: Annotated[
         Literal["high", "medium", "low"] | None,
         typer.Option("--trust", metavar="TRUST", help="Only of this trust: high, medium or low."),
-    ] = None,
-    pinned: Annotated[bool, typer.Option("--pinned", help="Only what is pinned.")] = False,
-    expired: Annotated[bool, typer.Option("--expired", help="Only what has expired.")] = False,
-    superseded: Annotated[bool, typer.Option("--superseded", help="Only what a newer memory replaced.")] = False,
+    ] = None
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only what is pinned.")] = False
+    expired: Annotated[bool, typer.Option("--expired", help="Only what has expired.")] = False
+    superseded: Annotated[bool, typer.Option("--superseded", help="Only what a newer memory replaced.")] = False
+
+    def admits(self, memory: Memory, now: datetime, replaced: Mapping[str, str]) -> bool:
+        """Tell whether a memory is in that state; `replaced` says what replaced which."""
+        is_expired, is_replaced = memory.is_expired(now), memory.id in replaced
+        if self.expired or self.superseded:
+            admitted = (self.expired and is_expired) or (self.superseded and is_replaced)
+        else:
+            admitted = not (is_expired or is_replaced)
+        return admitted and self.trust in {None, memory.trust} and (memory.pinned or not self.pinned)
+
+
+async def status(run: Run) -> None:
+    """Show how many memories there are, and whether all is well."""
+    state = await run.service.status()
+    folder = folder_of(state.agent_id, run.root).path
+    run.screen.document({**asdict(state), "folder": str(folder)})
+    show_status(run.screen, state, folder)
+    if state.health.get("status") == "unreadable":
+        raise typer.Exit(FAILED)
+
+
+@command(Page, Where, State, rows=True)
+async def list_(
+    run: Run,
+    *,
     sort: Annotated[
-        Literal["newest", "oldest", "used", "accessed"],
+        Order,
         typer.Option("--sort", metavar="HOW", help="newest, oldest, used (found last) or accessed (found most often)."),
     ] = "newest",
     scratchpad: Annotated[
@@ -39,33 +93,16 @@ async def list_memories(  # noqa: PLR0913 - each is an option
     ] = False,
 ) -> None:
     """List memories, the newest first."""
-    from agent_memory.cli.render import show_memories
-    from agent_memory.cli.selecting import Wanted, ordered
-    from agent_memory.models import filters_of, utc_now
-    from agent_memory.service.views import whole_memory
-
-    if every and limit is not None:
-        raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
-    admin = run.service.admin
-    bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
-    filters_of({"date_range": bounds})  # refuses what ends before it begins
-    wanted = Wanted(
-        category=None if category is None else await admin.known_category(category),
-        tags=frozenset(tags_of(tag)),
-        since=bounds["start"],
-        until=bounds["end"],
-        trust=trust,
-        pinned=pinned,
-        expired=expired,
-        superseded=superseded,
-    )
+    page, state = run.given(Page), run.given(State)
+    page.of([])
+    admits = await _admitted(run, run.given(Where))
     if scratchpad:
         known = list((await run.service.scratchpad(run.caller)).entries)
     else:
-        known = ordered(await admin.everything(), sort)
-    replaced, now = await admin.superseded(), utc_now()
-    found = [memory for memory in known if wanted.admits(memory, now, replaced)]
-    memories = found[offset:] if every else found[offset : offset + (limit or _LIMIT)]
+        known = ordered(await run.service.admin.everything(), sort)
+    replaced, now = await run.service.admin.superseded(), utc_now()
+    found = [memory for memory in known if admits(memory) and state.admits(memory, now, replaced)]
+    memories = page.of(found)
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": len(found)}
     run.screen.rows({**head, "memories": documents}, "memories", COLUMNS)
@@ -73,7 +110,65 @@ async def list_memories(  # noqa: PLR0913 - each is an option
     if not known:
         run.screen.note(f"{run.service.agent_id} remembers nothing yet.")
     else:
-        _note_rest(run, len(found), offset, len(memories))
+        _note_rest(run, len(found), page.offset, len(memories))
+
+
+async def _admitted(run: Run, where: Where) -> Callable[[Memory], bool]:
+    """Return what tells whether a memory is as the command line says.
+
+    Raises:
+        ValidationError: There is no such category, or the time ends before it begins.
+        typer.BadParameter: A date or a tag is none.
+    """
+    bounds, tags = where.bounds(), frozenset(tags_of(where.tag))
+    filters_of({"date_range": bounds})
+    since, until = bounds["start"], bounds["end"]
+    category = await run.category(where.category)
+
+    def admits(memory: Memory) -> bool:
+        return (
+            category in {None, memory.category}
+            and tags <= set(memory.tags)
+            and (since is None or memory.timestamp >= since)
+            and (until is None or memory.timestamp <= until)
+        )
+
+    return admits
+
+
+@command(rows=True)
+async def show(run: Run, memory_id: MemoryIds) -> None:
+    """Show all that is known about memories."""
+    memories = [await run.service.get(each) for each in await resolved(run.service, memory_id)]
+    replaced = await run.service.admin.superseded()
+    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
+    run.screen.rows({"memories": documents}, "memories", COLUMNS)
+    if len(documents) == 1 and run.screen.fields is None:
+        run.screen.document(documents[0])
+    for position, memory in enumerate(memories):
+        if position:
+            run.screen.show()
+        show_memory(run.screen, memory, replaced.get(memory.id))
+
+
+_ORDERS: Final[dict[Order, Callable[[Memory], Any]]] = {
+    "newest": lambda memory: memory.timestamp,
+    "oldest": lambda memory: memory.timestamp,
+    "used": lambda memory: (memory.last_accessed is not None, memory.last_accessed or memory.timestamp),
+    "accessed": lambda memory: (memory.access_count, memory.timestamp),
+}
+
+
+def ordered(memories: Iterable[Memory], order: Order) -> list[Memory]:
+    """Return memories, given in the order of storing, newest or oldest first, or by when or how often they were found.
+
+    Among equals the one stored last comes first, except with the oldest first.
+    """
+    found = list(memories)
+    if order == "oldest":
+        return sorted(found, key=_ORDERS[order])
+    found.reverse()  # sorting is stable
+    return sorted(found, key=_ORDERS[order], reverse=True)
 
 
 def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:

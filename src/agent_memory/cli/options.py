@@ -1,40 +1,57 @@
-"""Arguments and options that several commands share."""
-
-from __future__ import annotations
+"""What a command line can say: options that several commands share, in groups, and what the words in them mean."""
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Annotated
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+from typer.main import get_command
 
-from agent_memory.cli.running import opened, root_given
-from agent_memory.errors import AgentMemoryError
+from agent_memory.cli.text import one_line
+from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, ValidationError
+from agent_memory.files.layout import agents_under, folder_of, root_of
+from agent_memory.models import CATEGORIES, parse_bound
+from agent_memory.models.record import normalise_tags
+from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from agent_memory.service import MemoryService
 
-_COMPLETED = 50
+_COMPLETED: Final = 50
 """Ids offered to a shell at most."""
+_AGENTS_LISTED: Final = 20
+_IDS_LISTED: Final = 10
+_TEXT_CHARS: Final = 50
+_WHOLE_ID: Final = re.compile(r"mem-[0-9a-f]{12}")
+_BEGINNING: Final = re.compile(r"(?:mem-)?([0-9a-f]{1,12})")
+
+
+# -- what a shell may complete to -------------------------------------------------------------------------------------
+
+
+def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the agents a shell may complete to; silence when they cannot be listed."""
+    with contextlib.suppress(AgentMemoryError):
+        return [name for name in agents_under(root_given(ctx)) if name.startswith(incomplete)]
+    return []
 
 
 def complete_category(incomplete: str) -> list[str]:
     """Return the built-in categories a shell may complete to."""
-    from agent_memory.models import CATEGORIES
-
     return [name for name in CATEGORIES if name.startswith(incomplete)]
 
 
 def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return ids a shell may complete to, newest first, each with the beginning of its text."""
-    from agent_memory.cli.text import one_line
 
     async def ids() -> list[tuple[str, str]]:
-        from agent_memory.cli.choosing import choose_agent
-
         root = root_given(ctx)
-        named = ctx.params.get("agent") or ctx.find_root().params.get("agent")
-        async with opened(choose_agent(named, root, may_be_new=False), root) as service:
+        async with opened(choose_agent(_said(ctx, "agent"), root, may_be_new=False), root) as service:
             memories = await service.admin.everything()
         found = [(memory.id, one_line(memory.content)[:60]) for memory in reversed(memories)]
         return [pair for pair in found if pair[0].startswith(incomplete)][:_COMPLETED]
@@ -42,6 +59,204 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     with contextlib.suppress(AgentMemoryError):
         return asyncio.run(ids())
     return []
+
+
+# -- options and arguments --------------------------------------------------------------------------------------------
+
+_AGENT: Final[Any] = {"metavar": "NAME", "autocompletion": complete_agent}
+_WHOSE: Final = "Whose memory; may be left out if there is only one agent."
+_ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents; ~/.amplifier/memory if not given."}
+_ID_HELP: Final = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
+_CATEGORY: Final[Any] = {"metavar": "NAME", "autocompletion": complete_category}
+
+# Before the name of a command the environment has no say: an option after the name wins over it.
+AgentBefore = Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE, **_AGENT)]
+RootBefore = Annotated[str | None, typer.Option("--root", **_ROOT)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help=_ID_HELP, autocompletion=complete_id)]
+MemoryIds = Annotated[
+    list[str], typer.Argument(metavar="ID", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
+]
+NewCategory = Annotated[str | None, typer.Option("--category", "-c", help="What kind.", **_CATEGORY)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """What every command takes."""
+
+    root: Annotated[str | None, typer.Option("--root", envvar="AGENT_MEMORY_ROOT", **_ROOT)] = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whose:
+    """Whose memory a command is about."""
+
+    agent: Annotated[str | None, typer.Option("--agent", "-a", envvar="AGENT_MEMORY_AGENT", help=_WHOSE, **_AGENT)] = (
+        None
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """How a command prints the rows that it finds."""
+
+    output: Annotated[
+        Literal["text", "table", "csv", "jsonl", "json"] | None,
+        typer.Option("--format", metavar="FORM", help="text, table, csv, jsonl or json."),
+    ] = None
+    fields: Annotated[
+        str | None,
+        typer.Option("--fields", metavar="A,B", help="Only these fields, in this order; a table if no format."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which memories a command is about, by what they are and when they were stored."""
+
+    category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
+    ] = None
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")
+    ] = None
+    until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
+
+    def bounds(self) -> dict[str, datetime | None]:
+        """Return the beginning and the end of the time that is asked for.
+
+        Raises:
+            typer.BadParameter: One of them is no date.
+        """
+        return {
+            "start": moment_of(self.since, "--since", end=False),
+            "end": moment_of(self.until, "--until", end=True),
+        }
+
+
+def parameters_of(*groups: type) -> list[Any]:
+    """Return the parameters that the fields of `groups` stand for."""
+    found = []
+    for group in groups:
+        app = typer.Typer(add_completion=False)
+        app.command()(group)
+        found += get_command(app).params
+    return found
+
+
+# -- what is said in them ---------------------------------------------------------------------------------------------
+
+
+def root_given(ctx: typer.Context, said: str | None = None) -> Path:
+    """Return the folder of all agents that a command line names, before or after the command."""
+    return root_of(_said(ctx, "root", said) or ServiceSettings().storage_root)
+
+
+def agent_given(ctx: typer.Context, said: str | None) -> str | None:
+    """Return the agent that a command line names, before or after the command."""
+    named: str | None = _said(ctx, "agent", said)
+    return named
+
+
+def _said(ctx: typer.Context, name: str, value: Any = None) -> Any:
+    """Return an option's value: after the command's name, else before it, else from the environment."""
+    value = ctx.params.get(name, value)
+    source = ctx.get_parameter_source(name)
+    if source is not None and source.name == "COMMANDLINE":
+        return value
+    before = ctx.find_root().params.get(name)
+    return value if before is None else before
+
+
+def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
+    """Return the agent to work on, in its spelling on disk: the one named, or the only one there is.
+
+    Args:
+        name: What the user said; None for nothing.
+        root: Folder of all agents.
+        may_be_new: Whether the command may be the first to write for this agent.
+
+    Raises:
+        IdentityError: None is named and there is not exactly one, or the one named does not exist.
+        ValidationError: The name cannot name an agent.
+        StorageError: The folders cannot be read.
+    """
+    known = agents_under(root)
+    if name is not None:
+        folder = folder_of(name, root)
+        if may_be_new or folder.path.exists():
+            return folder.agent_id
+        raise IdentityError(
+            f"There is no agent {name!r} under {root}." + (f" There are: {_listed(known)}." if known else ""),
+            code="unknown_agent",
+            recovery=f"Check the name and --root; `agent-memory store --agent {name} TEXT` would begin its memory.",
+        )
+    if not known:
+        raise IdentityError(
+            f"There are no agents under {root} yet.",
+            code="no_agents",
+            recovery="Begin one with `agent-memory store --agent NAME TEXT`, or name their folder with --root.",
+        )
+    if len(known) > 1:
+        raise IdentityError(
+            f"There are {len(known)} agents under {root}: {_listed(known)}.",
+            code="which_agent",
+            recovery="Say which one with --agent NAME or the environment variable AGENT_MEMORY_AGENT.",
+        )
+    return known[0]
+
+
+def _listed(names: list[str]) -> str:
+    rest = len(names) - _AGENTS_LISTED
+    return ", ".join(names[:_AGENTS_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+@contextlib.asynccontextmanager
+async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
+    """Open an agent's memory for the length of the block."""
+    from agent_memory.service import open_service
+
+    service = open_service(agent, ServiceSettings(storage_root=str(root)))
+    try:
+        yield service
+    finally:
+        await service.close()
+
+
+async def resolved(service: "MemoryService", words: Sequence[str]) -> list[str]:
+    """Return the ids that `words` mean, each once, in their order. A whole id is not looked up.
+
+    Raises:
+        UnknownIdError: No id begins like this.
+        ValidationError: Several do; names them.
+        StorageError: The memories cannot be read.
+    """
+    if all(_WHOLE_ID.fullmatch(word) for word in words):
+        return list(dict.fromkeys(words))
+    texts = {memory.id: memory.content for memory in await service.admin.everything()}
+    return list(dict.fromkeys(one_of(word, texts) for word in words))
+
+
+def one_of(word: str, texts: Mapping[str, str]) -> str:
+    """Return the one id of `texts` that begins with `word`, `mem-` given or not; see `resolved`."""
+    if _WHOLE_ID.fullmatch(word):
+        return word
+    beginning = _BEGINNING.fullmatch(word.lower())
+    found = [each for each in texts if beginning and each.startswith(f"mem-{beginning[1]}")]
+    if not found:
+        raise UnknownIdError(f"There is no memory {word[:40]!r}.")
+    if len(found) == 1:
+        return found[0]
+    listed = [f"  {each}  {one_line(texts[each])[:_TEXT_CHARS]}" for each in found[:_IDS_LISTED]]
+    more = [f"  … and {len(found) - _IDS_LISTED} more"] if len(found) > _IDS_LISTED else []
+    raise ValidationError(
+        f"{len(found)} ids begin with {word!r}.",
+        code="ambiguous_id",
+        recovery="\n".join(["Say more of the one you mean:", *listed, *more]),
+    )
 
 
 def moment_of(text: str | None, option: str, *, end: bool) -> datetime | None:
@@ -55,8 +270,6 @@ def moment_of(text: str | None, option: str, *, end: bool) -> datetime | None:
     Raises:
         typer.BadParameter: It is no date.
     """
-    from agent_memory.models import parse_bound
-
     try:
         return None if text is None else parse_bound(text, end=end)
     except ValueError as error:
@@ -69,26 +282,7 @@ def tags_of(given: list[str] | None) -> list[str]:
     Raises:
         typer.BadParameter: There are too many, or one is too long.
     """
-    from agent_memory.models.record import normalise_tags
-
     try:
         return normalise_tags(given or [])
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--tag") from None
-
-
-_ID_HELP = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help=_ID_HELP, autocompletion=complete_id)]
-MemoryIds = Annotated[
-    list[str], typer.Argument(metavar="ID", help=_ID_HELP.replace("Id of", "Ids of"), autocompletion=complete_id)
-]
-Category = Annotated[
-    str | None,
-    typer.Option("--category", "-c", metavar="NAME", help="Only this category.", autocompletion=complete_category),
-]
-Tags = Annotated[
-    list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
-]
-Since = Annotated[str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -5,15 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.running import Run
+from agent_memory.cli.report import Report
+from agent_memory.cli.running import Run, command
 from agent_memory.errors import ConfigurationError
+from agent_memory.files.layout import folder_of
+from agent_memory.models import Memory
+from agent_memory.settings import ServiceSettings, build_settings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agent_memory.cli.report import Report
-    from agent_memory.models import Memory
-    from agent_memory.service.writing import Imported
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.qdrant.storage import QdrantServerStorage
 
@@ -42,6 +43,7 @@ async def push(
     report.end()
 
 
+@command(may_be_new=True)
 async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
@@ -49,29 +51,16 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     report.end()
 
 
-async def _transfer(run: Run, doing: str, memories: "list[Memory]", target: "MemoryStorage | None") -> "Report":
+async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Report:
     """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
-    from agent_memory.cli.report import Report
-
     report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there", more={"forgotten": 0})
-    try:
-        with run.screen.progress() as progress:
-            task = progress.add_task(f"{doing}ing", total=len(memories))
-
-            def each(imported: "Imported") -> None:
-                report.note(imported)
-                progress.advance(task)
-
-            await run.service.admin.transfer(memories, each, run.caller, to=target)
-    finally:
-        report.show()  # also when the server is lost half-way: what was counted is there
+    with report.counting(f"{doing}ing") as each:
+        await run.service.admin.transfer(memories, each, run.caller, to=target)
     return report
 
 
 @asynccontextmanager
 async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
-    from agent_memory.settings import ServiceSettings, build_settings
-    from agent_memory.storage import folder_of
     from agent_memory.storage.qdrant.storage import QdrantServerStorage
 
     if url is None:

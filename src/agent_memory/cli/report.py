@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from agent_memory.cli.running import FAILED
+from agent_memory.cli.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from agent_memory.cli.screen import Screen
     from agent_memory.service.writing import Imported
@@ -67,6 +69,21 @@ class Report:
             self._note(self._labels[self._told], imported.error.message)
         self._told += 1
 
+    @contextlib.contextmanager
+    def counting(self, doing: str) -> Iterator[Callable[[Imported], None]]:
+        """Hand out what takes the outcome of each memory; show a bar meanwhile, and the counts however it ends."""
+        try:
+            with self._screen.progress() as progress:
+                task = progress.add_task(doing, total=len(self._labels))
+
+                def each(imported: Imported) -> None:
+                    self.note(imported)
+                    progress.advance(task)
+
+                yield each
+        finally:
+            self.show()  # also when the disk is full or the server lost half-way: what was counted is there
+
     def show(self) -> None:
         """Print counts on stdout, and on stderr what a person should look at."""
         self.problems.sort(key=lambda problem: int(problem.get("line", 0)))  # sorting is stable: ids keep their order
@@ -93,8 +110,6 @@ class Report:
         return f"Stopped after {self._told:,} of {len(self._labels):,}; do it again to go on."
 
     def _tell(self) -> None:
-        from agent_memory.cli.text import counted
-
         say = self._screen.note
         for problem in self.problems[:_SHOWN_PROBLEMS]:
             say(f"{problem['id'] if 'id' in problem else 'line ' + str(problem['line'])}: {problem['problem']}")

@@ -11,6 +11,8 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.cells import cell_len, set_cell_size
+
 from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.errors import ValidationError
 
@@ -95,8 +97,6 @@ def _shown(value: Any) -> str:
 
 def _table(rows: Sequence[Row], columns: Sequence[str], width: int | None) -> Iterator[str]:
     """Yield a line for the names and one for each row; where a terminal is narrow the widest columns give way."""
-    from rich.cells import cell_len, set_cell_size
-
     cells = [[_shown(row.get(name)) for name in columns] for row in rows]
     lines = [list(columns), *cells]
     widths = [max(cell_len(line[place]) for line in lines) for place in range(len(columns))]

@@ -1,30 +1,30 @@
-"""How a command runs: its common options, the service it is handed, and the exit code it ends with."""
+"""How a command runs: what it is handed, the service it asks, and the exit code it ends with."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import logging
 import re
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, refused_by_system
+from agent_memory.cli.options import Common, Shape, Whose, agent_given, choose_agent, opened, parameters_of, root_given
+from agent_memory.cli.screen import Form, Screen
+from agent_memory.cli.text import to_json
+from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.cli.screen import Screen
     from agent_memory.service import Caller, MemoryService
 
-OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 NOT_FOUND: Final = 3
@@ -33,96 +33,202 @@ STOPPED: Final = 130
 """As shells count a process that SIGINT ends: 128 + 2."""
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a command works with."""
-
-    service: MemoryService
-    caller: Caller
-    screen: Screen
-    root: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a command works with that is about no one agent."""
-
-    screen: Screen
-    root: Path
-
-
 _LOGGED_ERROR: Final = re.compile(r'\berror="((?:[^"\\]|\\.)*)"')
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
 """What typer and click raise for a wrong option, wherever a version of them keeps the class."""
 _USAGE_CODES: Final = frozenset({"invalid_filter", "usage", "unknown_category", "ambiguous_id"})
 
-P = ParamSpec("P")
-Body = Callable[Concatenate[Run, P], Awaitable[None]]
-PlaceBody = Callable[Concatenate[Place, P], Awaitable[None]]
+T = TypeVar("T")
+Body = TypeVar("Body", bound="Callable[..., Any]")
 
 
-def complete_agent(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the agents a shell may complete to; silence when they cannot be listed."""
-    from agent_memory.files.layout import agents_under
-
-    try:
-        return [name for name in agents_under(root_given(ctx)) if name.startswith(incomplete)]
-    except AgentMemoryError:
-        return []
+# -- what a command works with ----------------------------------------------------------------------------------------
 
 
-_AGENT_OPTION: Final[Any] = {
-    "metavar": "NAME",
-    "help": "Whose memory; may be left out if there is only one agent.",
-    "autocompletion": complete_agent,
-}
-_ROOT_OPTION: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents; ~/.amplifier/memory if not given."}
-Agent = Annotated[str | None, typer.Option("--agent", "-a", envvar="AGENT_MEMORY_AGENT", **_AGENT_OPTION)]
-Root = Annotated[str | None, typer.Option("--root", envvar="AGENT_MEMORY_ROOT", **_ROOT_OPTION)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-# The same before the name of a command, where the environment has no say: an option after the name wins over it.
-AgentBefore = Annotated[str | None, typer.Option("--agent", "-a", **_AGENT_OPTION)]
-RootBefore = Annotated[str | None, typer.Option("--root", **_ROOT_OPTION)]
-JsonBefore = Json
-Output = Annotated[
-    Literal["text", "table", "csv", "jsonl", "json"] | None,
-    typer.Option("--format", metavar="FORM", help="text, table, csv, jsonl or json."),
-]
-Fields = Annotated[
-    str | None, typer.Option("--fields", metavar="A,B", help="Only these fields, in this order; a table if no format.")
-]
-_ROWS: Final[Any] = (("output", Output, None), ("fields", Fields, None))
+class Place(typer.Context):
+    """What a command works with that is about no one agent; typer hands it over as its context.
 
-
-def runnable(body: Body[P], *, may_be_new: bool = False, rows: bool = False) -> Callable[..., None]:
-    """Return what typer calls for `body`: its own parameters and --agent, --root, --json; errors become exit codes.
-
-    Args:
-        body: Asynchronous; its first parameter is the `Run`, the others are typer's.
-        may_be_new: Whether it may begin the memory of an agent that does not exist yet.
-        rows: Whether it prints rows, which can be a table, CSV or JSON lines (`Screen.rows`).
+    Attributes:
+        screen: Where the command prints.
+        root: Folder of all agents.
     """
 
-    def run(ctx: typer.Context, **own: Any) -> None:
-        agent = agent_given(ctx, own.pop("agent"))
-        with _screen(ctx, own) as (screen, root):
-            asyncio.run(_run(body, screen, agent, root, may_be_new, own))
+    screen: Screen
+    root: Path
+    _given: dict[type, Any]
 
-    return _with_options(run, body, [*(_ROWS if rows else ()), ("agent", Agent, None)])
+    def given(self, group: type[T]) -> T:
+        """Return what the command line says of a group of options."""
+        found: T = self._given[group]
+        return found
+
+    def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Say --yes if you are sure.") -> None:
+        """Refuse to ask where nobody can answer; `otherwise` says what has become of the command.
+
+        Raises:
+            ValidationError: Stdin is no terminal.
+        """
+        if not sys.stdin.isatty():
+            sentence = f"{what} asks first, and there is no terminal to ask on. {otherwise}"
+            raise ValidationError(sentence, code="usage", recovery=recovery)
+
+    def confirm(self, question: str, otherwise: str) -> None:
+        """Ask a question; `otherwise` says what has become of the command where the answer is no.
+
+        Raises:
+            typer.Exit: The answer is no.
+        """
+        self.screen.last_words = lambda: f"Stopped. {otherwise}"
+        if not self.screen.ask(question):
+            self.screen.note(otherwise)
+            raise typer.Exit(FAILED)
+        self.screen.last_words = lambda: "Stopped."
+
+    def take(self, *groups: type) -> None:
+        """Take the options of `groups` out of the parameters, which are then the command's own.
+
+        Raises:
+            typer.BadParameter: Two of them ask for different forms of output.
+        """
+        self._given = {each: each(**{own.name: self.params.pop(own.name) for own in fields(each)}) for each in groups}
+        as_json = self.given(Common).as_json or bool(self.find_root().params.get("as_json"))
+        shape = self._given.get(Shape, Shape())
+        if as_json and shape.output not in {None, "json"}:
+            raise typer.BadParameter(f"--json and --format {shape.output} cannot both be", param_hint="--format")
+        named = [name.strip() for name in shape.fields.split(",") if name.strip()] if shape.fields else None
+        form: Form = "json" if as_json else shape.output or ("table" if named else "text")
+        self.screen = Screen(form=form, fields=named)
 
 
-def rooted(body: PlaceBody[P], *, rows: bool = False) -> Callable[..., None]:
-    """Return what typer calls for a `body` that is about no one agent: its first parameter is the `Place`."""
+class Run(Place):
+    """What a command works with that is about one agent."""
 
-    def run(ctx: typer.Context, **own: Any) -> None:
-        if ctx.invoked_subcommand is not None:
-            return  # a group, whose command is what was meant
-        with _screen(ctx, own) as (screen, root):
-            asyncio.run(_run_in_place(body, Place(screen, root), own))
+    service: MemoryService
+    caller: Caller
 
-    return _with_options(run, body, list(_ROWS if rows else ()))
+    async def category(self, name: str | None) -> str | None:
+        """Return a category that is named, None for none.
+
+        Raises:
+            ValidationError: It is neither built in, nor does a memory have it.
+        """
+        return None if name is None else await self.service.admin.known_category(name)
+
+
+class Plain(TyperCommand):
+    """A command whose help says nothing of typer itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters as the help is to show them."""
+        return _plain_params(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; what is wrong with them is said without the words of the library that checks them."""
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            error.message = re.sub(r", unable to .*", "", error.message.replace("Input should be", "it must be"))
+            raise
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return `QUERY` instead of `{QUERY}`."""
+        return [re.sub(r"\{(.*?)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+
+
+@dataclass(frozen=True)
+class _Takes:
+    """What a command takes beside the options of its kind; see `command`."""
+
+    groups: tuple[type, ...] = ()
+    rows: bool = False
+    may_be_new: bool = False
+
+
+def command(*groups: type, rows: bool = False, may_be_new: bool = False) -> Callable[[Body], Body]:
+    """Say what a command takes that is no parameter of its body.
+
+    Args:
+        groups: Groups of options, which the body finds by `Place.given`.
+        rows: Whether it prints rows, which can be a table, CSV or JSON lines (`Screen.rows`).
+        may_be_new: Whether it may begin the memory of an agent that does not exist yet.
+    """
+
+    def mark(body: Body) -> Body:
+        vars(body)["takes"] = _Takes(groups, rows, may_be_new)
+        return body
+
+    return mark
+
+
+class PlaceCommand(Plain):
+    """A command about no one agent: its body is handed a `Place`, and is asynchronous; errors become exit codes.
+
+    Attributes:
+        common: Options that every command of this kind takes.
+    """
+
+    context_class = Place
+    common: ClassVar[tuple[type, ...]] = (Common,)
+
+    def __init__(self, *args: Any, params: list[Any], callback: Any, **further: Any) -> None:
+        self._takes = takes = vars(callback).get("takes", _Takes())
+        self._last = ((Shape,) if takes.rows else ()) + self.common
+        params = [*parameters_of(*takes.groups), *params, *parameters_of(*self._last)]
+        super().__init__(*args, params=params, callback=callback, **further)
+
+    def invoke(self, ctx: Any) -> None:
+        """Run the body."""
+        ctx.take(*self._takes.groups, *self._last)
+        perform(ctx, lambda: self._run(ctx))
+
+    async def _run(self, ctx: Any) -> None:
+        await super().invoke(ctx)
+
+
+class Command(PlaceCommand):
+    """A command about one agent: its body is handed a `Run`."""
+
+    context_class = Run
+    common = (Whose, Common)
+
+    async def _run(self, ctx: Any) -> None:
+        from agent_memory.service import Caller
+
+        agent = agent_given(ctx, ctx.given(Whose).agent)
+        name = choose_agent(agent, ctx.root, may_be_new=self._takes.may_be_new)
+        async with opened(name, ctx.root) as ctx.service:
+            ctx.caller = Caller(SESSION_ID)
+            await ctx.service.pad.notice(ctx.caller)
+            await super()._run(ctx)
+
+
+class Group(TyperGroup):
+    """A group of commands, with help that says nothing of typer itself."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters as the help is to show them."""
+        return _plain_params(super().get_params(ctx))
+
+
+def _plain_params(params: list[Any]) -> list[Any]:
+    """Take away what typer says of a parameter beside its name: `<bool>` of a switch, `<str>` of an argument."""
+    for each in params:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = ""
+        if each.param_type_name == "argument":
+            vars(each)["display_type_rich"] = lambda **_: None
+    return params
+
+
+def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a body once its place is known: errors become exit codes, warnings of the library sentences."""
+    with exit_codes(place.screen):
+        place.root = root_given(place, place.given(Common).root)
+        with warnings_on(place.screen):
+            asyncio.run(body())
+
+
+# -- how it ends -------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -174,113 +280,12 @@ def usage_errors_in_json() -> Iterator[None]:
     try:
         yield
     except USAGE_ERROR as error:
-        from agent_memory.cli.text import to_json
-
         message = str(getattr(error, "format_message", error.__str__)())
         recovery = "See `agent-memory help COMMAND`."
         sys.stdout.write(
             to_json({"error": {"code": "usage", "message": message, "recovery": recovery}}, indent=2) + "\n"
         )
         sys.exit(USAGE)
-
-
-def root_given(ctx: typer.Context) -> Path:
-    """Return the folder of all agents that a command line names, before or after the command."""
-    from agent_memory.files.layout import root_of
-    from agent_memory.settings import ServiceSettings
-
-    return root_of(_said(ctx, "root", ctx.params.get("root")) or ServiceSettings().storage_root)
-
-
-def agent_given(ctx: typer.Context, said: str | None) -> str | None:
-    """Return the agent that a command line names, before or after the command."""
-    named: str | None = _said(ctx, "agent", said)
-    return named
-
-
-@contextlib.contextmanager
-def screen_of(ctx: typer.Context, *, json: bool) -> Iterator[Screen]:
-    """Hand out the screen of a command that says --json itself; what goes wrong meanwhile becomes an exit code."""
-    from agent_memory.cli.screen import Screen
-
-    screen = Screen(form="json" if json or ctx.find_root().params.get("as_json") else "text")
-    with exit_codes(screen):
-        yield screen
-
-
-@contextlib.contextmanager
-def _screen(ctx: typer.Context, own: dict[str, Any]) -> Iterator[tuple[Screen, Path]]:
-    """Take the common options out of `own`; hand out what they ask for."""
-    from agent_memory.cli.screen import Screen
-
-    as_json = own.pop("as_json") or bool(ctx.find_root().params.get("as_json"))
-    own.pop("root")
-    form, fields = own.pop("output", None), own.pop("fields", None)
-    if as_json and form not in {None, "json"}:
-        raise typer.BadParameter(f"--json and --format {form} cannot both be", param_hint="--format")
-    named = [name.strip() for name in fields.split(",") if name.strip()] if fields else None
-    screen = Screen(form="json" if as_json else form or ("table" if named else "text"), fields=named)
-    with exit_codes(screen):
-        yield screen, root_given(ctx)
-
-
-def _said(ctx: typer.Context, name: str, value: Any) -> Any:
-    """Return an option's value: after the command's name, else before it, else from the environment."""
-    source = ctx.get_parameter_source(name)
-    if source is not None and source.name == "COMMANDLINE":
-        return value
-    before = ctx.find_root().params.get(name)
-    return value if before is None else before
-
-
-def _with_options(run: Callable[..., None], body: Any, more: list[tuple[str, Any, Any]]) -> Callable[..., None]:
-    """Give `run` the signature that typer reads: the body's own parameters, then the common ones."""
-    signature = inspect.signature(body, eval_str=True)
-    own = list(signature.parameters.values())[1:]
-    common = [_option(*each) for each in (*more, ("root", Root, None), ("as_json", Json, False))]
-    context = _option("ctx", typer.Context, inspect.Parameter.empty)
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (context, *own, *common)]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__doc__, run.__name__ = body.__doc__, body.__name__
-    return run
-
-
-async def _run(
-    body: Callable[..., Awaitable[None]],
-    screen: Screen,
-    agent: str | None,
-    root: Path,
-    may_be_new: bool,  # noqa: FBT001 - private
-    own: dict[str, Any],
-) -> None:
-    from agent_memory.cli.choosing import choose_agent
-    from agent_memory.service import Caller
-
-    name = choose_agent(agent, root, may_be_new=may_be_new)
-    with warnings_on(screen):
-        async with opened(name, root) as service:
-            caller = Caller(SESSION_ID)
-            await service.pad.notice(caller)
-            await body(Run(service, caller, screen, root), **own)
-
-
-async def _run_in_place(body: Callable[..., Awaitable[None]], place: Place, own: dict[str, Any]) -> None:
-    with warnings_on(place.screen):
-        await body(place, **own)
-
-
-@contextlib.asynccontextmanager
-async def opened(agent: str, root: Path) -> AsyncIterator[MemoryService]:
-    """Open an agent's memory for the length of the block."""
-    from agent_memory.service import open_service
-    from agent_memory.settings import ServiceSettings
-
-    service = open_service(agent, ServiceSettings(storage_root=str(root)))
-    try:
-        yield service
-    finally:
-        await service.close()
 
 
 @contextlib.contextmanager
@@ -305,7 +310,3 @@ class _Warnings(logging.Handler):
         text = record.getMessage()
         error = _LOGGED_ERROR.search(text)
         self._screen.note(f"Warning: {error[1] if error else text}")
-
-
-def _option(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from rich.console import Console
 from rich.text import Text
 
+from agent_memory.cli.rows import lines_of, narrowed
 from agent_memory.cli.text import for_shell, plain, to_json
 
 if TYPE_CHECKING:
@@ -72,8 +73,6 @@ class Screen:
         Raises:
             ValidationError: A field that was asked for is in no row.
         """
-        from agent_memory.cli.rows import lines_of, narrowed
-
         rows = narrowed(document[key], self.fields)
         self.document({**document, key: rows})
         if self.form in {"table", "csv", "jsonl"}:

@@ -1,41 +1,30 @@
-"""Commands that ask: status, search, show."""
+"""The command search, and the wait for the vectors that it needs."""
 
+import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.list import COLUMNS
-from agent_memory.cli.meaning import wait_for_meaning
-from agent_memory.cli.options import Category, MemoryIds, Since, Tags, Until, moment_of
-from agent_memory.cli.running import FAILED, NOT_FOUND, Run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from agent_memory.models import SearchResults
+from agent_memory.cli.options import Where
+from agent_memory.cli.render import REASONS, show_hit, show_left_out
+from agent_memory.cli.running import NOT_FOUND, Run, command
+from agent_memory.models import SearchResults, utc_now
+from agent_memory.service.views import answer, whole_hit
 
 _COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _EXPLAINED: Final = 10
 """What was left out, shown to a person at most."""
+PATIENCE: Final = 60.0
+"""Seconds a search waits at most: some 10,000 new memories of a local model. What is read once is kept."""
+_LOOK_EVERY: Final = 0.2
+_WORTH_SHOWING: Final = 64
+"""Fewer are read before anybody wonders."""
 
 
-async def status(run: Run) -> None:
-    """Show how many memories there are, and whether all is well."""
-    from dataclasses import asdict
-
-    from agent_memory.cli.render import show_status
-    from agent_memory.storage import folder_of
-
-    state = await run.service.status()
-    folder = folder_of(state.agent_id, run.root).path
-    run.screen.document({**asdict(state), "folder": str(folder)})
-    show_status(run.screen, state, folder)
-    if state.health.get("status") == "unreadable":
-        raise typer.Exit(FAILED)
-
-
-async def search(  # noqa: PLR0913 - each is an option
+@command(Where, rows=True)
+async def search(
     run: Run,
     query: Annotated[
         str, typer.Argument(metavar="QUERY", help="A question or keywords; '' for the latest.", show_default=False)
@@ -45,22 +34,17 @@ async def search(  # noqa: PLR0913 - each is an option
         int | None,
         typer.Option("--limit", "-n", min=1, max=100, metavar="N", help="Most results, 1 to 100; 5 if not given."),
     ] = None,
-    category: Category = None,
-    tag: Tags = None,
-    since: Since = None,
-    until: Until = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show raw scores and what was left out, and why.")] = False,
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access."""
-    from agent_memory.cli.render import show_hit
-    from agent_memory.service.views import answer, whole_hit
-
-    bounds = {"start": moment_of(since, "--since", end=False), "end": moment_of(until, "--until", end=True)}
-    if category is not None:
-        category = await run.service.admin.known_category(category)
-    filters = {"category": category, "all_tags": tag or [], "date_range": bounds if since or until else None}
-    await wait_for_meaning(run)
+    where = run.given(Where)
+    filters = {
+        "date_range": where.bounds() if where.since or where.until else None,
+        "category": await run.category(where.category),
+        "all_tags": where.tag or [],
+    }
+    await wait_for_embeddings(run)
     found = await run.service.search(
         query,
         limit,
@@ -85,29 +69,35 @@ async def search(  # noqa: PLR0913 - each is an option
         raise typer.Exit(NOT_FOUND)
 
 
-async def show(run: Run, memory_id: MemoryIds) -> None:
-    """Show all that is known about memories."""
-    from agent_memory.cli.ids import resolved
-    from agent_memory.cli.render import show_memory
-    from agent_memory.service.views import whole_memory
+async def wait_for_embeddings(run: Run, patience: float = PATIENCE) -> None:
+    """Wait until memories are found by meaning, too, with a progress bar if that takes a while.
 
-    wanted = await resolved(run.service, memory_id)
-    memories = [await run.service.get(each) for each in wanted]
-    replaced = await run.service.admin.superseded()
-    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
-    run.screen.rows({"memories": documents}, "memories", COLUMNS)
-    if len(documents) == 1 and run.screen.fields is None:
-        run.screen.document(documents[0])
-    for position, memory in enumerate(memories):
-        if position:
-            run.screen.show()
-        show_memory(run.screen, memory, replaced.get(memory.id))
+    Returns when that is so, when it will not be (no embedder, or one that fails), or after `patience` seconds.
+
+    Raises:
+        StorageError: The memories cannot be read.
+    """
+    admin = run.service.admin
+    loop = asyncio.get_running_loop()
+    deadline, most = loop.time() + patience, 0
+    preparing = asyncio.ensure_future(admin.prepare(None))
+    try:
+        with run.screen.progress() as progress:
+            bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
+            while not preparing.done() and loop.time() < deadline:
+                await asyncio.wait({preparing}, timeout=min(_LOOK_EVERY, max(0.0, deadline - loop.time())))
+                pending = int(admin.embedding().get("pending", 0))
+                most = max(most, pending)
+                progress.update(bar, total=most, completed=most - pending, visible=most > _WORTH_SHOWING)
+        if preparing.done():
+            preparing.result()
+    finally:
+        preparing.cancel()  # its thread ends when the storage is closed
+        await asyncio.gather(preparing, return_exceptions=True)
 
 
-async def _explain(run: Run, results: "SearchResults", replaced: "Mapping[str, str]") -> None:
+async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]) -> None:
     """Print how the answer came about and the first few that are not in it."""
-    from agent_memory.cli.render import REASONS, show_left_out
-
     how = "words and meaning" if results.mode == "hybrid" else "words alone"
     run.screen.show()
     run.screen.show(f"{results.total_found} found, {len(results)} shown; searched by {how}.", style="bold")
@@ -129,10 +119,7 @@ def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return chosen
 
 
-async def _why(run: Run, rejected: dict[str, Any], replaced: "Mapping[str, str]") -> tuple[str, str, str]:
-    from agent_memory.cli.render import REASONS
-    from agent_memory.models import utc_now
-
+async def _why(run: Run, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
     memory_id, reason = rejected["id"], rejected["reason"]
     memory = await run.service.admin.find(memory_id)
     parts = [REASONS.get(reason, reason)]

@@ -1,12 +1,13 @@
 """Commands that change something: store, update, promote, pin, unpin."""
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.options import MemoryId, MemoryIds, complete_category, moment_of, tags_of
-from agent_memory.cli.running import Run
+from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, moment_of, resolved, tags_of
+from agent_memory.cli.running import Run, command
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -17,19 +18,11 @@ _MAX_INPUT_CHARS = 100_000
 """Read from stdin at most; a memory has a tenth of it, and the error about that is the service's."""
 
 
+@command(may_be_new=True)
 async def store(
     run: Run,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
-    category: Annotated[
-        str,
-        typer.Option(
-            "--category",
-            "-c",
-            metavar="NAME",
-            help="What kind.",
-            autocompletion=complete_category,
-        ),
-    ] = "note",
+    category: NewCategory = "note",
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
     supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
     expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
@@ -37,12 +30,10 @@ async def store(
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False,
 ) -> None:
     """Keep a memory; secrets in it are removed first."""
-    from agent_memory.cli.ids import resolved
-
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
     values = {
         "content": _given(content),
-        "category": await run.service.admin.known_category(category),
+        "category": await run.category(category),
         "tags": tags_of(tag),
         "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
         "expires_at": moment_of(expires, "--expires", end=True),
@@ -66,42 +57,42 @@ async def store(
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
 
 
-async def update(  # noqa: PLR0913 - each is an option
-    run: Run,
-    memory_id: MemoryId,
-    *,
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What `update` changes."""
+
     content: Annotated[
         str | None, typer.Option("--content", metavar="TEXT", help="The new text; '-' reads it from stdin.")
-    ] = None,
-    category: Annotated[
-        str | None, typer.Option("--category", "-c", metavar="NAME", autocompletion=complete_category)
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Add a tag; repeatable.")] = None,
-    untag: Annotated[list[str] | None, typer.Option("--untag", metavar="TAG", help="Take a tag away.")] = None,
+    ] = None
+    category: NewCategory = None
+    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Add a tag; repeatable.")] = None
+    untag: Annotated[list[str] | None, typer.Option("--untag", metavar="TAG", help="Take a tag away.")] = None
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DATE", help="Found until the end of that day; 'never' for good.")
-    ] = None,
-    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False,
-    unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False,
-) -> None:
-    """Change fields of a memory; what is not named stays."""
-    from agent_memory.cli.ids import resolved
+    ] = None
+    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
+    unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False
 
-    if pin and unpin:
+
+@command(Changes)
+async def update(run: Run, memory_id: MemoryId) -> None:
+    """Change fields of a memory; what is not named stays."""
+    new = run.given(Changes)
+    if new.pin and new.unpin:
         raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
     (memory_id,) = await resolved(run.service, [memory_id])
     changes: dict[str, Any] = {}
-    if content is not None:
-        changes["content"] = _given(content)
-    if category is not None:
-        changes["category"] = await run.service.admin.known_category(category)
-    if tag or untag:
-        before, gone = (await run.service.get(memory_id)).tags, set(tags_of(untag))
-        changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(tag)]) if each not in gone]
-    if expires is not None:
-        changes["expires_at"] = None if expires == "never" else moment_of(expires, "--expires", end=True)
-    if pin or unpin:
-        changes["pinned"] = pin
+    if new.content is not None:
+        changes["content"] = _given(new.content)
+    if new.category is not None:
+        changes["category"] = await run.category(new.category)
+    if new.tag or new.untag:
+        before, gone = (await run.service.get(memory_id)).tags, set(tags_of(new.untag))
+        changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(new.tag)]) if each not in gone]
+    if new.expires is not None:
+        changes["expires_at"] = None if new.expires == "never" else moment_of(new.expires, "--expires", end=True)
+    if new.pin or new.unpin:
+        changes["pinned"] = new.pin
     if not changes:
         raise ValidationError(
             "There is nothing to change.",
@@ -121,8 +112,6 @@ def show_updated(run: Run, updated: "Updated") -> None:
 
 async def promote(run: Run, memory_id: MemoryId) -> None:
     """Bring a memory into the scratchpad, which the agent always sees."""
-    from agent_memory.cli.ids import resolved
-
     (memory_id,) = await resolved(run.service, [memory_id])
     promoted = await run.service.promote(memory_id, run.caller)
     run.screen.document(
@@ -153,8 +142,6 @@ async def unpin(run: Run, memory_id: MemoryIds) -> None:
 
 
 async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memory]":
-    from agent_memory.cli.ids import resolved
-
     memories, documents = [], []
     state = "pinned" if pinned else "not pinned"
     for memory_id in await resolved(run.service, words):

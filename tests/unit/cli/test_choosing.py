@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.choosing import choose_agent
+from agent_memory.cli.options import choose_agent
 from agent_memory.errors import IdentityError, StorageError, ValidationError
 from agent_memory.files.layout import agents_under
 
