@@ -1,0 +1,32 @@
+"""docs/architecture.md says what the code is: its packages, its layers, its files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.architecture.test_layers import LAYERS, LIBRARY
+
+PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return cells[2:]
+
+
+def test_the_page_lists_every_package_once() -> None:
+    listed = [name for row in rows(section("Packages")) for name in re.findall(r"`([a-z_]+)`", row[0])]
+    there = {path.name for path in LIBRARY.iterdir() if (path / "__init__.py").exists()}
+    there |= {path.stem for path in LIBRARY.glob("[!_]*.py")}
+    assert sorted(listed) == sorted(there)
+
+
+def test_the_page_has_the_layers_that_are_held() -> None:
+    """To mend it, copy the lines of `LAYERS` into the page."""
+    block = section("Imports").partition("```\n")[2].partition("```")[0]
+    assert block.splitlines() == [", ".join(names) for names in LAYERS]
