@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.engine import EngineClient
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._latency_data import (
@@ -170,8 +171,8 @@ class Agent:
 
     def memory(self) -> list[Figure]:
         """Return what this process and the holder of the shard have taken at most."""
-        client = self.storage._keeper._client  # noqa: SLF001
-        holder = peak_memory(client._process.pid) if client is not None else 0.0  # noqa: SLF001
+        client = self.index.engine
+        holder = peak_memory(client.pid) if isinstance(client, EngineClient) else 0.0
         return [
             amount("memory of the agent", self.size, peak_memory(), "MiB", 1024 if self.size >= _LARGE else None),
             amount("memory of the shard's holder", self.size, holder, "MiB"),

@@ -15,9 +15,12 @@ from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.storage import folder_of
 from agent_memory.storage.vector.generations import Generations, State
+from agent_memory.storage.vector.limits import EngineLimits
+from agent_memory.storage.vector.maintenance import IndexOptions
 
 if TYPE_CHECKING:
     import uuid
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -47,33 +50,32 @@ def point(number: int, **fields: Any) -> Point:
 
 
 class EngineHere(EngineClient):
-    """An `EngineClient` whose host works in this process: a real shard, without the time a process takes to start."""
+    """An `EngineClient` that searches a real shard in this process, without the time a process takes to start.
 
-    _held: ClassVar[set[Path]] = set()
+    Attributes:
+        asked: How many searches it answered.
+    """
+
+    held: ClassVar[set[Path]] = set()
     _lock = threading.Lock()
 
     def __init__(self, folder: Path, namespace: uuid.UUID) -> None:
+        self.asked = 0
         self._folder, self._host = folder, None
         self._answer: tuple[dict[str, Any], bytes] | None = None
-        self._gone = False
-        self.sent: list[tuple[str, list[str]]] = []
+        self._gone = self._abandoned = False
         with self._lock:
-            if folder in self._held:
+            if folder in self.held:
                 self._answer = ({"failed": "held", "code": "busy"}, b"")
                 return
-            self._held.add(folder)
+            self.held.add(folder)
         try:
             (folder.parent / HOLDER_LOCK).touch()
             self._host = Host(Shard.open(folder, namespace))
             self._answer = self._host.greeting()
         except StorageError as error:
-            self._held.discard(folder)
+            self.held.discard(folder)
             self._answer = ({"failed": error.message, "code": error.code}, b"")
-
-    @property
-    def asked(self) -> int:
-        """How many searches it answered."""
-        return sum(do == "nearest" for do, _ in self.sent)
 
     @property
     @override
@@ -86,12 +88,11 @@ class EngineHere(EngineClient):
         return not self._gone and self._answer is None
 
     @override
-    def send(self, do: str, body: bytes = b"", **fields: Any) -> bool:
+    def send(self, head: dict[str, Any], body: bytes) -> bool:
         if not self.is_idle or self._host is None:
             return False
-        named = fields.get("ids") or [each["memory_id"] for each in fields.get("points", ())]
-        self.sent.append((do, sorted(set(named))))
-        self._answer = self._host.answer(*wire.unpack(wire.pack({"do": do, **fields}, body)))
+        self.asked += 1
+        self._answer = self._host.nearest(*wire.unpack(wire.pack(head, body)))
         return True
 
     @override
@@ -101,24 +102,22 @@ class EngineHere(EngineClient):
             raise StorageError(answer[0]["failed"], code=answer[0]["code"])
         return answer
 
-    @property
     @override
-    def _abandoned(self) -> bool:  # type: ignore[override]
-        return False
-
-    @override
-    def close(self, timeout: float = 0) -> bool:
+    def close(self, timeout: float = 0) -> None:
         self._gone = True
         host, self._host = self._host, None
-        if host is None:
-            return False
-        host.close()
-        self._held.discard(self._folder)
-        return True
+        if host is not None:
+            host.close()
+            self.held.discard(self._folder)
 
     @override
     def kill(self) -> None:
         self.close()
+
+
+def options(*, start: Callable[[Path, uuid.UUID], EngineClient] = EngineHere, **limits: Any) -> IndexOptions:
+    """Return options with an engine in this process, which is asked however few memories there are."""
+    return IndexOptions(EngineLimits(**{"asked_from": 0, "look_seconds": 0.0, **limits}), start)
 
 
 def made_index(root: Path, identity: EmbedderIdentity, agent: str = "bob") -> str:

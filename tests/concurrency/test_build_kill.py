@@ -19,7 +19,7 @@ from agent_memory.errors import BusyError
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import running
-from tests.engines import EngineHere
+from tests.engines import options
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 KILLS = int(os.environ.get("BUILD_KILLS", "20"))
 MEMORIES = 60
 EMBEDDER = HashEmbedder()
-
-
-@pytest.fixture(autouse=True)
-def engine_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.storage.vector.sync.EngineClient", EngineHere)
 
 
 async def filled(root: Path) -> None:
@@ -64,15 +59,14 @@ def is_building(generations: Generations) -> bool:
 
 async def check_whole(root: Path) -> str:
     """Open what is there, look for everything by word and by meaning, and return the backend."""
-    storage = MigratableStorage("bob", root, embedder=EMBEDDER)
+    storage = MigratableStorage("bob", root, embedder=EMBEDDER, options=options())
     backend = storage.backend
+    index = Generations(storage.folder).active()[1]
     await storage.prepare(None)
     if backend == "vector":
         assert await storage.caught_up(60)
-        assert storage._keeper.needs_build is None, "an index in use that is not whole"
-        engine = storage._keeper._client
-        assert isinstance(engine, EngineHere)
-        assert [call for call in engine.sent if call[0] != "nearest"] == [], "an index in use that lacks something"
+        assert Generations(storage.folder).active()[1] == index, "an index in use that is not whole"
+        assert (await storage.health())["index"] == {"status": "in use", "behind": 0}
     assert await storage.count() == MEMORIES
     found = await storage.search("number17 tea", 3)
     assert found[0].memory.content == "tea number17"

@@ -66,8 +66,7 @@ async def test_what_killed_builds_left_is_gone_once_somebody_starts(root: Path) 
         (index / left / "shard").mkdir(parents=True)
     later = MigratableStorage("bob", root, embedder=HashEmbedder())
     await later.search("tea")
-    assert later._tending is not None
-    await later._tending
+    await later.index.settled()
     assert [each.name for each in index.iterdir() if each.is_dir()] == []
     await later.close()
 

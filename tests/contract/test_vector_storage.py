@@ -9,26 +9,21 @@ import pytest
 from typing_extensions import override
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.storage import VectorStorage
 from tests.contract.memory_storage import MemoryStorageContract
-from tests.engines import EngineHere, made_index
+from tests.engines import EngineHere, made_index, options
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.vector.migration import Built
     from tests.support import FrozenClock
 
 
-class _Opener(MemoryStorageContract):
-    @pytest.fixture(autouse=True)
-    def engine_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("agent_memory.storage.vector.sync.EngineClient", EngineHere)
-        monkeypatch.setattr("agent_memory.storage.vector.candidates.PAYS_FROM", 0)
-
-
-class TestVectorStorage(_Opener):
+class TestVectorStorage(MemoryStorageContract):
     """One object holds the index and is up to date with it; the other one of a test finds it taken."""
 
     @override
@@ -38,8 +33,8 @@ class TestVectorStorage(_Opener):
         made_index(root, embedder.identity)
 
         async def opened() -> MemoryStorage:
-            storage = VectorStorage("bob", root, clock=clock, embedder=embedder)
-            held = bool(EngineHere._held)
+            storage = VectorStorage("bob", root, clock=clock, embedder=embedder, options=options())
+            held = bool(EngineHere.held)
             await storage.prepare(None)
             if not held:
                 assert await storage.caught_up(30)
@@ -48,21 +43,19 @@ class TestVectorStorage(_Opener):
         return opened
 
 
-class TestVectorStorageWithoutIndex(_Opener):
+class TestVectorStorageWithoutIndex(MemoryStorageContract):
     """As long as there is none, as in the first seconds after a migration was asked for, or while it is rebuilt."""
 
     @override
     @pytest.fixture
-    def open_storage(
-        self, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
-    ) -> Callable[[], Awaitable[MemoryStorage]]:
-        async def never(*_args: object, **_options: object) -> None:
+    def open_storage(self, root: Path, clock: FrozenClock) -> Callable[[], Awaitable[MemoryStorage]]:
+        async def never(*_args: object, **_options: object) -> Built:
             await asyncio.Event().wait()
+            raise AssertionError
 
-        monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", never)
         embedder = HashEmbedder()
 
         async def opened() -> MemoryStorage:
-            return VectorStorage("bob", root, clock=clock, embedder=embedder)
+            return VectorStorage("bob", root, clock=clock, embedder=embedder, options=IndexOptions(build=never))
 
         return opened

@@ -80,10 +80,7 @@ def _generation(case: Case, active: str) -> Iterator[Finding]:
     if holder.state == "held":
         yield Finding("index_in_use", f"The index is held by {holder}; other processes search beside it.")
     yield from _position(case, state)
-    changes = f" {number(state.written, 'point')} written since it was built." if state.written else ""
-    yield Finding(
-        "index", f"Generation {active}, of {state.embedder}, complete up to change {state.seq:,}.{changes}", size=size
-    )
+    yield Finding("index", f"Generation {active}, of {state.embedder}, complete up to change {state.seq:,}.", size=size)
 
 
 def _position(case: Case, state: State) -> Iterator[Finding]:
@@ -108,7 +105,8 @@ def _position(case: Case, state: State) -> Iterator[Finding]:
         )
     elif missing := sum(entry.seq > state.seq for entry in case.journal.entries):
         yield Finding(
-            "index_behind", f"On disk the index is behind by {number(missing, 'change')}; a session catches up."
+            "index_behind",
+            f"On disk the index is behind by {number(missing, 'change')}; searches compare these one by one.",
         )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import uuid
     from collections.abc import Sequence
 
-    from agent_memory.engine.points import Point, Where
+    from agent_memory.engine.points import Where
 
 PATIENCE: Final = 0.03
 """Seconds a search waits for the engine: ten times what it takes at 100,000, and still within the budget of 40 ms."""
@@ -86,10 +86,14 @@ class EngineClient:
         self._answers = Connection(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
         self._process.stdout.close()
-        self._number = 0
-        self._waiting: int | None = 0  # the greeting
-        self._abandoned = False  # nobody waits for the answer under way any more
+        self._waiting = True  # for the greeting
+        self._abandoned = False  # no caller waits for the answer under way any more
         self._gone = False
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._process.pid
 
     @property
     def is_ours(self) -> bool:
@@ -99,7 +103,7 @@ class EngineClient:
     @property
     def is_idle(self) -> bool:
         """Whether a request would be answered at once."""
-        return not self._gone and self._waiting is None
+        return not self._gone and not self._waiting
 
     def opened(self, timeout: float = 0) -> Opened | None:
         """Return what the shard holds, once; None while it is being opened.
@@ -113,17 +117,16 @@ class EngineClient:
         head, body = reply
         return Opened(dict.fromkeys(body.decode().splitlines(), 1) | head["several"])
 
-    def send(self, do: str, body: bytes = b"", **fields: Any) -> bool:
+    def send(self, head: dict[str, Any], body: bytes) -> bool:
         """Send a request, to be answered by `reply`; False when the child is busy or gone."""
         if not self.is_idle or not self.is_ours:
             return False
-        self._number += 1
         try:
-            self._requests.send_bytes(wire.pack({"do": do, "n": self._number, **fields}, body))
+            self._requests.send_bytes(wire.pack(head, body))
         except OSError:
             self._gone = True
             return False
-        self._waiting = self._number
+        self._waiting = True
         return True
 
     def reply(self, timeout: float = 0) -> tuple[dict[str, Any], bytes] | None:
@@ -134,7 +137,7 @@ class EngineClient:
         """
         if self._gone:
             raise _ended()
-        if self._waiting is None or not self.is_ours:
+        if not self._waiting or not self.is_ours:
             return None
         try:
             if not self._answers.poll(timeout):
@@ -143,16 +146,12 @@ class EngineClient:
         except (OSError, EOFError, ValueError) as error:
             self._gone = True
             raise _ended() from error
-        self._waiting, abandoned, self._abandoned = None, self._abandoned, False
+        self._waiting, abandoned, self._abandoned = False, self._abandoned, False
         if abandoned:
             return None
         if "failed" in head:
             raise StorageError(str(head["failed"]), code=str(head["code"]))
         return head, body
-
-    def upsert(self, points: Sequence[Point], vectors: bytes) -> bool:
-        """Send points; `vectors` are their rows as float32. A memory's other points are dropped with it."""
-        return self.send("upsert", vectors, points=[point.as_json() for point in points])
 
     def nearest(
         self, vector: Sequence[float], limit: int, floor: float, where: Where, patience: float = PATIENCE
@@ -161,7 +160,7 @@ class EngineClient:
         with contextlib.suppress(StorageError):
             if self._abandoned:
                 self.reply()
-            if not self.send("nearest", wire.floats(vector), limit=limit, floor=floor, where=where.as_json()):
+            if not self.send({"limit": limit, "floor": floor, "where": where.as_json()}, wire.floats(vector)):
                 return None
             reply = self.reply(patience)
             if reply is not None:
@@ -171,23 +170,21 @@ class EngineClient:
             self._abandoned = True
         return None
 
-    def close(self, timeout: float = _CLOSING_SECONDS) -> bool:
-        """Let the child flush and end; killed after `timeout` seconds. Tell whether everything is on disk."""
+    def close(self, timeout: float = _CLOSING_SECONDS) -> None:
+        """Let the child close the shard and end; killed after `timeout` seconds."""
         self._gone = True
         if not self.is_ours or self._requests.closed:
-            return False
+            return
         self._requests.close()
         try:
-            well = self._process.wait(timeout) == 0
+            self._process.wait(timeout)
         except subprocess.TimeoutExpired:
-            well = False
             self._process.kill()
             self._process.wait()
         self._answers.close()
-        return well
 
     def kill(self) -> None:
-        """End the child at once; what it had not flushed is written again later."""
+        """End the child at once; it writes nothing that could be lost."""
         if self.is_ours:
             self._process.kill()
         self.close()

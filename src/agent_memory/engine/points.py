@@ -27,7 +27,7 @@ def point_id(namespace: uuid.UUID, memory_id: str, piece: int = 0) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One piece of a memory as the engine knows it; its vector travels beside it.
+    """One piece of a memory as a shard holds it, apart from its vector.
 
     Attributes:
         memory_id: Whose piece this is.
@@ -61,15 +61,6 @@ class Point:
             "group": self.group,
         }
 
-    def as_json(self) -> dict[str, Any]:
-        """Return all fields, for another process."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Point:
-        """Return the point that `as_json` described."""
-        return cls(**{**value, "tags": tuple(value["tags"])})
-
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -81,9 +72,6 @@ class Where:
         any_tags: Tags of which it has at least one.
         since: Stored then or later, seconds since 1970.
         until: Stored then or earlier.
-        min_access_count: Used so often at least.
-        group: Its group.
-        kind: Its kind.
     """
 
     category: str | None = None
@@ -91,9 +79,6 @@ class Where:
     any_tags: tuple[str, ...] = ()
     since: float | None = None
     until: float | None = None
-    min_access_count: int | None = None
-    group: str | None = None
-    kind: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the conditions that ask something, for another process."""

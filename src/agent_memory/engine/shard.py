@@ -107,15 +107,6 @@ class Shard:
         """Return the id a piece has here."""
         return point_id(self._namespace, memory_id, piece)
 
-    def delete(self, ids: Sequence[str]) -> None:
-        """Delete points by their ids; unknown ones are no error.
-
-        Raises:
-            StorageError: Nothing of this call may be relied upon.
-        """
-        with _translated("write to"):
-            self._raw.update(edge.UpdateOperation.delete_points(list(ids)))
-
     def nearest(
         self,
         vector: Sequence[float],
@@ -227,17 +218,14 @@ def _filter(where: Where | None) -> Any:
 
 
 def _conditions(where: Where) -> Iterable[Any]:
-    for key, value in (("category", where.category), ("group", where.group), ("kind", where.kind)):
-        if value is not None:
-            yield edge.FieldCondition(key=key, match=edge.MatchValue(value))
+    if where.category is not None:
+        yield edge.FieldCondition(key="category", match=edge.MatchValue(where.category))
     for tag in where.tags:
         yield edge.FieldCondition(key="tags", match=edge.MatchValue(tag))
     if where.any_tags:
         yield edge.FieldCondition(key="tags", match=edge.MatchAny(list(where.any_tags)))
     if where.since is not None or where.until is not None:
         yield edge.FieldCondition(key="timestamp", range=edge.RangeFloat(gte=where.since, lte=where.until))
-    if where.min_access_count is not None:
-        yield edge.FieldCondition(key="access_count", range=edge.RangeFloat(gte=float(where.min_access_count)))
 
 
 @contextlib.contextmanager

@@ -33,7 +33,11 @@ class MemoryStorage(ABC):
     """
 
     agent_id: str
-    backend: str
+
+    @property
+    @abstractmethod
+    def backend(self) -> str:
+        """What answers searches: `file`, `vector` or `server`."""
 
     @abstractmethod
     async def search(

@@ -63,8 +63,6 @@ class FileStorage(MemoryStorage):
         StorageError: The folder leads out of the storage root.
     """
 
-    backend: str = "file"
-
     def __init__(
         self,
         agent_id: str,
@@ -111,6 +109,11 @@ class FileStorage(MemoryStorage):
     def _worker(self) -> Worker:
         self._renew()
         return self._thread
+
+    @property
+    @override
+    def backend(self) -> str:
+        return "file"
 
     @override
     async def search(

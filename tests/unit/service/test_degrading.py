@@ -12,12 +12,14 @@ from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.limits import Limits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MigratableStorage
+from tests.engines import made_index, options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
+    from agent_memory.engine import EngineClient
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
 
@@ -133,14 +135,19 @@ async def test_an_answer_before_the_vectors_says_that_a_second_try_finds_more(
 
 
 async def test_an_engine_in_trouble_is_an_event_and_in_the_status(
-    root: Path, clock: FrozenClock, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    root: Path, clock: FrozenClock, listener: Listener
 ) -> None:
+    def refuse(*_: object) -> EngineClient:
+        raise StorageError("there is no process to be had")
+
+    embedder = HashEmbedder()
+    made_index(root, embedder.identity)
     settings = ServiceSettings(storage_root=str(root))
-    storage = MigratableStorage("bob", settings=settings, clock=clock, embedder=HashEmbedder())
+    storage = MigratableStorage("bob", settings=settings, clock=clock, embedder=embedder, options=options(start=refuse))
     service = MemoryService(storage, settings, clock=clock)
-    monkeypatch.setattr(storage, "_nudge", lambda **_: None)
     await service.store({"content": "Use PostgreSQL as the database"}, listener.caller)
-    storage.backend, storage._keeper.problem = "vector", "the index cannot be opened"
+    await storage.prepare(None)
+    assert not await storage.caught_up(0.5)
     assert await _searched(service, listener) == ("hybrid", None), "the answer is as good, it only takes longer"
     (event,) = listener.of("memory:degraded")
     assert event["component"] == "engine"

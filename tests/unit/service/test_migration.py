@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,14 +13,15 @@ from agent_memory.errors import ConfigurationError, MigrationError
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import MigratableStorage
-from agent_memory.storage.vector import storage as vector
 from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
+    from agent_memory.storage import AgentFolder
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
 
@@ -27,13 +29,16 @@ THRESHOLD = 3
 
 
 @pytest.fixture
-async def growing(root: Path, clock: FrozenClock) -> AsyncIterator[Callable[..., MemoryService]]:
-    """Return a function that opens bob's memory so that it can be moved."""
+async def growing(root: Path, clock: FrozenClock, builds: list[str]) -> AsyncIterator[Callable[..., MemoryService]]:
+    """Return a function that opens bob's memory so that it can be moved, by default by the instant builds."""
     opened: list[MemoryService] = []
+    instant = partial(_built, builds)
 
-    def make(**settings: Any) -> MemoryService:
+    def make(build: Callable[..., Awaitable[Built]] = instant, **settings: Any) -> MemoryService:
         chosen = ServiceSettings(storage_root=str(root), migration_threshold=THRESHOLD, **settings)
-        storage = MigratableStorage("bob", settings=chosen, clock=clock, embedder=HashEmbedder())
+        storage = MigratableStorage(
+            "bob", settings=chosen, clock=clock, embedder=HashEmbedder(), options=IndexOptions(build=build)
+        )
         opened.append(MemoryService(storage, chosen, audit=AuditLog(storage.folder.audit), clock=clock))
         return opened[-1]
 
@@ -43,25 +48,25 @@ async def growing(root: Path, clock: FrozenClock) -> AsyncIterator[Callable[...,
 
 
 @pytest.fixture
-def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let builds be instant, and return the agents they were asked for; `fail` among them makes the next one fail."""
-    asked: list[str] = []
+def builds() -> list[str]:
+    """Return the agents that instant builds were asked for; `fail` among them makes the next one fail."""
+    return []
 
-    async def build(folder: Any, _identity: Any, *, activate: bool, batch: int, progress: Any = None) -> Built:
-        if "fail" in asked:
-            raise MigrationError("No room.")
-        if progress is None:  # the keeper finds nothing there and has it built anew
-            raise MigrationError("Only once.")
-        asked.append(folder.agent_id)
-        Generations(folder).switch("vector", "abc123")
-        for stage, done in (("load", 1), ("load", 2), ("load", 3), ("index", 0), ("check", 0), ("switch", 3)):
-            await progress(stage, done, 3)
-        assert activate
-        assert batch == 100
-        return Built("abc123", 3, 3)
 
-    monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", build)
-    return asked
+async def _built(
+    asked: list[str], folder: AgentFolder, _identity: object, *, activate: bool, batch: int, progress: Any
+) -> Built:
+    if "fail" in asked:
+        raise MigrationError("No room.")
+    if progress is None:  # the upkeep finds nothing there and has it built anew
+        raise MigrationError("Only once.")
+    asked.append(folder.agent_id)
+    Generations(folder).switch("vector", "abc123")
+    for stage, done in (("load", 1), ("load", 2), ("load", 3), ("index", 0), ("check", 0), ("switch", 3)):
+        await progress(stage, done, 3)
+    assert activate
+    assert batch == 100
+    return Built("abc123", 3, 3)
 
 
 async def stored(service: MemoryService, listener: Listener, count: int) -> None:
@@ -129,17 +134,15 @@ async def test_with_auto_migrate_it_begins_by_itself_and_tells_each_step(
 
 
 async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
-    growing: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch, builds: list[str]
+    growing: Callable[..., MemoryService], listener: Listener
 ) -> None:
     begun = asyncio.Event()
-    instant = vector.build_index
 
     async def endless(*_args: object, **_options: object) -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", endless)
-    service = growing(auto_migrate=True)
+    service = growing(endless, auto_migrate=True)
     await stored(service, listener, THRESHOLD)
     await begun.wait()
     assert not any("agent-memory migrate" in each for each in (await service.status()).suggestions), "it is under way"
@@ -149,7 +152,6 @@ async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
     assert "memory:migration_completed" not in listener.names()
 
     listener.events.clear()
-    monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", instant)
     later = growing(auto_migrate=True)
     await later.search("fact", caller=listener.caller)
     await later.settle()
@@ -176,13 +178,12 @@ async def test_a_failure_is_told_with_what_is_true_now(
 
 
 async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(
-    growing: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+    growing: Callable[..., MemoryService], listener: Listener
 ) -> None:
     async def broken(*_args: object, **_options: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("agent_memory.storage.vector.storage.build_index", broken)
-    service = growing(auto_migrate=True)
+    service = growing(broken, auto_migrate=True)
     await stored(service, listener, THRESHOLD)
     assert service.migration._unasked is not None
     await service.migration._unasked

@@ -3,8 +3,8 @@
 A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
 the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
 switch; killed at any moment it leaves either the old state or the new one. Says how far it is as JSON lines on its
-standard output, and ends when nobody listens. A memory whose vector is not cached is left out; who opens the index
-adds it.
+standard output, and ends when nobody listens. A memory whose vector is not cached is left out, and compared by whoever
+opens the index.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
-from agent_memory.engine import namespace_of
+from agent_memory.engine import Point, namespace_of
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
@@ -28,14 +28,13 @@ from agent_memory.models import MEMORY, Memory
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State as RecordState
 from agent_memory.storage.vector.generations import Generations, State
-from agent_memory.storage.vector.sync import points_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engine import Point
     from agent_memory.engine.shard import Shard
+    from agent_memory.models import Memory
 
 _NICENESS: Final = 10
 _MOST_AT_ONCE: Final = 300
@@ -131,7 +130,7 @@ def _load(
         vectors: list[Vector] = []
         for memory_id, keys in portion.items():
             if all(key in known for key in keys):
-                points += points_of(projection.records[memory_id], len(keys))
+                points += _points(projection.records[memory_id], len(keys))
                 vectors += [known[key] for key in keys]
         if points:
             shard.upsert(points, [vector.tolist() for vector in vectors])
@@ -139,6 +138,21 @@ def _load(
         done += len(portion)
         say(stage="load", done=done, total=total)
     return written
+
+
+def _points(memory: Memory, pieces: int) -> list[Point]:
+    return [
+        Point(
+            memory_id=memory.id,
+            piece=piece,
+            category=memory.category,
+            tags=tuple(memory.tags),
+            timestamp=memory.timestamp.timestamp(),
+            access_count=memory.access_count,
+            group=memory.created_by_session,
+        )
+        for piece in range(pieces)
+    ]
 
 
 def _portions(projection: RecordState[Memory], at_once: int) -> Iterator[dict[str, list[bytes]]]:

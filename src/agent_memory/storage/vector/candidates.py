@@ -1,7 +1,7 @@
 """`AnnIndex`: exact cosines, with an engine beside them that names the candidates once there are many memories.
 
 The vectors stay in this process: every score is computed from them, so that an engine changes how fast a search is and
-not what it says. What the engine does not know yet, or no longer, is looked at here. Not thread-safe, like its parent.
+not what it says. What changed since the engine's index was built is compared here. Not thread-safe, like its parent.
 """
 
 from __future__ import annotations
@@ -22,16 +22,12 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.engine.client import Engine
     from agent_memory.retrieval import Cosines, Scope
+    from agent_memory.storage.vector.limits import EngineLimits
 
 NEAREST: Final = 256
 """Candidates asked for: four times what a ranking looks at closely, so that filters leave enough of them."""
-PAYS_FROM: Final = 40_000
-"""Memories from which the engine is asked. With fewer, comparing all is as fast or faster, and exact: .2 ms against .7
-at 5,000, 1.6 against 1.9 at 20,000, 7.6 against 1.9 at 100,000. The index is kept in step all the same."""
 _ENOUGH: Final = 100
 """Candidates that must be left after filters; with fewer, and more to be had, all memories are looked at."""
-_MOST_BEHIND: Final = 2000
-"""Memories the engine does not know yet, up to which asking it still pays."""
 _SAMPLE: Final = 2048
 """Vectors from which the number of those above a floor is estimated: within 15 % where it is a tenth of all."""
 
@@ -45,14 +41,16 @@ class AnnIndex(DenseIndex):
 
     Args:
         worker: Embeds texts and queries; its owner closes it.
+        limits: When the engine is asked.
 
     Attributes:
         engine: Who names candidates; None looks at every memory.
-        behind: Memories that may differ from what the engine holds; kept only while there is one.
+        behind: Memories that changed since the engine's index was built; kept only while there is an engine.
     """
 
-    def __init__(self, worker: EmbeddingWorker) -> None:
+    def __init__(self, worker: EmbeddingWorker, limits: EngineLimits) -> None:
         super().__init__(worker)
+        self._limits = limits
         self.engine: Engine | None = None
         self.behind: set[str] = set()
 
@@ -68,10 +66,16 @@ class AnnIndex(DenseIndex):
             self.behind.add(memory_id)
         super().remove(memory_id)
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether so much changed since the engine's index was built that a new one makes searches faster."""
+        return len(self._keys) >= self._limits.asked_from and len(self.behind) >= self._limits.rebuilt_from
+
     @override
     def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         self._absorb()
-        if self.engine is None or len(self._keys) < PAYS_FROM or len(self.behind) > _MOST_BEHIND:
+        few = len(self._keys) < self._limits.asked_from
+        if self.engine is None or few or len(self.behind) > self._limits.most_changes:
             return self.exact(query)
         return _NearCosines(self, query, scope)
 
@@ -82,14 +86,6 @@ class AnnIndex(DenseIndex):
     def memories(self) -> dict[str, tuple[bytes, ...]]:
         """Return every memory with the hashes of the texts that stand for it."""
         return self._keys
-
-    def vectors_of(self, memory_id: str) -> list[Vector] | None:
-        """Return the vectors of a memory's pieces; None while one is missing."""
-        self._absorb()
-        rows = [self._row.get(key) for key in self._keys.get(memory_id, ())]
-        if not rows or self._matrix is None or None in rows:
-            return None
-        return [self._matrix[row] for row in rows]
 
     def near(self, query: Vector, floor: float, scope: Scope | None = None) -> _Near | None:
         """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.

@@ -55,7 +55,6 @@ class State:
         dimension: Numbers in a vector.
         journal: Generation of the journal, and
         seq: sequence number, up to which the shard holds every change. Later ones may be in it as well.
-        written: Points written or removed since it was built; they are in no graph, and take room until the next build.
         engine: Name and version of the engine.
         format: Of the folder.
     """
@@ -65,7 +64,6 @@ class State:
     dimension: int
     journal: str
     seq: int
-    written: int = 0
     engine: str = ENGINE
     format: int = FORMAT
 
@@ -134,21 +132,13 @@ class Generations:
     def state(self, generation: str) -> State | None:
         """Return what a generation was made of; None when it is missing, damaged or of another format or engine."""
         try:
-            state = State(**json.loads(read_file(self.path / generation / "state.json")))
+            note = json.loads(read_file(self.path / generation / "state.json"))
+            state = State(**{key: note[key] for key in State.__slots__ if key in note})
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         whole = state.format == FORMAT and state.engine == ENGINE and self.shard(generation).is_dir()
-        sound = all(isinstance(number, int) for number in (state.seq, state.dimension, state.written))
-        sound = sound and isinstance(state.agent_id, str)
+        sound = isinstance(state.seq, int) and isinstance(state.dimension, int) and isinstance(state.agent_id, str)
         return state if whole and sound else None
-
-    def write_state(self, generation: str, state: State) -> None:
-        """Note beside a shard what is in it.
-
-        Raises:
-            StorageError: The old note stands.
-        """
-        self._write_state(self.path / generation, state)
 
     @contextlib.contextmanager
     def building(self) -> Iterator[tuple[str, Path]]:
@@ -177,7 +167,9 @@ class Generations:
         Raises:
             StorageError: It is no generation.
         """
-        self._write_state(unfinished, state)
+        path = unfinished / "state.json"
+        with translated(path, "write"):
+            replace_file(path, json.dumps(asdict(state), indent=2).encode() + b"\n", durable=True)
         with translated(unfinished, "rename"):
             sync_tree(unfinished)  # the engine leaves names unsynced; a shard full of gaps might open, and find nothing
             unfinished.rename(self.path / generation)
@@ -228,11 +220,6 @@ class Generations:
         return any(name.startswith(UNFINISHED) or (_is_name(name) and name != keep) for name in names)
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
-
-    def _write_state(self, folder: Path, state: State) -> None:
-        path = folder / "state.json"
-        with translated(path, "write"):
-            replace_file(path, json.dumps(asdict(state), indent=2).encode() + b"\n", durable=True)
 
     def _note(self) -> dict[str, Any]:
         seen = signature(self._folder.metadata)

@@ -93,12 +93,10 @@ async def test_another_session_follows_the_switch(
     other = VectorStorage("bob", root, clock=clock, embedder=embedder, wanted=False)
     assert other.backend == "vector"
     await other.rollback()
-    await storage._worker.run(storage._keeper.step)
-    storage._nudge(at_once=True)
-    assert storage._tending is not None
-    await storage._tending
+    storage.index.after_write()
+    await storage.index.settled()
     assert storage.backend == "file"
-    assert not storage._keeper.is_holding
+    assert not storage.index.is_held
     await other.close()
 
 
@@ -186,7 +184,7 @@ async def test_migrating_again_builds_a_new_index(storage: MigratableStorage) ->
     second = await storage.migrate()
     assert second.generation != first.generation
     assert await storage.caught_up(60)
-    assert storage._keeper._generation == second.generation
+    assert Generations(storage.folder).active()[1] == second.generation
     await storage.close()
     assert [each.name for each in storage.folder.index.iterdir() if each.is_dir()] == [second.generation]
 

@@ -1,0 +1,292 @@
+"""`IndexMaintenance`: what a storage of files needs to use the vector engine: moving to it and back, and its upkeep.
+
+A storage holds one, tells it of searches and writes, and asks it for health. Owns the task that opens indexes and has
+new ones built; builds run in child processes, and searches wait for neither.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.engine import EngineClient
+from agent_memory.errors import AgentMemoryError, MigrationError
+from agent_memory.logs import get_logger
+from agent_memory.storage.trouble import trouble_of_engine
+from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.limits import EngineLimits
+from agent_memory.storage.vector.migration import Built, Estimate, Progress, build_index, estimate
+from agent_memory.storage.vector.sync import IndexSync
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.storage.meaning import Meaning
+    from agent_memory.storage.store import RecordStore
+    from agent_memory.storage.trouble import Trouble
+    from agent_memory.storage.vector.candidates import AnnIndex
+    from agent_memory.storage.worker import Worker
+
+log = get_logger(__name__)
+
+_FILE, _VECTOR = "file", "vector"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """How the engine is run: what a program may want to change, and tests do.
+
+    Attributes:
+        limits: When the engine is asked and its index built anew.
+        start: Starts the engine's process for a shard's folder and the namespace of its points.
+        build: Builds an index; as `build_index`.
+    """
+
+    limits: EngineLimits = field(default_factory=EngineLimits)
+    start: Callable[[Path, uuid.UUID], EngineClient] = EngineClient
+    build: Callable[..., Awaitable[Built]] = build_index
+
+
+DEFAULT_OPTIONS: Final = IndexOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What an index is made of, as its storage knows it.
+
+    Attributes:
+        folder: The agent's folder.
+        store: The memories.
+        candidates: The dense side of the store's search.
+        meaning: Whose vectors these are.
+        worker: The thread that reads the store.
+        prepare: Waits until every memory has its vector, for so many seconds at most.
+        sizes: Returns how many memories there are, and how many characters one has on average.
+    """
+
+    folder: AgentFolder
+    store: RecordStore[Any]
+    candidates: AnnIndex
+    meaning: Meaning
+    worker: Worker
+    prepare: Callable[[float | None], Awaitable[bool]]
+    sizes: Callable[[], Awaitable[tuple[int, float]]]
+
+
+class IndexMaintenance:
+    """Opens the index of an agent, has it built, and moves the agent to the engine and back.
+
+    Args:
+        indexed: What is indexed.
+        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+        batch: Texts whose vectors are moved together.
+        options: How the engine is run.
+
+    Attributes:
+        backend: `vector` once searches may use an index, else `file`.
+    """
+
+    def __init__(
+        self, indexed: Indexed, *, wanted: bool, batch: int = 100, options: IndexOptions = DEFAULT_OPTIONS
+    ) -> None:
+        self._indexed, self._batch, self._options = indexed, batch, options
+        self._meaning, self._worker = indexed.meaning, indexed.worker
+        self._generations = Generations(indexed.folder)
+        self._sync = IndexSync(
+            indexed.store, indexed.candidates, self._generations, self._meaning, options.start, wanted=wanted
+        )
+        self.backend = _VECTOR if wanted else self._generations.active()[0]
+        self._task: asyncio.Task[None] | None = None
+        self._looked = 0.0
+        self._rest_until = 0.0
+        self._swept = False
+        self._closed = False
+
+    @property
+    def is_held(self) -> bool:
+        """Whether searches get their candidates from an index that this process holds."""
+        return self._sync.is_holding
+
+    @property
+    def wanted(self) -> bool:
+        """Whether an index is used and built whatever `metadata.json` says."""
+        return self._sync.wanted
+
+    # -- moving -------------------------------------------------------------------------------------------------------
+
+    async def estimate(self) -> Estimate:
+        """Return what `migrate` would take.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        count, characters = await self._indexed.sizes()
+        missing = int(self._meaning.describe().get("pending", 0))
+        identity = await asyncio.to_thread(self._meaning.identity)
+        return estimate(count, missing, round(characters * missing), identity)
+
+    async def migrate(self, progress: Progress | None = None) -> Built:
+        """Build an index and answer from it from then on; stores and searches go on meanwhile.
+
+        Waits until every memory has its vector, builds in a child process, and returns once the index is whole, checked
+        and in use. What is stored meanwhile is found at any moment.
+
+        Args:
+            progress: Told how far it is.
+
+        Raises:
+            BusyError: Another process is building.
+            EmbeddingError: The embedder fails; the backend is what it was.
+            MigrationError: It failed; the backend is what it was.
+            StorageError: The memories cannot be read.
+        """
+        built = await self._build(progress, activate=True)
+        self.backend = _VECTOR
+        await self._worker.run(self._sync.step)  # lets go of the index from before
+        self.after_write()
+        return built
+
+    async def migration_begun(self) -> bool:
+        """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
+        return await asyncio.to_thread(lambda: self._generations.is_begun)
+
+    async def note_migration(self, *, begun: bool) -> None:
+        """Note that a migration has begun, or has come to an end; what cannot be noted costs nothing else."""
+        with contextlib.suppress(AgentMemoryError):
+            await asyncio.to_thread(self._generations.note_begun, begun=begun)
+
+    async def rollback(self) -> bool:
+        """Answer from the files alone again; tell whether that was not so already. The index is removed.
+
+        Raises:
+            StorageError: The switch could not be thrown; nothing has changed.
+        """
+        was_vector = self._sync.wanted or self.backend == _VECTOR
+        self._sync.wanted = False
+        await asyncio.to_thread(self._generations.switch, _FILE, None)
+        await self._release()
+        self.backend = _FILE
+        await asyncio.to_thread(self._sweep)
+        return was_vector
+
+    # -- upkeep -------------------------------------------------------------------------------------------------------
+
+    def before_search(self) -> None:
+        """See to the index in the background, unless that was done a moment ago."""
+        if asyncio.get_running_loop().time() >= self._looked + self._options.limits.look_seconds:
+            self.after_write()
+
+    def after_write(self) -> None:
+        """See to the index in the background, unless that is being done."""
+        loop = asyncio.get_running_loop()
+        busy = self._task is not None and not self._task.done() and self._task.get_loop() is loop
+        if not self._closed and not busy:
+            self._looked = loop.time()
+            self._task = loop.create_task(self._maintain())
+
+    async def caught_up(self, patience: float) -> bool:
+        """Wait until this process holds the index and has read every memory; False after `patience` seconds."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        while not await self._worker.run(lambda: self._sync.is_current):
+            if loop.time() > deadline:
+                return False
+            self.after_write()
+            await asyncio.sleep(0.02)
+        return True
+
+    async def settled(self) -> None:
+        """Wait for what is being done in the background, if anything is."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
+    def health(self) -> dict[str, Any]:
+        """Return how the engine stands, for people; empty while the files alone are searched."""
+        return {"index": self._sync.describe()} if self.backend == _VECTOR else {}
+
+    def troubles(self) -> list[Trouble]:
+        """Return what keeps searches from using the index."""
+        trouble = trouble_of_engine(self._sync.describe()) if self.backend == _VECTOR else None
+        return [] if trouble is None else [trouble]
+
+    async def close(self) -> None:
+        """Let go of the index, and of the task; the next search takes both up again."""
+        self._closed = True
+        task, self._task = self._task, None
+        if task is not None and task.get_loop() is asyncio.get_running_loop():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await self._release()
+        self._closed = False
+
+    # -- behind the scenes --------------------------------------------------------------------------------------------
+
+    async def _maintain(self) -> None:
+        try:
+            if not self._swept:  # what a build or an agent that was killed left
+                self._swept = True
+                await asyncio.to_thread(self._sweep)
+            while True:
+                pause = await self._worker.run(self._sync.step)
+                self.backend = _VECTOR if self._sync.wanted else self._generations.active()[0]
+                if self._sync.needs_build is not None:
+                    pause = await self._rebuild(self._sync.needs_build)
+                    self._sync.needs_build = None
+                if pause is None:
+                    return
+                await asyncio.sleep(pause)
+        except AgentMemoryError as error:
+            log.warning("index_not_tended", code=error.code, error=error.message)
+
+    async def _rebuild(self, reason: str) -> float | None:
+        """Build an index in the background, if that was not done a moment ago; return when to go on."""
+        now = asyncio.get_running_loop().time()
+        if now < self._rest_until:
+            return None
+        self._rest_until = now + self._options.limits.rest_seconds  # also after one that is no good at once
+        log.info("index_is_built", reason=reason)
+        try:
+            await self._build(None, activate=self._sync.wanted)
+        except AgentMemoryError as error:
+            self._sync.problem = f"{reason}; building it failed: {error.message}"
+            log.warning("index_not_built", reason=reason, code=error.code, error=error.message)
+            return None
+        return 0.0
+
+    async def _build(self, progress: Progress | None, *, activate: bool) -> Built:
+        await self._embed_all(progress)
+        identity = await asyncio.to_thread(self._meaning.identity)
+        return await self._options.build(
+            self._indexed.folder, identity, activate=activate, batch=self._batch, progress=progress
+        )
+
+    async def _embed_all(self, progress: Progress | None) -> None:
+        preparing = asyncio.ensure_future(self._indexed.prepare(None))
+        try:
+            most = 0
+            while not preparing.done():
+                await asyncio.wait({preparing}, timeout=0.2)
+                pending = int(self._meaning.describe().get("pending", 0))
+                most = max(most, pending)
+                if progress is not None and most:
+                    await progress("embed", most - pending, most)
+            preparing.result()
+        finally:
+            preparing.cancel()
+        state = self._meaning.describe()
+        if state["status"] != "ready":
+            raise MigrationError(f"Not every memory has a vector: {state.get('problem', 'the embedder is not ready')}.")
+
+    async def _release(self) -> None:
+        closing = await self._worker.run(self._sync.release)
+        if closing is not None:
+            await asyncio.to_thread(closing.join)
+
+    def _sweep(self) -> None:
+        with contextlib.suppress(AgentMemoryError):  # what is still held goes with the next sweep
+            self._generations.sweep()
