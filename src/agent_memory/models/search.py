@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from agent_memory.errors import ValidationError
 from agent_memory.models.invalid import describe
 from agent_memory.models.memory import Category, Memory
-from agent_memory.models.record import normalise_tags
+from agent_memory.models.record import Record, normalise_tags
 from agent_memory.models.times import UtcDatetime, parse_bound
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models.document import Facet
+    from agent_memory.models.document import Document, Facet
 
 MAX_RESULTS: Final = 100
 
@@ -58,22 +58,6 @@ class DateRange(BaseModel):
         return (self.start is None or moment >= self.start) and (self.end is None or moment <= self.end)
 
 
-class Filterable(Protocol):
-    """What has the properties that `SearchFilters` ask for: a `Memory`, a `Document`."""
-
-    @property
-    def facets(self) -> tuple[Facet, ...]:
-        """Names and values."""
-
-    @property
-    def timestamp(self) -> datetime:
-        """When it was stored."""
-
-    @property
-    def access_count(self) -> int:
-        """How often it was used."""
-
-
 class SearchFilters(BaseModel):
     """Conditions that every result meets; all given ones must hold.
 
@@ -106,8 +90,8 @@ class SearchFilters(BaseModel):
         """The facets of which a result has at least one, unless there are none here."""
         return [("tag", tag) for tag in self.tags]
 
-    def admits(self, item: Filterable) -> bool:
-        """Tell whether a memory, or the document of one, meets every condition."""
+    def admits(self, item: Record | Document) -> bool:
+        """Tell whether a record, or the document of one, meets every condition."""
         return (
             (self.category is None or ("category", self.category) in item.facets)
             and all(("tag", tag) in item.facets for tag in self.all_tags)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.scores import Scores
 
 T = TypeVar("T")
+_Near = tuple[str, float]
+"""An id, and the raw cosine of that document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +86,25 @@ class Found:
     """Documents above the floor: by words and by embedding (with raw cosines), best first, and how many in all."""
 
     scores: Scores  # by number; also of documents that the filters leave out
-    words: list[str]
-    near: list[tuple[str, float]]
+    words: Sequence[str]
+    near: Sequence[_Near]
     filtered: list[str]
     total: int
 
 
-@dataclass(slots=True)
-class _List(Generic[T]):
+@dataclass(frozen=True, slots=True)
+class _Ranked(Generic[T]):
+    """One list, before filters are asked: its best, best first, as many as are wanted, and how long it is."""
+
+    best: Callable[[int], Sequence[T]]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sifted(Generic[T]):
     """One list of candidates that pass the filters, best first, and how many there would be."""
 
-    kept: list[T]
+    kept: Sequence[T]
     total: int
     left_out: Sequence[T] = ()
 
@@ -109,57 +119,44 @@ def find(search: Search) -> Found:
     scope, limits, size = search.scope, search.limits, search.size
     meeting = scope.meeting if scope is not None else None
     if meeting is not None and len(meeting) <= limits.few:
-        lists = _among(search, scores, [int(number) for number in meeting])
+        by_words, by_embedding = _among(search, scores, [int(number) for number in meeting])
     else:
-        lists = _anywhere(search, scores if meeting is None else scores.within(meeting))
+        by_words, by_embedding = _anywhere(search, scores if meeting is None else scores.within(meeting))
     if scope is None:
-        words, near = _List(lists.words(size), lists.worded), _List(lists.near(size), lists.nearby)
+        words = _Sifted(by_words.best(size), by_words.total)
+        near = _Sifted(by_embedding.best(size), by_embedding.total)
     else:
         # Of documents that meet the filter, as far as is known, nearly all pass: a few tell how many will.
-        least = size if meeting is not None and lists.worded > limits.counted else limits.counted
-        words = sift(lists.words, lists.worded, size, scope.admits, least)
-        near = sift(lists.near, lists.nearby, size, lambda pair: scope.admits(pair[0]), limits.counted)
+        least = size if meeting is not None and by_words.total > limits.counted else limits.counted
+        words = sift(by_words.best, by_words.total, size, scope.admits, least)
+        near = sift(by_embedding.best, by_embedding.total, size, lambda pair: scope.admits(pair[0]), limits.counted)
     both = 0 if search.cosines is None else _in_both(search, search.cosines, scores, words, near)
     filtered = dict.fromkeys([*words.left_out, *(one for one, _ in near.left_out)])
     total = max(words.total + near.total - both, len(words.kept), len(near.kept))
     return Found(scores, words.kept, near.kept, list(filtered), total)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The best by words and by embedding, before filters are asked, and how many of each there are."""
-
-    words: Callable[[int], list[str]]
-    worded: int
-    near: Callable[[int], list[tuple[str, float]]]
-    nearby: int
-
-
-def _anywhere(search: Search, scores: Scores) -> _Lists:
+def _anywhere(search: Search, scores: Scores) -> tuple[_Ranked[str], _Ranked[_Near]]:
     cosines, floor, ids = search.cosines, search.floor, search.corpus.ids
-
-    def words(count: int) -> list[str]:
-        return [ids[number] for number in scores.best(count)]
-
-    def near(count: int) -> list[tuple[str, float]]:
-        return cosines.at_least(floor, count) if cosines is not None else []
-
-    return _Lists(words, len(scores), near, cosines.how_many(floor) if cosines is not None else 0)
+    words = _Ranked(lambda count: [ids[number] for number in scores.best(count)], len(scores))
+    if cosines is None:
+        return words, _Ranked(lambda _: [], 0)
+    return words, _Ranked(lambda count: cosines.at_least(floor, count), cosines.how_many(floor))
 
 
-def _among(search: Search, scores: Scores, few: list[int]) -> _Lists:
+def _among(search: Search, scores: Scores, few: list[int]) -> tuple[_Ranked[str], _Ranked[_Near]]:
     """As `_anywhere`, of some documents."""
     ids, floor = search.corpus.ids, search.floor
     worded = sorted(((score, number) for number in few if (score := scores.get(number)) > 0), reverse=True)
     words = [ids[number] for _, number in worded]
     cosine_of = search.cosines.of(ids[number] for number in few) if search.cosines is not None else {}
     near = sorted((pair for pair in cosine_of.items() if pair[1] >= floor), key=itemgetter(1), reverse=True)
-    return _Lists(lambda count: words[:count], len(words), lambda count: near[:count], len(near))
+    return _Ranked(lambda count: words[:count], len(words)), _Ranked(lambda count: near[:count], len(near))
 
 
 def sift(
     best: Callable[[int], Sequence[T]], total: int, size: int, admits: Callable[[T], bool], least: int
-) -> _List[T]:
+) -> _Sifted[T]:
     """Go through a list, best first, until `size` of it are admitted and `least` are seen, to tell how many will be."""
     kept: list[T] = []
     left_out: list[T] = []
@@ -169,7 +166,7 @@ def sift(
             break
         looked += 1
         (kept if admits(one) else left_out).append(one)
-    return _List(kept, len(kept) + round((total - looked) * len(kept) / max(1, looked)), left_out)
+    return _Sifted(kept, len(kept) + round((total - looked) * len(kept) / max(1, looked)), left_out)
 
 
 def _best_first(best: Callable[[int], Sequence[T]], total: int, count: int) -> Iterator[T]:
@@ -183,9 +180,7 @@ def _best_first(best: Callable[[int], Sequence[T]], total: int, count: int) -> I
         given, count = len(found), 2 * count
 
 
-def _in_both(
-    search: Search, cosines: Cosines, scores: Scores, words: _List[str], near: _List[tuple[str, float]]
-) -> int:
+def _in_both(search: Search, cosines: Cosines, scores: Scores, words: _Sifted[str], near: _Sifted[_Near]) -> int:
     """Return how many are found by words and by embedding, exactly when one of the lists is short.
 
     Else it is estimated from those that filters have admitted or, without filters, from hits of all ranks.

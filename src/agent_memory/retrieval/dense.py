@@ -70,9 +70,6 @@ class VectorSource(Protocol):
     def remove(self, memory_id: str) -> None:
         """Forget a memory; an unknown id changes nothing."""
 
-    def clear(self) -> None:
-        """Forget all memories."""
-
     def prune(self) -> int:
         """Drop what is kept about texts that stand for no memory; return how many."""
 
@@ -140,15 +137,6 @@ class DenseIndex(VectorSource):
         """Forget a memory; an unknown id changes nothing."""
         self._release(memory_id, self._keys.pop(memory_id, ()))
         self._several.pop(memory_id, None)
-
-    def clear(self) -> None:
-        """Forget all memories."""
-        for memory_id in list(self._keys):
-            self.remove(memory_id)
-        self._matrix = self._shared = None
-        self._free.clear()
-        self._at.clear()
-        self._used = 0
 
     def embed_query(self, text: str) -> Vector | None:
         """Return a query's vector, None while or when there is no model."""

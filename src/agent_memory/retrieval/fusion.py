@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ RECENT_SIMILARITY: Final = 0.5
 
 ENOUGH_WORDS: Final = 0.7
 """Share of a question's words that count as all of them. At 0 (the best of the answer is always full) one common word
-weighs as much as the best meaning: MRR on `benchmarks/data/facts.jsonl` .898, at 0.7 .928, at 1 .935; whole sessions
+weighs as much as the best cosine: MRR on `benchmarks/data/facts.jsonl` .898, at 0.7 .928, at 1 .935; whole sessions
 want it the other way round, all@5 .841, .834, .830."""
 
 SESSION_BEST: Final = 3
@@ -39,35 +39,39 @@ person said; at half it stays in sight where nothing else answers."""
 _SECONDS_A_DAY: Final = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class TurnWeights:
-    """How much each kind of evidence counts for a turn of a talk.
+class TalkEvidence(NamedTuple):
+    """Evidence from the talk around a turn, each in 0..1; a plain document beside turns is a talk of its own."""
 
-    Fitted by likelihood, leaving one conversation out at a time, then rounded to halves: the folds differ by more.
-    What leaving one out costs: see each line.
-    """
-
-    words: float = 1.0  # its own BM25; -.001 / 0 beside the window, but ranks exact hits first
-    window: float = 2.5  # BM25 of the turn read together with those before and after: -.016 / -.006
-    dense: float = 3.5  # cosine: -.027 / -.02
-    session: float = 3.5  # relevance of the talk it stands in: -.014 / -.014
-    length: float = 3.0  # "Thanks!" answers nothing: -.01 / -.02
-    speaker: float = 2.5  # said by whom the question names: -.003 / -.06
-    time: float = 2.0  # a word of time when the question asks when: 0 / -.01
+    window: float
+    session: float
+    length: float
+    speaker: float
+    time: float
 
 
-TURN: Final = TurnWeights()
+# How much each kind of evidence counts for a turn of a talk. Fitted by likelihood, leaving one conversation out at a
+# time, then rounded to halves: the folds differ by more. What leaving one out costs: see each line.
+WORDS: Final = 1.0  # its own BM25; -.001 / 0 beside the window, but ranks exact hits first
+DENSE: Final = 3.5  # cosine: -.027 / -.02
+TALK: Final = TalkEvidence(
+    window=2.5,  # BM25 of the turn read together with those before and after: -.016 / -.006
+    session=3.5,  # relevance of the talk it stands in: -.014 / -.014
+    length=3.0,  # "Thanks!" answers nothing: -.01 / -.02
+    speaker=2.5,  # said by whom the question names: -.003 / -.06
+    time=2.0,  # a word of time when the question asks when: 0 / -.01
+)
+_ALL: Final = WORDS + DENSE + sum(TALK)
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known about one memory and one question; all but the raw parts in 0..1.
+    """What is known about one document and one question; all but the raw parts in 0..1.
 
     Attributes:
         bm25: Raw score of its own words.
         cosine: Raw cosine; None while it has no vector, or without an embedder.
         words: `bm25` against the best of the answer.
-        share: `bm25` against what a memory of average length with most of the question's words would have
+        share: `bm25` against what a document of average length with most of the question's words would have
             (`ENOUGH_WORDS`), or against the best of the answer where that is more.
         dense: `cosine` between the embedder's floor and the best of the answer; None as `cosine`.
         talk: What the talk around a turn tells; None when no candidate is a turn.
@@ -81,46 +85,16 @@ class Evidence:
     talk: TalkEvidence | None = None
 
 
-@dataclass(slots=True)
-class TalkEvidence:
-    """Evidence from the talk around a turn, each in 0..1; a plain memory beside turns is a talk of its own."""
-
-    window: float
-    session: float
-    length: float
-    speaker: float
-    time: float
-
-
-_ALL: Final = TURN.words + TURN.window + TURN.dense + TURN.session + TURN.length + TURN.speaker + TURN.time
-
-
 def similarity(evidence: Evidence) -> float:
-    """Return how well a memory answers the question, 0..1; without an embedder meaning does not count."""
-    talk = evidence.talk
-    if talk is None:
-        return _plain(evidence)
-    score = (
-        TURN.words * evidence.words
-        + TURN.window * talk.window
-        + TURN.session * talk.session
-        + TURN.length * talk.length
-        + TURN.speaker * talk.speaker
-        + TURN.time * talk.time
-    )
-    if evidence.dense is None:
-        return score / (_ALL - TURN.dense)
-    return (score + TURN.dense * evidence.dense) / _ALL
+    """Return how well a document answers the question, 0..1; without an embedder its cosine does not count.
 
-
-def _plain(evidence: Evidence) -> float:
-    """Return the similarity of a plain fact: the mean of what its words and its meaning cover of the question.
-
-    Words count by the share of the question they hold, see `ENOUGH_WORDS`, not against the answer's best.
+    A plain fact's is the mean of what its words and its embedding cover of the question.
     """
-    if evidence.dense is None:
-        return evidence.share
-    return (evidence.share + evidence.dense) / 2
+    if evidence.talk is None:
+        # Words count by the share of the question they hold, see `ENOUGH_WORDS`, not against the answer's best.
+        return evidence.share if evidence.dense is None else (evidence.share + evidence.dense) / 2
+    score = sum([weight * share for weight, share in zip(TALK, evidence.talk, strict=True)], WORDS * evidence.words)
+    return score / (_ALL - DENSE) if evidence.dense is None else (score + DENSE * evidence.dense) / _ALL
 
 
 def base(evidence: Evidence) -> float:
@@ -128,9 +102,7 @@ def base(evidence: Evidence) -> float:
 
     Fitted weights come out equal (5.1 to 5.3) and win nothing: .699 / .529. Reciprocal ranks lose .05 to .07.
     """
-    if evidence.dense is None:
-        return evidence.words
-    return (evidence.words + evidence.dense) / 2
+    return evidence.words if evidence.dense is None else (evidence.words + evidence.dense) / 2
 
 
 def session_relevance(bases: Iterable[float]) -> float:

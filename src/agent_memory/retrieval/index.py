@@ -46,14 +46,8 @@ class SearchIndex:
         self.vectors = vectors
         self._settings, self.limits = settings, limits
         self._arrivals = 0
-        self._forget()
-
-    def _forget(self) -> None:
         self.corpus = Corpus(Postings(self._settings.k1, self._settings.b, self.limits.arrays_from))
         self._unread: dict[str, None] = {}
-
-    def __len__(self) -> int:
-        return len(self.corpus.documents)
 
     def put(self, document: Document) -> None:
         """Insert a document or replace the one of the same id; reading its words waits for a search or `warm`."""
@@ -77,12 +71,6 @@ class SearchIndex:
         self._unread.pop(record_id, None)
         if self.vectors is not None:
             self.vectors.remove(record_id)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._forget()
-        if self.vectors is not None:
-            self.vectors.clear()
 
     def warm(self, at_most: int | None = None) -> bool:
         """Read documents put since the last search, and ask for their vectors.

@@ -115,9 +115,7 @@ def _hit(search: Search, key: _Key, evidence: Evidence, scale: float) -> Hit:
     if evidence.cosine is not None:
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:
-        talk = evidence.talk
-        parts |= {"window": talk.window, "session": talk.session, "speaker": talk.speaker}
-        parts |= {"length": talk.length, "time": talk.time}
+        parts |= evidence.talk._asdict()
     return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts)
 
 

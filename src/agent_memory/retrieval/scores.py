@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,27 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Scores(Protocol):
-    """Positive scores by document; every document without one has 0."""
-
-    def __len__(self) -> int:
-        """Return how many documents have a score."""
-
-    def get(self, document: int) -> float:
-        """Return the score of a document, 0 if it has none."""
-
-    def best(self, count: int) -> list[int]:
-        """Return the best `count` documents, best first, the newer first among equals."""
-
-    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
-        """Return the scores of some documents alone."""
-
-    def sample(self, count: int) -> list[int]:
-        """Return all documents that have a score, or at most twice `count` of them, evenly chosen."""
-
-
 class FewScores:
-    """Scores in a dict.
+    """Positive scores by document, in a dict; every document without one has 0.
 
     Args:
         found: Score by document.
@@ -51,25 +32,25 @@ class FewScores:
         return len(self._found)
 
     def get(self, document: int) -> float:
-        """See `Scores.get`."""
+        """Return the score of a document, 0 if it has none."""
         return self._found.get(document, 0.0)
 
     def best(self, count: int) -> list[int]:
-        """See `Scores.best`."""
+        """Return the best `count` documents, best first, the newer first among equals."""
         return [document for _, document in heapq.nlargest(count, zip(self._found.values(), self._found, strict=True))]
 
-    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
-        """See `Scores.within`."""
+    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> FewScores:
+        """Return the scores of some documents alone."""
         wanted = self._found.keys() & {int(document) for document in documents}
         return FewScores({document: self._found[document] for document in wanted})
 
     def sample(self, count: int) -> list[int]:
-        """See `Scores.sample`."""
+        """Return all documents that have a score, or at most twice `count` of them, evenly chosen."""
         return list(islice(self._found, None, None, _step(len(self._found), count)))
 
 
 class ManyScores:
-    """Scores in an array.
+    """What `FewScores` are, in an array.
 
     Args:
         values: One for each document, shape (documents,); 0 for those without.
@@ -83,11 +64,11 @@ class ManyScores:
         return len(self._documents)
 
     def get(self, document: int) -> float:
-        """See `Scores.get`."""
+        """See `FewScores.get`."""
         return float(self._values[document])
 
     def best(self, count: int) -> list[int]:
-        """See `Scores.best`."""
+        """See `FewScores.best`."""
         import numpy as np  # nothing slow at import
 
         documents = self._documents
@@ -102,8 +83,8 @@ class ManyScores:
         best: list[int] = documents[order].tolist()
         return best
 
-    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> Scores:
-        """See `Scores.within`."""
+    def within(self, documents: Sequence[int] | NDArray[np.integer]) -> ManyScores:
+        """See `FewScores.within`."""
         import numpy as np
 
         wanted = np.asarray(documents, dtype=np.intp)
@@ -112,9 +93,12 @@ class ManyScores:
         return ManyScores(values)
 
     def sample(self, count: int) -> list[int]:
-        """See `Scores.sample`."""
+        """See `FewScores.sample`."""
         chosen: list[int] = self._documents[:: _step(len(self._documents), count)].tolist()
         return chosen
+
+
+Scores = FewScores | ManyScores
 
 
 def _step(total: int, count: int) -> int:

@@ -119,19 +119,6 @@ def test_it_is_ready_only_with_a_model_and_nearly_all_vectors(
     assert dense.ready
 
 
-def test_a_cleared_index_knows_nothing_and_can_be_filled_again(
-    dense: DenseIndex, worker: EmbeddingWorker, embedder: HashEmbedder
-) -> None:
-    dense.put("a", ["alpha"])
-    assert worker.drain(10)
-    assert dense.ready
-    dense.clear()
-    assert dense.hashes() == set()
-    dense.put("b", ["alpha"])
-    assert worker.drain(10)
-    assert _cosine(dense, embedder, "alpha", "b") == pytest.approx(1, abs=1e-3)
-
-
 def test_a_query_of_another_dimension_matches_nothing(dense: DenseIndex, worker: EmbeddingWorker) -> None:
     dense.put("a", ["alpha"])
     assert worker.drain(10)

@@ -44,14 +44,14 @@ def test_similarity_is_a_share_whatever_the_evidence(
     assert -1e-9 <= value <= 1 + 1e-9
 
 
-def test_full_evidence_is_a_similarity_of_one_with_and_without_meaning() -> None:
+def test_full_evidence_is_a_similarity_of_one_with_and_without_an_embedder() -> None:
     talk = TalkEvidence(1, 1, 1, 1, 1)
     for meaning in (1.0, None):
         assert fusion.similarity(Evidence(words=1, share=1, dense=meaning, talk=talk)) == pytest.approx(1)
         assert fusion.similarity(Evidence(words=1, share=1, dense=meaning)) == pytest.approx(1)
 
 
-def test_a_fact_is_the_mean_of_words_and_meaning() -> None:
+def test_a_fact_is_the_mean_of_words_and_cosine() -> None:
     assert fusion.similarity(Evidence(words=1, share=0.5, dense=0.1)) == pytest.approx(0.3)
 
 

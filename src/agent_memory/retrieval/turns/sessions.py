@@ -6,9 +6,8 @@ facts made in one session are not turns: support from neighbours helps a turn an
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.retrieval.turns.speakers import speaker_of, speakers_within
 
@@ -38,24 +37,20 @@ class Utterance:
     neighbours: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Session:
-    turns: dict[str, tuple[datetime, int, str]] = field(default_factory=dict)  # id -> moment, arrival, speaker
-    speakers: Counter[str] = field(default_factory=Counter)
-    placed: bool = False  # whether its turns are known to `Talks._turns`
+class _Talk(NamedTuple):
+    """Who speaks in a session, and its turns by id; both are empty when it is no talk."""
 
-    def is_talk(self) -> bool:
-        people = len(self.speakers)
-        return people >= _LEAST_SPEAKERS and len(self.turns) >= max(_LEAST_TURNS, _TURNS_EACH * people)
+    speakers: frozenset[str]
+    turns: dict[str, Utterance]
 
 
 class Talks:
     """The talks among an agent's documents."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, _Session] = {}
+        self._said: dict[str, dict[str, tuple[datetime, int, str]]] = {}  # session -> id -> moment, arrival, speaker
         self._session_of: dict[str, str] = {}
-        self._turns: dict[str, Utterance | None] = {}
+        self._talks: dict[str, _Talk] = {}  # session -> what it is, once asked for
         self._within: dict[str, frozenset[str]] = {}
         self._speakers: frozenset[str] | None = None
 
@@ -69,44 +64,25 @@ class Talks:
         if people := speakers_within(document.text):
             self._within[document.id] = people
             self._speakers = None
-            return
-        if (speaker := speaker_of(document.text)) is None:
-            return
-        session = document.session or f"@{document.moment.date()}"  # an import without sessions: its day
-        known = self._sessions.setdefault(session, _Session())
-        known.turns[document.id] = (document.moment, arrival, speaker)
-        known.speakers[speaker] += 1
-        known.placed = False
-        self._session_of[document.id] = session
-        self._speakers = None
+        elif (speaker := speaker_of(document.text)) is not None:
+            session = document.session or f"@{document.moment.date()}"  # an import without sessions: its day
+            self._said.setdefault(session, {})[document.id] = (document.moment, arrival, speaker)
+            self._session_of[document.id] = session
+            self._has_changed(session)
 
     def remove(self, record_id: str) -> None:
         """Take a document out; an unknown id changes nothing."""
         if self._within.pop(record_id, None) is not None:
             self._speakers = None
-        name = self._session_of.pop(record_id, None)
-        if name is None:
-            return
-        session = self._sessions[name]
-        _, _, speaker = session.turns.pop(record_id)
-        session.placed = False
-        session.speakers[speaker] -= 1
-        if not session.speakers[speaker]:
-            del session.speakers[speaker]
-        if not session.turns:
-            del self._sessions[name]
-        self._turns.pop(record_id, None)
-        self._speakers = None
+        session = self._session_of.pop(record_id, None)
+        if session is not None:
+            del self._said[session][record_id]
+            self._has_changed(session)
 
     def turn(self, record_id: str) -> Utterance | None:
         """Return a document's place in its talk, None when it is no turn of one."""
-        name = self._session_of.get(record_id)
-        if name is None:
-            return None
-        session = self._sessions[name]
-        if not session.placed:
-            self._place(name, session)
-        return self._turns[record_id]
+        session = self._session_of.get(record_id)
+        return self._talk(session).turns.get(record_id) if session is not None else None
 
     def neighbours(self, record_id: str) -> tuple[str, ...]:
         """Return the turns just before and just after one; nothing for what is no turn."""
@@ -116,16 +92,27 @@ class Talks:
     def speakers(self) -> frozenset[str]:
         """Return the folded names of everybody who speaks in a talk, of turns or within one document."""
         if self._speakers is None:
-            talks = (session for session in self._sessions.values() if session.is_talk())
-            self._speakers = frozenset(name for session in talks for name in session.speakers).union(
-                *self._within.values()
-            )
+            talks = [self._talk(session).speakers for session in self._said]
+            self._speakers = frozenset().union(*talks, *self._within.values())
         return self._speakers
 
-    def _place(self, name: str, session: _Session) -> None:
-        order = sorted(session.turns, key=lambda one: session.turns[one][:2])
-        is_talk = session.is_talk()
-        for at, record_id in enumerate(order):
-            near = (*order[max(0, at - 1) : at], *order[at + 1 : at + 2])
-            self._turns[record_id] = Utterance(name, session.turns[record_id][2], near) if is_talk else None
-        session.placed = True
+    def _has_changed(self, session: str) -> None:
+        self._talks.pop(session, None)
+        self._speakers = None
+        if not self._said[session]:
+            del self._said[session]
+
+    def _talk(self, session: str) -> _Talk:
+        talk = self._talks.get(session)
+        if talk is None:
+            talk = self._talks[session] = _talk_of(session, self._said[session])
+        return talk
+
+
+def _talk_of(session: str, said: dict[str, tuple[datetime, int, str]]) -> _Talk:
+    people = frozenset([speaker for _, _, speaker in said.values()])
+    if len(people) < _LEAST_SPEAKERS or len(said) < max(_LEAST_TURNS, _TURNS_EACH * len(people)):
+        return _Talk(frozenset(), {})
+    order = sorted(said, key=lambda one: said[one][:2])
+    near = [(*order[max(0, at - 1) : at], *order[at + 1 : at + 2]) for at in range(len(order))]
+    return _Talk(people, {one: Utterance(session, said[one][2], near[at]) for at, one in enumerate(order)})

@@ -102,13 +102,6 @@ class ServerVectors(VectorSource):
             self._marks.pop(memory_id, None)
             self._missing.pop(memory_id, None)
 
-    def clear(self) -> None:
-        """Forget all memories."""
-        with self._lock:
-            self._points.clear()
-            self._marks.clear()
-            self._missing.clear()
-
     def prune(self) -> int:
         """Return 0: a vector goes with its memory."""
         return 0
