@@ -6,12 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
-from agent_memory.files.atomic import signature
 from agent_memory.models import Clock, Scratchpad, utc_now
-from agent_memory.scratchpad.file import PadEdits, render_file
+from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.render import render
 from agent_memory.scratchpad.render_lock import RenderLock
-from agent_memory.scratchpad.saves import Look, PadFile, Save
+from agent_memory.scratchpad.saves import PadFile
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import DEFAULT_ROOT, ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
@@ -43,6 +42,7 @@ class ScratchpadManager:
         redactor: Takes secrets out of what is set aside; the built-in one when omitted.
 
     Attributes:
+        file: Where it is rendered to, for people, and what they saved there.
         lock: To be held by whoever takes over edits, and renders.
 
     Raises:
@@ -69,16 +69,7 @@ class ScratchpadManager:
         self._clock = clock
         folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
         self.lock = RenderLock(folder.path)
-        self._file = PadFile(folder.scratchpad, clock, redactor)
-
-    @property
-    def file(self) -> Path:
-        """Where the scratchpad is rendered to, for people."""
-        return self._file.path
-
-    def looks_like(self) -> tuple[int, int, int] | None:
-        """Return what tells whether the file is as it was, without reading it; None if there is none."""
-        return signature(self.file)
+        self.file = PadFile(folder.scratchpad, clock, redactor)
 
     async def load(self) -> Scratchpad:
         """Return the scratchpad as the journal has it now.
@@ -100,7 +91,7 @@ class ScratchpadManager:
         async with self.lock.taken(_PATIENCE) as is_mine:
             if not is_mine:
                 raise BusyError("Another process is at scratchpad.yaml, so it was not rendered.")
-            look = await self.look(remove=True)
+            look = await asyncio.to_thread(self.file.look, remove=True)
             is_rendered = not look.saves and await self.render_over(scratchpad, look.content)
         if not is_rendered:
             raise StorageError(
@@ -109,14 +100,6 @@ class ScratchpadManager:
                 recovery="Look at the scratchpad through the service, which takes them over.",
             )
 
-    async def look(self, *, patience: float | None = None, remove: bool = False) -> Look:
-        """Return what was saved by hand and waits to be taken over. See `PadFile.look`.
-
-        Raises:
-            StorageError: The file is there but cannot be read now.
-        """
-        return await asyncio.to_thread(self._file.look, patience=patience, remove=remove)
-
     async def render_over(self, scratchpad: Scratchpad, absorbed: bytes | None) -> bool:
         """Render `scratchpad` in the place of `absorbed`; tell whether the file held that. See `PadFile.replace`.
 
@@ -124,29 +107,9 @@ class ScratchpadManager:
             StorageError: The file cannot be written.
         """
         text = render_file(scratchpad.entries, self.agent_id)
-        rendered = await asyncio.to_thread(self._file.replace, text, absorbed)
-        await asyncio.to_thread(self._file.remove_expired)
+        rendered = await asyncio.to_thread(self.file.replace, text, absorbed)
+        await asyncio.to_thread(self.file.remove_expired)
         return rendered
-
-    async def withdraw(self, absorbed: bytes) -> None:
-        """Take a file away that could not be rendered anew, all of it taken over. See `PadFile.withdraw`.
-
-        Raises:
-            StorageError: It is where it was.
-        """
-        await asyncio.to_thread(self._file.withdraw, absorbed)
-
-    async def keep_aside(self, save: Save) -> str:
-        """Write down, without secrets, what could not be taken over, and return the name of that file.
-
-        Raises:
-            StorageError: It cannot be written.
-        """
-        return await asyncio.to_thread(self._file.keep_aside, save.content)
-
-    async def discard(self, save: Save) -> None:
-        """Note that a save was taken over or kept aside; the file itself stays until something is rendered over it."""
-        await asyncio.to_thread(self._file.discard, save)
 
     async def add_memory(self, memory: Memory) -> str | None:
         """Put `memory` into the scratchpad, storing it first if it is new; return the id that had to leave, if any."""
@@ -174,26 +137,3 @@ class ScratchpadManager:
         """Return the block a model is shown, at most `token_budget` estimated tokens; empty if there is nothing."""
         pad = await self.load()
         return render(pad.entries, self.agent_id, ScratchpadSettings(token_budget=token_budget)).text
-
-    async def read_edits(self) -> PadEdits:
-        """Return what a person changed in scratchpad.yaml since it was rendered; of several saves the oldest.
-
-        Raises:
-            ValidationError: The file is no scratchpad any more.
-            StorageError: The file is there but cannot be read.
-        """
-        saves = (await self.look()).saves
-        if saves and saves[0].problem is not None:
-            raise saves[0].problem
-        return saves[0].edits if saves else PadEdits()
-
-    async def keep_broken(self) -> str:
-        """Move an unreadable scratchpad.yaml aside, without secrets, and return its new name.
-
-        Raises:
-            StorageError: There is none, or it cannot be moved.
-        """
-        save = await asyncio.to_thread(self._file.take_out)
-        name = await self.keep_aside(save)
-        await self.discard(save)
-        return name

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.caller import NOBODY, Caller
-    from agent_memory.service.categories import known_category
     from agent_memory.service.events import EVENTS, EventSpec
     from agent_memory.service.opening import open_service
     from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
@@ -29,7 +28,6 @@ __all__ = [
     "Status",
     "Stored",
     "Updated",
-    "known_category",
     "open_service",
 ]
 
@@ -49,7 +47,6 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
     _OF = {
         "audit": {"AuditLog"},
         "caller": {"NOBODY", "Caller"},
-        "categories": {"known_category"},
         "events": {"EVENTS", "EventSpec"},
         "opening": {"open_service"},
         "results": {"CaptureOutcome", "Forgotten", "Found", "Promoted", "Status", "Stored", "Updated"},

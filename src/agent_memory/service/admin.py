@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from agent_memory.service.categories import known_category
-from agent_memory.service.writing import Terms
+from agent_memory.errors import ValidationError
+from agent_memory.models import CATEGORIES
+from agent_memory.service.writing import Import, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,19 +28,20 @@ class Admin:
         writing: Returns the write path to a storage.
         pad: Has the scratchpad's file rendered.
         clock: Source of the present.
+
+    Attributes:
+        find, count, superseded, older_versions: A memory or None; how many there are; which replaced which. As are
+        health, prepare, embedding: those of `MemoryStorage`.
     """
 
     def __init__(
-        self,
-        storage: MemoryStorage,
-        writing: Callable[[MemoryStorage], WritePath],
-        pad: ScratchpadSync,
-        clock: Clock,
+        self, storage: MemoryStorage, writing: Callable[[MemoryStorage], WritePath], pad: ScratchpadSync, clock: Clock
     ) -> None:
-        self._storage = storage
-        self._writing = writing
-        self._pad = pad
-        self._clock = clock
+        self._storage, self._writing = storage, writing
+        self._pad, self._clock = pad, clock
+        self.find, self.count = storage.get, storage.count
+        self.superseded, self.older_versions = storage.superseded, storage.older_versions
+        self.health, self.prepare, self.embedding = storage.health, storage.prepare, storage.embedding
 
     @property
     def backend(self) -> str:
@@ -49,42 +52,28 @@ class Admin:
         """Return all memories in the order of storing, superseded and expired ones included."""
         return [memory async for memory in self._storage.iter_all()]
 
-    async def count(self) -> int:
-        """Return how many memories there are, superseded and expired ones included."""
-        return await self._storage.count()
-
-    async def find(self, memory_id: str) -> Memory | None:
-        """Return one memory, None if there is none."""
-        return await self._storage.get(memory_id)
-
-    async def superseded(self) -> dict[str, str]:
-        """Return which memories are replaced: id to the id of the memory that replaces it."""
-        return await self._storage.superseded()
-
-    async def older_versions(self, memory_id: str) -> list[str]:
-        """Return the ids that a memory replaced, directly or through others, newest first."""
-        return await self._storage.older_versions(memory_id)
-
     async def known_category(self, name: str) -> str:
         """Return a category in lower case, if it is built in or a memory of this agent has it already.
+
+        Others come in by import or through the library: a word that was mistyped should not begin one.
 
         Raises:
             ValidationError: There is no such category.
             StorageError: The memories cannot be read.
         """
-        return await known_category(self._storage, name)
-
-    async def health(self) -> dict[str, Any]:
-        """Return what is wrong with the files; see `MemoryStorage.health`."""
-        return await self._storage.health()
-
-    async def prepare(self, patience: float | None = None) -> bool:
-        """Get ready to search by meaning, too; see `MemoryStorage.prepare`."""
-        return await self._storage.prepare(patience)
-
-    def embedding(self) -> dict[str, Any]:
-        """Return how search by meaning stands; see `MemoryStorage.embedding`."""
-        return self._storage.embedding()
+        folded = name.strip().lower()
+        if folded in CATEGORIES:
+            return folded
+        own = sorted({memory.category for memory in await self.everything()} - set(CATEGORIES))
+        if folded in own:
+            return folded
+        near = get_close_matches(folded, [*CATEGORIES, *own], 1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValidationError(
+            f"There is no category {name[:64]!r}.{meant}",
+            code="unknown_category",
+            recovery=f"There are: {', '.join([*CATEGORIES, *own])}.",
+        )
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
@@ -116,11 +105,7 @@ class Admin:
             StorageError: What `each` was told of before is on disk; doing it all again does the rest.
         """
         terms = Terms(self._clock(), trusted=trusted, dry_run=dry_run)
-        try:
-            await self._writing(self._storage).bring_in(memories, each, caller, terms)
-        finally:
-            if not dry_run:
-                self._pad.schedule(caller)
+        await self._bring_in(self._storage, memories, each, caller, terms)
 
     async def transfer(
         self,
@@ -143,9 +128,18 @@ class Admin:
         Raises:
             StorageError: What `each` was told of before is safe; doing it all again does the rest.
         """
+        await self._bring_in(to or self._storage, memories, each, caller, Terms(self._clock(), is_transfer=True))
+
+    async def _bring_in(
+        self,
+        to: MemoryStorage,
+        memories: Sequence[Memory],
+        each: Callable[[Imported], object],
+        caller: Caller,
+        terms: Terms,
+    ) -> None:
         try:
-            terms = Terms(self._clock(), is_transfer=True)
-            await self._writing(to or self._storage).bring_in(memories, each, caller, terms)
+            await Import(self._writing(to), caller, terms).run(memories, each)
         finally:
-            if to is None:
+            if to is self._storage and not terms.dry_run:
                 self._pad.schedule(caller)

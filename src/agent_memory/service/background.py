@@ -1,17 +1,20 @@
-"""Work that is done behind an answer: nobody waits for it but the end of the service."""
+"""Work that is done behind an answer: only the end of the service waits for it."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
 log = get_logger(__name__)
+
+_FIRST_ANSWER: Final = 0.25
+"""Seconds within which a session is shown its scratchpad; reading everything would take the processor from it."""
 
 
 class Background:
@@ -19,9 +22,20 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def after_first_answer(self, begin: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Begin something once a session has been shown its scratchpad, unless that is given up before."""
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.call_later(_FIRST_ANSWER, lambda: self.run(begin()))
+
+    def give_up(self) -> None:
+        """Leave what has not begun."""
+        if self._waiting is not None:
+            self._waiting.cancel()
 
     def run(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something after the answer; a failure of ours is logged, since nobody waits for it."""
+        """Do something after the answer; a failure of ours is logged, since no caller waits for it."""
         task = asyncio.get_running_loop().create_task(_guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +12,8 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from agent_memory.scratchpad import PadEdits, ScratchpadManager
-    from agent_memory.scratchpad.saves import Save
+    from agent_memory.scratchpad import PadEdits
+    from agent_memory.scratchpad.saves import PadFile, Save
     from agent_memory.service.caller import Caller, Writes
 
 log = get_logger(__name__)
@@ -25,12 +26,12 @@ class EditIntake:
     """Takes over edits of one agent's scratchpad.yaml.
 
     Args:
-        manager: Reads the file, and keeps aside what cannot be taken over.
+        file: Keeps aside what cannot be taken over.
         writes: Where the edits go.
     """
 
-    def __init__(self, manager: ScratchpadManager, writes: Writes) -> None:
-        self._manager = manager
+    def __init__(self, file: PadFile, writes: Writes) -> None:
+        self._file = file
         self._writes = writes
         self._model_at: Callable[[float], Caller | None] = lambda _moment: None
 
@@ -45,18 +46,18 @@ class EditIntake:
     async def take_over(self, save: Save, caller: Caller) -> None:
         """Apply each edit by itself; of what is refused a copy is kept, since the file is rendered anew."""
         if save.problem is not None:
-            name = await self._manager.keep_aside(save)
+            name = await asyncio.to_thread(self._file.keep_aside, save.content)
             message = f"{save.problem.message} Your edit is kept as {name}, and the file was rendered anew."
             await self._set_aside(save.problem, message, caller)
         else:
             model = self._model_at(save.changed_at)
             refused = await self._apply(save.edits, caller, model)
             if refused:
-                name, first = await self._manager.keep_aside(save), refused[0]
+                name, first = await asyncio.to_thread(self._file.keep_aside, save.content), refused[0]
                 what = f"{len(refused)} edits of scratchpad.yaml were refused ({first.message})"
                 message = f"{what} The file was kept as {name}."
                 await self._set_aside(first, message, caller)
-        await self._manager.discard(save)
+        await asyncio.to_thread(self._file.discard, save)
 
     async def _apply(self, edits: PadEdits, caller: Caller, model: Caller | None) -> list[ValidationError]:
         """Take over up to `MAX_EDITS` edits, as a person's or as the model's; return why the others were not."""

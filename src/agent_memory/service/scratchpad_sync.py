@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
+from agent_memory.files.atomic import signature
 from agent_memory.logs import get_logger
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.scratchpad_edits import EditIntake
@@ -36,9 +37,9 @@ class ScratchpadSync:
     """
 
     def __init__(self, manager: ScratchpadManager, writes: Writes, limits: Limits) -> None:
-        self._manager = manager
+        self._manager, self._file = manager, manager.file
         self._limits = limits
-        self._intake = EditIntake(manager, writes)
+        self._intake = EditIntake(manager.file, writes)
         self.attribute_edits = self._intake.attribute_edits
         self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
         self._is_stale = False
@@ -70,7 +71,7 @@ class ScratchpadSync:
             False if edits may still wait: they could not be read or taken over, or somebody is at it.
         """
         try:
-            if not (await self._manager.look(patience=0 if at_once else None)).saves:
+            if not (await asyncio.to_thread(self._file.look, patience=0 if at_once else None)).saves:
                 self._trouble = None
                 return True
         except StorageError as error:
@@ -85,7 +86,7 @@ class ScratchpadSync:
 
         What cannot be taken over now is tried again by each call, without waiting a second time.
         """
-        looks_like = self._manager.looks_like()
+        looks_like = signature(self._file.path)
         if looks_like != self._noticed:
             at_once, self._tried = looks_like == self._tried, looks_like
             if await self.absorb(caller, at_once=at_once):
@@ -126,7 +127,7 @@ class ScratchpadSync:
         """
         try:
             for _ in range(_ROUNDS):
-                look = await self._manager.look(remove=True)
+                look = await asyncio.to_thread(self._file.look, remove=True)
                 for save in look.saves:
                     await self._intake.take_over(save, caller)
                 self._trouble = None
@@ -143,9 +144,9 @@ class ScratchpadSync:
         except StorageError as error:
             # A view: what it shows is safe in the journal, and the next change tries again.
             log.warning("scratchpad_not_rendered", code=error.code, error=error.message)
-        if look.content is not None and any(save.path == self._manager.file for save in look.saves):
+        if look.content is not None and any(save.path == self._file.path for save in look.saves):
             try:
-                await self._manager.withdraw(look.content)
+                await asyncio.to_thread(self._file.withdraw, look.content)
             except StorageError as error:
                 log.warning("scratchpad_not_withdrawn", code=error.code, error=error.message)
         return True

@@ -6,6 +6,7 @@ bound sizes → normalise → redact → validate → dedupe → append → proj
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
@@ -27,7 +28,6 @@ from agent_memory.service.results import Forgotten, Found, Promoted, Status, Sto
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
 from agent_memory.service.trust import TrustGate
-from agent_memory.service.warming import WarmUp
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
 
@@ -98,8 +98,7 @@ class MemoryService:
         self.admin = Admin(storage, self._writing_to, sync, clock)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
-        self._warming = WarmUp(lambda: self._background.run(self.storage.prepare(0)))
-        self.warm_up = self._warming.schedule
+        self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -295,7 +294,7 @@ class MemoryService:
 
     async def close(self) -> None:
         """Finish what is under way and close the storage. May be called more than once."""
-        self._warming.give_up()
+        self._background.give_up()
         await self.migration.close()
         await self.settle()
         await self.storage.close()

@@ -28,7 +28,7 @@ async def manager(root: Path, clock: FrozenClock) -> AsyncIterator[ScratchpadMan
 async def test_an_empty_scratchpad_loads_and_formats_to_nothing(manager: ScratchpadManager) -> None:
     assert len(await manager.load()) == 0
     assert await manager.format_for_context() == ""
-    assert not await manager.read_edits()
+    assert not manager.file.look().saves
 
 
 async def test_a_new_memory_is_stored_and_shown_and_the_oldest_leaves(
@@ -81,7 +81,7 @@ async def test_the_file_is_private_rendered_whole_and_shows_no_edit(
     path = root / "bob" / "scratchpad.yaml"
     assert path.stat().st_mode & 0o777 == 0o600
     assert "content: tea" in path.read_text()
-    assert not await manager.read_edits()
+    assert not manager.file.look().saves
     assert sorted(entry.name for entry in path.parent.glob("*scratchpad*")) == ["scratchpad.yaml"]
 
 
@@ -106,32 +106,22 @@ async def test_saving_does_not_overwrite_what_a_person_saved(manager: Scratchpad
     assert path.read_text() == edited
 
 
-async def test_a_broken_file_is_kept_under_another_name(manager: ScratchpadManager, root: Path) -> None:
-    await manager.add_memory(memory_of("tea"))
-    path = root / "bob" / "scratchpad.yaml"
-    path.write_text("{ no list")
-    with pytest.raises(ValidationError):
-        await manager.read_edits()
-    name = await manager.keep_broken()
-    assert (path.with_name(name)).read_text() == "{ no list"
-    assert not path.exists()
-
-
-async def test_a_second_broken_file_of_the_same_second_does_not_replace_the_first(
-    manager: ScratchpadManager, root: Path
-) -> None:
-    await manager.add_memory(memory_of("tea"))
-    kept = set()
+def test_broken_files_are_kept_under_other_names_even_in_one_second(manager: ScratchpadManager, root: Path) -> None:
+    path, kept = root / "bob" / "scratchpad.yaml", set()
+    path.parent.mkdir(parents=True)
     for text in ("{ one", "{ two"):
-        (root / "bob" / "scratchpad.yaml").write_text(text)
-        kept.add(await manager.keep_broken())
-    assert {(root / "bob" / name).read_text() for name in kept} == {"{ one", "{ two"}
+        path.write_text(text)
+        save = manager.file.take_out()
+        assert save.problem is not None
+        kept.add(manager.file.keep_aside(save.content))
+        assert not path.exists()
+    assert {path.with_name(name).read_text() for name in kept} == {"{ one", "{ two"}
 
 
 async def test_a_file_that_cannot_be_read_is_a_storage_error(manager: ScratchpadManager, root: Path) -> None:
     (root / "bob" / "scratchpad.yaml").mkdir(parents=True)
     with pytest.raises(StorageError):
-        await manager.read_edits()
+        manager.file.look()
 
 
 async def test_the_block_for_the_model_keeps_the_budget(manager: ScratchpadManager) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.memories import redact_fields, redact_memory
@@ -16,13 +16,12 @@ from agent_memory.models import Source
 from agent_memory.storage.cleaning import with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
 
     from agent_memory.models import Memory
-    from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller
-    from agent_memory.storage import MemoryStorage
+    from agent_memory.service.writing.path import WritePath
     from agent_memory.storage.cleaning import Redacted
 
 _AT_ONCE: Final = 100
@@ -71,36 +70,17 @@ class Terms:
     is_transfer: bool = False
 
 
-class _Announce(Protocol):
-    """How it is told that a memory was stored."""
-
-    async def __call__(self, memory: Memory, redacted: Sequence[str], caller: Caller) -> None:
-        """Tell it."""
-
-
 class Import:
     """One import, or one transfer.
 
     Args:
-        storage: Where to.
-        redactor: Takes secrets out of all text.
-        announce: Tells that a memory was stored.
-        changed: Tells that fields of one were changed.
+        writing: The write path to where they go.
         caller: The session that asks.
         terms: On which terms.
     """
 
-    def __init__(
-        self,
-        storage: MemoryStorage,
-        redactor: Redactor,
-        announce: _Announce,
-        changed: Callable[[str, Sequence[str], Sequence[str], Caller], Awaitable[None]],
-        caller: Caller,
-        terms: Terms,
-    ) -> None:
-        self._storage, self._redactor = storage, redactor
-        self._announce, self._changed = announce, changed
+    def __init__(self, writing: WritePath, caller: Caller, terms: Terms) -> None:
+        self._writing, self._storage = writing, writing.storage
         self._caller, self._terms = caller, terms
         self._texts: dict[str, str] = {}
         self._among: Collection[str] = ()
@@ -139,7 +119,7 @@ class Import:
                 stored, error = kept[imported.memory_id]
                 told[position] = replace(imported, outcome="stored" if stored else "refused", error=error)
                 if stored is not None:
-                    await self._announce(stored, imported.redacted, self._caller)
+                    await self._writing.announce(stored, imported.redacted, self._caller)
         return told
 
     async def _forgotten_among(self, memories: Sequence[Memory]) -> set[str]:
@@ -158,7 +138,7 @@ class Import:
         elif not terms.trusted:
             believed, lowered = _lowered(memory, self._among, terms.now)
         try:
-            draft = await asyncio.to_thread(redact_memory, believed, self._redactor)
+            draft = await asyncio.to_thread(redact_memory, believed, self._writing.redactor)
         except ValidationError as error:
             return Imported(memory.id, "refused", error=error), None
         content = draft.value.content
@@ -208,10 +188,10 @@ class Import:
             return present
         try:
             fields = {name: getattr(memory, name) for name in believed}
-            cleaned = await asyncio.to_thread(redact_fields, fields, self._redactor)
+            cleaned = await asyncio.to_thread(redact_fields, fields, self._writing.redactor)
             if not self._terms.dry_run:
                 await self._storage.update(memory.id, cleaned)
-                await self._changed(memory.id, believed, cleaned.kinds, self._caller)
+                await self._writing.changed(memory.id, believed, cleaned.kinds, self._caller)
         except ValidationError as error:
             return replace(present, error=error)
         return replace(present, redacted=cleaned.kinds, raised=tuple(believed))

@@ -1,4 +1,4 @@
-"""`WritePath`: a store, a change, a capture and an import, each from what was given to its event."""
+"""`WritePath`: a store, a change and a capture, each from what was given to its event."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from agent_memory.models import may_stand_for
 from agent_memory.service.results import CaptureOutcome, Updated
 from agent_memory.service.trust import SAID, statement_of
 from agent_memory.service.writing.drafts import check_expiry, normalised, stamped
-from agent_memory.service.writing.importing import Import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.trust import TrustGate
-    from agent_memory.service.writing.importing import Imported, Terms
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
@@ -59,8 +57,8 @@ class WritePath:
     def __init__(
         self, storage: MemoryStorage, redactor: Redactor, gate: TrustGate, report: Report, clock: Clock
     ) -> None:
-        self._storage = storage
-        self._redactor = redactor
+        self.storage = storage
+        self.redactor = redactor
         self._gate = gate
         self._report = report
         self._clock = clock
@@ -76,16 +74,16 @@ class WritePath:
         self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
     ) -> Updated:
         """Change fields of a memory; see `MemoryService.update`."""
-        cleaned = await asyncio.to_thread(redact_fields, normalised(changes), self._redactor)
-        before = await self._storage.get(memory_id)
+        cleaned = await asyncio.to_thread(redact_fields, normalised(changes), self.redactor)
+        before = await self.storage.get(memory_id)
         changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
         if not may_have_expired:
             check_expiry(changing.value.get("expires_at"), self._clock())
-        after = await self._storage.update(memory_id, changing)
+        after = await self.storage.update(memory_id, changing)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
         if fields:
-            await self._changed(memory_id, fields, cleaned.kinds, caller)
+            await self.changed(memory_id, fields, cleaned.kinds, caller)
         return Updated(after, self._clock(), tuple(fields), cleaned.kinds)
 
     async def capture(self, observations: Iterable[Observation], caller: Caller) -> CaptureOutcome:
@@ -99,12 +97,6 @@ class WritePath:
             await self._report("memory:capture_skipped", caller, reason=reason, count=count)
         return outcome
 
-    async def bring_in(
-        self, memories: Sequence[Memory], each: Callable[[Imported], object], caller: Caller, terms: Terms
-    ) -> None:
-        """Keep memories that were stored once already; see `Admin.import_memories`."""
-        await Import(self._storage, self._redactor, self.announce, self._changed, caller, terms).run(memories, each)
-
     async def announce(
         self, memory: Memory, redacted: Sequence[str], caller: Caller, *, in_scratchpad: bool | None = None
     ) -> None:
@@ -115,7 +107,7 @@ class WritePath:
             memory_id=memory.id,
             category=memory.category,
             tag_count=len(memory.tags),
-            backend=self._storage.backend,
+            backend=self.storage.backend,
             in_scratchpad=in_scratchpad,
             supersedes=memory.supersedes,
             redacted=list(redacted),
@@ -125,7 +117,7 @@ class WritePath:
         """Return the memory that `values` make: bounded, validated, without secrets."""
         stamp = {"timestamp": self._clock(), "created_by_session": session_id}
         fields = normalised(stamped(values, stamp))
-        return await asyncio.to_thread(make_memory, fields, self._storage.agent_id, self._redactor)
+        return await asyncio.to_thread(make_memory, fields, self.storage.agent_id, self.redactor)
 
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
         """Store a memory, with `unique` no second one with the same text.
@@ -135,21 +127,22 @@ class WritePath:
         """
         new = drafted.value
         while True:
-            known_as = await self._storage.store(drafted, unique=unique)
+            known_as = await self.storage.store(drafted, unique=unique)
             if known_as == new.id:
                 return Written(new, "new", drafted.kinds)
-            known = await self._storage.get(known_as)
+            known = await self.storage.get(known_as)
             if known is not None and may_stand_for(known.trust, new.trust):
                 return Written(known, "known", drafted.kinds)
             if known is not None:
                 with contextlib.suppress(UnknownIdError):
-                    after = await self._storage.update(known.id, statement_of(new))
+                    after = await self.storage.update(known.id, statement_of(new))
                     fields = [name for name in SAID if getattr(known, name) != getattr(after, name)]
-                    await self._changed(known.id, fields, drafted.kinds, caller)
+                    await self.changed(known.id, fields, drafted.kinds, caller)
                     return Written(after, "taken_over", drafted.kinds)
             # it was forgotten in between, and the text is to be stored after all
 
-    async def _changed(self, memory_id: str, fields: Sequence[str], redacted: Sequence[str], caller: Caller) -> None:
+    async def changed(self, memory_id: str, fields: Sequence[str], redacted: Sequence[str], caller: Caller) -> None:
+        """Tell that fields of a memory were changed."""
         noted = {"fields": list(fields), "redacted": list(redacted)}
         await self._report("memory:updated", caller, memory_id=memory_id, **noted)
 
@@ -161,7 +154,7 @@ class WritePath:
         except ValidationError as error:
             return error.code
         memory = drafted.value
-        if await self._storage.was_forgotten(memory.content):
+        if await self.storage.was_forgotten(memory.content):
             return "forgotten"
         if await self._is_known(memory):
             return "duplicate"
@@ -185,7 +178,7 @@ class WritePath:
         """Tell whether a memory says this in nearly the same words; one of low trust does not count against others."""
         from agent_memory.capture import is_near_duplicate  # its patterns are for those who capture
 
-        nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
+        nearest = await self.storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(
             may_stand_for(found.memory.trust, memory.trust) and is_near_duplicate(found.memory.content, memory.content)
             for found in nearest
