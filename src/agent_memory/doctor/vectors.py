@@ -16,11 +16,11 @@ from urllib.parse import quote
 
 from agent_memory.doctor.findings import Finding, number
 from agent_memory.embeddings import LocalEmbedder, text_hash
-from agent_memory.engine import is_installed
 from agent_memory.files.entries import described, kind_of, lock_at, names_in, names_of, size_of
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.installing import advice
 from agent_memory.retrieval import embedded_texts
+from agent_memory.storage.vector.engine import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
