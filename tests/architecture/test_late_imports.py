@@ -28,13 +28,12 @@ FOREIGN: Final = {
     "amplifier_module_context_simple": "the host's, which may not have it",
 }
 OWN: Final = {
-    "agent_memory.storage.vector.engine.shard": "loads the engine, which belongs in a process of its own",
+    "agent_memory.engine.shard": "loads the engine, which belongs in a process of its own",
     "agent_memory.storage.qdrant": "loads qdrant_client",
     "agent_memory.capture": "its patterns are for those who hear a user",
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns and detect-secrets, 170 ms, are for those who write",
     "agent_memory.yaml_reading": "loads yaml",
-    "agent_memory.doctor": "loads every part that it examines",
 }
 FRONT_DOORS: Final = {"cli/__init__.py"}
 """Here is said what to install where the extra is missing, and which version this is before anything is loaded."""

@@ -15,8 +15,9 @@ from agent_memory.cli.options import agent_given, choose_agent, complete_agent
 from agent_memory.cli.running import FAILED, Place, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import counted, for_shell, one_line, plain
-from agent_memory.doctor import Action, AgentReport, Finding, Report, examine, human, repair_all, salvaged
+from agent_memory.doctor import Action, AgentReport, Finding, Report, examine, repair_all, salvaged
 from agent_memory.files.layout import folder_of
+from agent_memory.files.wording import human
 from agent_memory.models import check_agent_id, utc_now
 
 _AREA_WIDTH: Final = 12

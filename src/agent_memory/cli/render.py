@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from agent_memory.cli.text import counted, day, minute, one_line, plain, to_json
+from agent_memory.files.wording import human
 from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
@@ -120,8 +121,6 @@ def show_forgotten(screen: Screen, gone: Iterable[tuple[Memory, datetime]]) -> N
 
 def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
     """Print a line for each agent, and its folder below it."""
-    from agent_memory.doctor import human
-
     for each in summaries:
         memories = "unreadable" if each.memories is None else counted(each.memories, "memory", "memories")
         used = f", last used {minute(each.last_used)}" if each.last_used else ""

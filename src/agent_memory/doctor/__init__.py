@@ -1,9 +1,9 @@
 """The doctor: looks at every file of every agent, says what is wrong, and repairs what is derived. Never at import."""
 
-from agent_memory.doctor.examining import examine, examine_agent, glance
-from agent_memory.doctor.findings import CODES, Action, AgentReport, Finding, Report, Severity, human
-from agent_memory.doctor.reading import salvaged
-from agent_memory.doctor.repairing import repair_all
+from agent_memory.doctor.context import salvaged
+from agent_memory.doctor.examine import examine, examine_agent
+from agent_memory.doctor.findings import CODES, Action, AgentReport, Finding, Report, Severity
+from agent_memory.doctor.repair import repair_all
 
 __all__ = [
     "CODES",
@@ -14,8 +14,6 @@ __all__ = [
     "Severity",
     "examine",
     "examine_agent",
-    "glance",
-    "human",
     "repair_all",
     "salvaged",
 ]

@@ -2,20 +2,103 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from agent_memory.doctor.reading import JournalFacts, read_journal
-from agent_memory.files.entries import Lock, lock_at
-from agent_memory.files.names import aside_path
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.errors import StorageError, ValidationError
+from agent_memory.journal import Update
+from agent_memory.journal.compaction import refused
+from agent_memory.journal.inspection import Inspection, inspect_journal
+from agent_memory.journal.salvage import rejected_path
+from agent_memory.models import KINDS
+from agent_memory.scratchpad.file import render_file
+from agent_memory.scratchpad.selection import Selection
+from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal import Change
+    from agent_memory.models import Kind, Record
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage import AgentFolder
+
+Kinds = tuple["Kind[Any]", ...]
+
+
+class Reading:
+    """A journal, or a copy of one, and the records it tells of.
+
+    Args:
+        path: The file.
+        agent_id: Whose.
+        kinds: Of the records.
+
+    Attributes:
+        file: What is in the file itself.
+        states: The records of each kind.
+    """
+
+    def __init__(self, path: Path, agent_id: str, kinds: Kinds = KINDS) -> None:
+        self.file: Inspection = inspect_journal(path)
+        self.kinds = kinds
+        self._agent_id = agent_id
+        self.states = [State(kind, agent_id) for kind in kinds]
+        for state in self.states:
+            state.absorb(Update(self.file.entries))
+
+    @property
+    def records(self) -> dict[str, Record]:
+        """The records of all kinds by id."""
+        return {record_id: record for state in self.states for record_id, record in state.records.items()}
+
+    @property
+    def invalid(self) -> dict[str, str]:
+        """Ids of records that break their data model, with the reason."""
+        return {record_id: reason for state in self.states for record_id, reason in state.invalid.items()}
+
+    @property
+    def circles(self) -> list[frozenset[str]]:
+        """Records that replace one another all around, or themselves."""
+        return [circle for state in self.states for circle in state.replacements.circles.values()]
+
+    def wrong(self) -> list[str]:
+        """Return what its kind says is wrong with a record although it fits the model, a sentence each."""
+        return [
+            f"{record.id}: {sentence}"
+            for state in self.states
+            for record in state.records.values()
+            for sentence in state.kind.checks(record)
+        ]
+
+    def forgotten(self) -> int:
+        """Return how many records were forgotten whose text is still in the file."""
+        both = self.file.written_ids("put") & self.file.written_ids("delete")
+        return len(both - self.records.keys() - self.invalid.keys())
+
+    def refused(self) -> list[tuple[str, str]]:
+        """Return id and reason of the entries that are no records. A compaction moves them aside."""
+        written: dict[str, int] = {}
+        for change in (change for entry in self.file.entries for change in entry.changes if change.op != "touch"):
+            written[change.id] = written.get(change.id, 0) + 1
+        sound = self.records.keys() - self.invalid.keys()
+        # What is a record now, and was written once, need not be judged again.
+        _, bad = refused(
+            self.file.entries,
+            lambda change: None if change.id in sound and written[change.id] == 1 else self.refusal(change),
+        )
+        return [(entry.changes[0].id, reason) for entry, reason in bad]
+
+    def refusal(self, change: Change) -> str | None:
+        """Return why a `put` is no record, or None; the same rule as a compaction's own."""
+        kind = next((kind for kind in self.kinds if kind.name == change.kind), None)
+        return None if kind is None else kind.refusal(self._agent_id, change.id, change.data)
+
+    def missing_in(self, journal: Reading) -> list[Any]:
+        """Return the records of which another journal knows nothing: neither there, nor forgotten."""
+        known = journal.file.written_ids()
+        return [record for record_id, record in self.records.items() if record_id not in known]
 
 
 @dataclass(slots=True)
@@ -25,7 +108,20 @@ class Case:
     folder: AgentFolder
     settings: ServiceSettings
     now: datetime
-    journal: JournalFacts
+    kinds: Kinds = KINDS
+    journal: Reading = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read the journal."""
+        self.read_again()
+
+    def read_again(self) -> None:
+        """Read the journal as it is now."""
+        self.journal = self.reading_of(self.folder.journal)
+
+    def reading_of(self, path: Path) -> Reading:
+        """Return what is in a journal of this agent, or in a copy of one."""
+        return Reading(path, self.folder.agent_id, self.kinds)
 
     @property
     def path(self) -> Path:
@@ -33,28 +129,37 @@ class Case:
         return self.folder.path
 
     @property
-    def lock_path(self) -> Path:
-        """The lock of the folder."""
-        return self.folder.lock
-
-    @property
     def rejected(self) -> Path:
         """Where lines go that are no entries."""
-        return aside_path(self.folder.journal, "rejected")
+        return rejected_path(self.folder.journal)
 
-    def lock(self) -> Lock:
-        """Return how the lock stands now."""
-        return lock_at(self.lock_path)
+    @property
+    def names(self) -> frozenset[str]:
+        """Of the kinds, as they stand in the journal."""
+        return frozenset(kind.name for kind in self.kinds)
 
-    def generations(self) -> Generations:
-        """Return the indexes of the agent."""
-        return Generations(self.folder)
-
-    def read_again(self) -> None:
-        """Read the journal as it is now."""
-        self.journal = read_journal(self.folder.journal, self.folder.agent_id)
+    def rendered(self, entries: int) -> str:
+        """Return scratchpad.yaml as the journal has it, with so many entries at most."""
+        selection = Selection(entries, self.settings.promotion_access_threshold)
+        return render_file(selection.choose(self.journal.states[0].valid(self.now)), self.folder.agent_id)
 
 
-def open_case(folder: AgentFolder, settings: ServiceSettings, now: datetime) -> Case:
-    """Return an agent's case with its journal read."""
-    return Case(folder, settings, now, read_journal(folder.journal, folder.agent_id))
+def salvaged(path: Path, folder: AgentFolder) -> list[Any]:
+    """Return the records of a copy of an agent's journal of which the journal itself knows nothing.
+
+    Raises:
+        ValidationError: It is no copy of a journal.
+        StorageError: It cannot be read.
+    """
+    copy = Reading(path, folder.agent_id)
+    if copy.file.trouble is not None:
+        raise StorageError(f"{path.name} cannot be read: {copy.file.trouble}.")
+    if copy.file.size is None:
+        raise ValidationError(f"There is no file {path}.", code="no_file", recovery="Check the name.")
+    if not copy.file.entries:
+        raise ValidationError(
+            f"{path.name} is no copy of a journal.",
+            code="not_a_journal",
+            recovery="Exports and scratchpads are taken by `agent-memory import`.",
+        )
+    return copy.missing_in(Reading(folder.journal, folder.agent_id))

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.files.concerns import Concern
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -45,7 +46,6 @@ class Code(NamedTuple):
     mends: bool = True
 
 
-_EXAMPLES: Final = 3
 _MOVED: Final = "moves it aside, so that a new one can be made"
 _MENDED: Final = "copies the journal aside, moves what is no entry to `memories.rejected.yaml`, writes a sound journal"
 _WRITTEN: Final = "copies the journal aside and writes the memory as it is used"
@@ -94,6 +94,7 @@ CODES: Final[dict[str, Code]] = {
         "journal", WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN
     ),
     "journal_circle": Code("journal", WARNING, "memories that replace one another in a circle", _WRITTEN),
+    "journal_rules": Code("journal", WARNING, "memories that can be read and break a rule of their kind"),
     "journal_backwards": Code("journal", WARNING, "lines in another order than they were written in", _MENDED),
     "journal_order": Code("journal", NOTE, "numbers of entries occur twice, as after merging files"),
     "journal_rewritten": Code("journal", NOTE, "another program rewrote it once; a copy was kept"),
@@ -161,23 +162,10 @@ CODES: Final[dict[str, Code]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was found.
+class Finding(Concern):
+    """One thing that was found, with what the table says of it."""
 
-    Attributes:
-        code: A key of `CODES`.
-        sentence: What it is.
-        advice: What to do; empty if nothing is to be done.
-        size: Bytes on disk of what it is about, where that has any.
-        details: A few examples, such as line numbers with reasons.
-    """
-
-    code: str
-    sentence: str
-    advice: str = ""
-    size: int | None = None
-    details: tuple[str, ...] = ()
+    __slots__ = ()
 
     @property
     def severity(self) -> Severity:
@@ -263,7 +251,7 @@ class Action:
         return {"agent_id": self.agent_id, "code": self.code, "sentence": self.sentence, "done": self.done}
 
 
-Check = Callable[..., Iterator[Finding]]
+Check = Callable[..., Iterator[Concern]]
 """Looks at one thing and yields what it finds. Never changes anything."""
 
 
@@ -279,31 +267,3 @@ def by_area(findings: list[Finding]) -> tuple[Finding, ...]:
     """Return findings in the order of the table's areas, the gravest of an area first."""
     areas = list(dict.fromkeys(code.area for code in CODES.values()))
     return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))
-
-
-_KILO: Final = 1000
-_SHOWN_IN_TENTHS: Final = 9.95
-"""Below this; what is above would round to `10.0`."""
-
-
-def human(size: int) -> str:
-    """Return a number of bytes as people say it: `812 bytes`, `3.4 kB`, `12 MB`."""
-    value = float(size)
-    if value < _KILO:
-        return f"{size} byte{'' if size == 1 else 's'}"
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= _KILO
-        if round(value) < _KILO or unit == "TB":
-            break
-    return f"{value:.1f} {unit}" if value < _SHOWN_IN_TENTHS else f"{value:,.0f} {unit}"
-
-
-def number(count: int, noun: str, plural: str | None = None) -> str:
-    """Return `1 memory`, `2,000 memories`."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def few(items: Sequence[str]) -> tuple[str, ...]:
-    """Return a few examples, and how many more there are."""
-    more = [f"… and {len(items) - _EXAMPLES:,} more"] if len(items) > _EXAMPLES else []
-    return (*(item[:200] for item in items[:_EXAMPLES]), *more)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 1
 _BUSY_SECONDS: Final = 5.0
 _ASKED_AT_ONCE: Final = 400
 """Below SQLite's oldest limit of 999 parameters; above it one scan of the identity's rows is faster anyway."""
@@ -207,12 +207,12 @@ def _prepare(database: sqlite3.Connection) -> None:
     if not version:
         with database:
             database.executescript(_SCHEMA)
-            database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _check_version(database: sqlite3.Connection) -> int:
     version = int(database.execute("PRAGMA user_version").fetchone()[0])
-    if version not in {0, _SCHEMA_VERSION}:
+    if version not in {0, SCHEMA_VERSION}:
         raise _NewerSchemaError(f"it is of a newer version of agent-memory (schema {version})")
     return version
 

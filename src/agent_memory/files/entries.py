@@ -57,13 +57,13 @@ def described(kind: Kind) -> str:
     }[kind]
 
 
-def read_regular(path: Path) -> bytes:
-    """Return the content of a regular file, links followed.
+def read_regular(path: Path, *, follow: bool = True) -> bytes:
+    """Return the content of a regular file, or of the one that a link leads to.
 
     Raises:
         OSError: There is none, or it cannot be read.
     """
-    if kind_of(path, follow=True) not in {"file", "missing"}:
+    if kind_of(path, follow=follow) not in {"file", "missing"}:
         raise OSError(f"it is {described(kind_of(path))}")
     return path.read_bytes()
 

@@ -41,7 +41,7 @@ class AgentFolder:
                 path=self.path,
             )
         other = target.relative_to(root).parts[:1]
-        if other and other[0] != self.agent_id and _is_agent_id(other[0]):
+        if other and other[0] != self.agent_id and is_agent_id(other[0]):
             raise StorageError(
                 f"The folder of agent {self.agent_id!r} is a link to that of agent {other[0]!r}.",
                 code="symlink",
@@ -142,10 +142,11 @@ def agents_under(root: Path) -> list[str]:
     """
     with translated(root, "list"):
         entries = sorted(root.iterdir()) if root.is_dir() else []
-        return [entry.name for entry in entries if _is_agent_id(entry.name) and (entry / names.JOURNAL).exists()]
+        return [entry.name for entry in entries if is_agent_id(entry.name) and (entry / names.JOURNAL).exists()]
 
 
-def _is_agent_id(name: str) -> bool:
+def is_agent_id(name: str) -> bool:
+    """Tell whether a folder of this name can be an agent's."""
     try:
         check_agent_id(name)
     except ValidationError:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.journal.format import Change, Entry, encode_entry
-from agent_memory.journal.reader import Problem
 from agent_memory.journal.replay import Records, apply_change
 
 if TYPE_CHECKING:
@@ -92,14 +91,16 @@ def fold(
     return Folded(lines, gone | (_deleted_in(entries[:young], kinds) - later))
 
 
-def refused(entries: Sequence[Entry], keep: Callable[[Change], str | None]) -> tuple[list[Entry], list[Problem]]:
-    """Return the entries that their owner can read, and the others with the reason why not."""
+def refused(
+    entries: Sequence[Entry], keep: Callable[[Change], str | None]
+) -> tuple[list[Entry], list[tuple[Entry, str]]]:
+    """Return the entries that their owner can read, and the others, each with the reason why not."""
     kept: list[Entry] = []
-    bad: list[Problem] = []
+    bad: list[tuple[Entry, str]] = []
     for entry in entries:
         reasons = [] if entry.opaque else [keep(change) if change.op == "put" else None for change in entry.changes]
         if reasons and all(reasons):  # one good change in a batch keeps the line where it is
-            bad.append(Problem(entry.seq, str(reasons[0]), entry.raw))
+            bad.append((entry, str(reasons[0])))
         else:
             kept.append(entry)
     return kept, bad

@@ -250,7 +250,7 @@ class Journal:
             bad = list(whole.problems)
             if keep is not None:
                 entries, not_kept = refused(entries, keep)
-                bad += not_kept
+                bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
             if bad:
                 keep_rejected(rejected_path(self.path), bad, to_text(self._clock()))
             header = Header.fresh(max(writer.last_seq, whole.last_seq))

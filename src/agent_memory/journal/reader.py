@@ -113,6 +113,7 @@ class JournalReader:
         last_seq: The highest sequence number seen, of this generation or an earlier one.
         problems: Damaged lines and rewrites found since the last reset.
         reversed: Numbers of the lines whose `seq` is lower than that of the line before: another program moved them.
+        offset, lines: Bytes and whole lines read.
         rewritten: How often the file was found changed under us by something that is not this package.
 
     Args:
@@ -130,7 +131,7 @@ class JournalReader:
         self._before = 0
         self.rewritten = 0
         self.offset = 0
-        self._lines = 0
+        self.lines = 0
         self._read = Fingerprint()
         self._signature: tuple[int, int, int] | None = None
 
@@ -209,7 +210,7 @@ class JournalReader:
 
     def _restart(self) -> None:
         self.header = None
-        self.offset = self._lines = 0
+        self.offset = self.lines = 0
         self._read = Fingerprint()
         self.problems, self.reversed, self._before = [], [], 0
 
@@ -257,7 +258,7 @@ class JournalReader:
     def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
         """Take in whole lines that begin at `offset`, and append their entries."""
         lines = whole[:-1].split(b"\n")
-        number, first = self._lines, self.offset == 0
+        number, first = self.lines, self.offset == 0
         self._consume(whole, len(lines))
         for line in lines:
             number += 1
@@ -287,7 +288,7 @@ class JournalReader:
 
     def _consume(self, content: bytes, lines: int = 1) -> None:
         self.offset += len(content)
-        self._lines += lines
+        self.lines += lines
         self._read.add(content)
 
 

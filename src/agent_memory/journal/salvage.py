@@ -32,13 +32,15 @@ from agent_memory.files.atomic import (
     translated,
     write_all,
 )
-from agent_memory.files.entries import names_of
+from agent_memory.files.concerns import Concern
+from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.names import aside_path, keeps_lines_of
+from agent_memory.files.wording import counted, few
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
 from agent_memory.models import ACCESS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from agent_memory.journal.reader import Problem
@@ -71,6 +73,49 @@ def keep_rejected(path: Path, problems: Iterable[Problem], at: str) -> None:
         sync_folder(path.parent)  # also of a file that was there: its maker may have died before this
 
 
+def rejected_items(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return what a file with rejected entries or lost records holds, and how many of its lines cannot be read.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    lines = [line for line in read_regular(path, follow=False).split(b"\n") if line.strip()]
+    items = _decoded(lines)
+    return items, len(lines) - len(items)
+
+
+def of_rejected(journal: Path) -> Iterator[Concern]:
+    """Tell what was set aside from a journal."""
+    path = rejected_path(journal)
+    if kind_of(path) == "missing":
+        return
+    try:
+        items, bad = rejected_items(path)
+    except OSError as error:
+        yield Concern(
+            "rejected_unusable",
+            f"{path.name} cannot be used: {error.strerror or error}. Nothing can be set aside.",
+            "`agent-memory doctor --repair` moves it aside.",
+        )
+        return
+    broken = f" {counted(bad, 'line')} of it cannot be read." if bad else ""
+    yield Concern(
+        "rejected",
+        f"{path.name} keeps {counted(len(items), 'piece')} that could not stay in the journal.{broken}",
+        "Look whether anything in it is worth storing again; then it may be deleted.",
+        size_of(path),
+        few([f"{str(item.get('at'))[:10]}: {item.get('reason')}" for item in items]),
+    )
+
+
+def _decoded(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    found = []
+    for line in lines:
+        with contextlib.suppress(MalformedLineError):  # a person may have written into it
+            found.append(decode_line(line))
+    return found
+
+
 def _kept(descriptor: int) -> list[dict[str, Any]]:
     """Return the documents of a file, without their times.
 
@@ -80,11 +125,7 @@ def _kept(descriptor: int) -> list[dict[str, Any]]:
     lines = content.split(b"\n")
     if lines[-1]:
         os.ftruncate(descriptor, len(content) - len(lines[-1]))
-    kept: list[dict[str, Any]] = []
-    for line in lines[:-1]:
-        with contextlib.suppress(MalformedLineError):  # a person may have written into it
-            kept.append({**decode_line(line), "at": None})
-    return kept
+    return [{**document, "at": None} for document in _decoded(lines[:-1])]
 
 
 def _append(descriptor: int, content: bytes) -> None:
@@ -117,7 +158,7 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path:
     with translated(journal, "keep what was lost of"):
         files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
         known: dict[object, list[dict[str, Any]]] = {}
-        for document in (document for file in files for document in _documents(file)):
+        for document in _decoded(line for file in files for line in read_file(file).split(b"\n")):
             known.setdefault(str(document.get("id")), []).append(_without_accesses(document))
         new = [each for record_id, each in lost.items() if _without_accesses(each) not in known.get(record_id, ())]
         content = b"".join(map(encode_line, new))
@@ -141,14 +182,6 @@ def _add(path: Path, content: bytes) -> None:
         sync_file(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _documents(path: Path) -> list[dict[str, Any]]:
-    found = []
-    for line in read_file(path).split(b"\n"):
-        with contextlib.suppress(MalformedLineError):  # a person may have written into it
-            found.append(decode_line(line))
-    return found
 
 
 def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:

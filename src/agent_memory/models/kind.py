@@ -7,7 +7,10 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import pydantic
+
 from agent_memory.models.document import Document
+from agent_memory.models.invalid import describe
 from agent_memory.models.record import Record
 
 if TYPE_CHECKING:
@@ -82,6 +85,14 @@ class Kind(Generic[R]):
             record.access_count,
             record.trust,
         )
+
+    def refusal(self, agent_id: str, record_id: str, record: dict[str, Any]) -> str | None:
+        """Return why a record of the journal breaks the data model, or None."""
+        try:
+            self.load(agent_id, record_id, record)
+        except pydantic.ValidationError as error:
+            return describe(error)
+        return None
 
     def text_of(self, record: R) -> str:
         """Return the words of a record."""

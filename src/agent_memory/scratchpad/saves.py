@@ -24,13 +24,16 @@ from agent_memory.files.atomic import (
     replace_file,
     translated,
 )
-from agent_memory.files.entries import names_of
+from agent_memory.files.concerns import Concern
+from agent_memory.files.entries import names_of, size_of
 from agent_memory.files.exchange import put_in_place, undisturbed
 from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
+from agent_memory.files.wording import counted
 from agent_memory.scratchpad.file import PadEdits, read_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from agent_memory.models import Clock
@@ -268,6 +271,28 @@ class PadFile:
             self._redactor = SecretRedactor()
         redact = self._redactor.redact
         return "".join(redact(part).text for part in _parts(text))
+
+
+def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
+    """Tell of the copies of scratchpad.yaml that were set aside; costs a look at the folder."""
+    sizes = {name: size_of(path.with_name(name)) for name in names_of(path.parent, "broken_pad")}
+    recent = [name for name in sizes if (moment := moment_of(name)) and now - moment < KEPT]
+    if recent:
+        yield Concern(
+            "scratchpad_kept",
+            f"An edit of scratchpad.yaml could not be taken over; it is kept as {recent[-1]}.",
+            "Look whether anything in it is worth storing; then delete it.",
+            sum(map(sizes.__getitem__, recent)),
+            tuple(recent[-3:]),
+        )
+    if older := [name for name in sizes if name not in recent]:
+        yield Concern(
+            "scratchpad_aside",
+            f"{counted(len(older), 'scratchpad')} kept aside, because something a person wrote there was refused.",
+            "Look whether anything in them is worth storing; then delete them.",
+            sum(map(sizes.__getitem__, older)),
+            tuple(older[:3]),
+        )
 
 
 def _judged(path: Path, content: bytes, changed_at: float) -> Save:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.atomic import make_private_folder, open_private, translated, write_all
+from agent_memory.files.entries import read_regular
 from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT
@@ -61,6 +63,26 @@ class AuditLog:
         with folder_lock(self._path.parent), translated(self._path, "rotate"):
             if self._path.stat().st_size >= self._max_bytes:  # nobody was faster
                 self._path.replace(self._path.with_name(OLDER_AUDIT))
+
+
+def audit_files(path: Path) -> list[Path]:
+    """Return where changes are logged: the file, and the one before it."""
+    return [path, path.with_name(OLDER_AUDIT)]
+
+
+def inspect_audit(path: Path) -> tuple[int, int]:
+    """Return how many changes are logged, and how many lines cannot be read; a file that cannot be read has none."""
+    lines: list[bytes] = []
+    for each in audit_files(path):
+        with contextlib.suppress(OSError):
+            lines += [line for line in read_regular(each, follow=False).split(b"\n") if line.strip()]
+    good = bad = 0
+    for line in lines:
+        try:
+            good += isinstance(json.loads(line), dict)
+        except (ValueError, RecursionError):
+            bad += 1
+    return good, bad
 
 
 def _keep_others_out(descriptor: int) -> None:

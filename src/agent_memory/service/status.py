@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.models import to_text, utc_now
+from agent_memory.service.attention import attention
 from agent_memory.service.results import Status
 from agent_memory.storage import PAYS_FROM
 
@@ -44,7 +45,7 @@ async def describe_status(
         memories = [memory async for memory in storage.iter_all()]
         superseded = await storage.superseded()
         pad = await manager.load()
-        health = await _with_glance(await storage.health(), storage, settings)
+        health = await _with_glance(await storage.health(), storage)
         health = _with_troubles(health, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
@@ -79,20 +80,17 @@ def _folder(storage: MemoryStorage) -> str | None:
     return None if folder is None else str(folder.path)
 
 
-async def _with_glance(health: dict[str, Any], storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:
+async def _with_glance(health: dict[str, Any], storage: MemoryStorage) -> dict[str, Any]:
     """Add to the storage's own health, in one line, what else about the files wants a person's attention."""
     folder = getattr(storage, "folder", None)
     if folder is None:
         return health
-    from agent_memory.doctor import glance  # not at a session's start
-
-    findings = await asyncio.to_thread(glance, folder, now=utc_now(), settings=settings)
-    if not findings:
+    found = await asyncio.to_thread(attention, folder, utc_now())
+    if not found:
         return health
-    worst = max(findings, key=lambda finding: finding.severity)
-    more = f" And {len(findings) - 1} more:" if len(findings) > 1 else ""
+    more = f" And {len(found) - 1} more:" if len(found) > 1 else ""
     status = "attention" if health.get("status") == "ok" else health.get("status")
-    return {**health, "status": status, "message": f"{worst.sentence}{more} `agent-memory doctor` tells what to do."}
+    return {**health, "status": status, "message": f"{found[0].sentence}{more} `agent-memory doctor` tells what to do."}
 
 
 def _with_troubles(health: dict[str, Any], troubles: Sequence[Trouble]) -> dict[str, Any]:

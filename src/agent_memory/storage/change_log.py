@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-import pydantic
-
 from agent_memory.journal import GRACE, Change, Journal, Update
-from agent_memory.models import Clock, describe, utc_now
+from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.vector.generations import describe_folder
@@ -211,9 +209,6 @@ class FileLog:
 
     def _refuse(self, change: Change) -> str | None:
         """Return what is wrong with a record that would be kept by a compaction, or None."""
-        try:
-            if change.kind == self._kind.name:
-                self._kind.load(self._folder.agent_id, change.id, change.data)
-        except pydantic.ValidationError as error:
-            return describe(error)
-        return None
+        if change.kind != self._kind.name:
+            return None
+        return self._kind.refusal(self._folder.agent_id, change.id, change.data)

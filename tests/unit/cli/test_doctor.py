@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
+from agent_memory.doctor import checks_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.delenv("AGENT_MEMORY_AGENT", raising=False)
-    monkeypatch.setattr("agent_memory.doctor.home._model", lambda: iter(()))
+    monkeypatch.setattr(checks_home, "_model", lambda: iter(()))
     app, runner = build(), CliRunner()
 
     def run(*arguments: str, code: int = 0, stdin: str | None = None) -> Result:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.doctor import examine, repair_all
+from agent_memory.doctor import checks_home, examine, repair_all
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.host.notes import Note, SessionMemory
@@ -67,7 +67,7 @@ def _derive(root: Path) -> None:
 def no_weights(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not read 22 MB of weights in each test."""
     if request.node.get_closest_marker("model") is None:
-        monkeypatch.setattr("agent_memory.doctor.home._model", lambda: iter(()))
+        monkeypatch.setattr(checks_home, "_model", lambda: iter(()))
 
 
 @pytest.fixture(scope="session")

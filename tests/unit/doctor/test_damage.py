@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import CODES, examine, repair_all
-from agent_memory.doctor.reading import read_journal
-from agent_memory.doctor.repairing import _REMEDIES
+from agent_memory.doctor.context import Reading
+from agent_memory.doctor.repair import _REMEDIES
 from tests.support import NOON
 from tests.unit.doctor.homes import snapshot
 
@@ -169,7 +169,7 @@ def _damage(root: Path, dice: random.Random) -> list[str]:
 
 
 def _memories(bob: Path) -> dict[str, Memory]:
-    memories = read_journal(bob / "memories.yaml", "bob").memories
+    memories = Reading(bob / "memories.yaml", "bob").records
     # A record that lost its time has the present for it whenever it is read.
     return {memory_id: memory.model_copy(update={"timestamp": NOON}) for memory_id, memory in memories.items()}
 

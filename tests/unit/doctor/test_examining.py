@@ -7,15 +7,18 @@ import fcntl
 import os
 import shutil
 import sqlite3
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.doctor import CODES, Severity, examine, glance, human
-from agent_memory.doctor.reading import read_journal
+from agent_memory.doctor import CODES, Severity, checks_home, examine
+from agent_memory.doctor.context import Reading
 from agent_memory.files.entries import lock_at
-from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, folder_of
+from agent_memory.files.wording import human
+from agent_memory.models import MEMORY
+from agent_memory.service.attention import ATTENTION
+from agent_memory.storage import FileStorage
 from tests.support import NOON, FrozenClock, memory_of
 from tests.unit.doctor.homes import LIVE, identity, make_circles, rewrite_json, snapshot, spoil_vectors
 
@@ -158,7 +161,7 @@ def test_vectors_that_are_none_are_found(bob: Path, found: Found) -> None:
 def test_a_last_line_without_its_end_does_not_make_an_index_ahead(bob: Path, found: Found) -> None:
     journal = bob / "memories.yaml"
     state = next((bob / "memories.db").glob("*/state.json"))
-    rewrite_json(state, seq=read_journal(journal, "bob").watermark[1])
+    rewrite_json(state, seq=Reading(journal, "bob").file.watermark[1])
     journal.write_bytes(journal.read_bytes()[:-1])
     codes = found()
     assert "journal_unfinished" in codes
@@ -396,7 +399,7 @@ def test_weights_that_are_not_the_expected_ones_are_a_warning(
     bob: Path, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "model_broken" not in found()
-    monkeypatch.setattr("agent_memory.doctor.home.MINILM_SHA256", "0" * 64)
+    monkeypatch.setattr(checks_home, "MINILM_SHA256", "0" * 64)
     assert "model_broken" in found()
 
 
@@ -417,14 +420,7 @@ async def test_nothing_is_amiss_while_a_session_writes(bob: Path, root: Path) ->
     await storage.close()
 
 
-# -- at a glance ----------------------------------------------------------------------------------------------------
-
-
-def test_a_glance_is_silent_when_all_is_well_and_brief_when_not(bob: Path, root: Path) -> None:
-    folder, settings = folder_of("bob", root), ServiceSettings()
-    assert glance(folder, now=NOON, settings=settings) == []
-    (bob / "metadata.json").write_text("{")
-    assert [finding.code for finding in glance(folder, now=NOON, settings=settings)] == ["metadata_broken"]
+# -- the table ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -444,3 +440,16 @@ def test_metadata_nested_beyond_every_stack_is_broken_and_no_more(bob: Path, fou
     codes = found()
     assert "metadata_broken" in codes
     assert "not_examined" not in codes
+
+
+def test_a_kind_says_what_is_wrong_with_its_records(bob: Path, root: Path) -> None:
+    strict = replace(MEMORY, checks=lambda memory: ["it is pinned"] if memory.pinned else [])
+    findings = examine(root, now=NOON, kinds=(strict,)).agents[0].findings
+    (finding,) = (finding for finding in findings if finding.code == "journal_rules")
+    assert finding.details == ("mem-000000000003: it is pinned",)
+
+
+def test_what_a_status_tells_of_are_the_codes_that_want_attention() -> None:
+    severities = [CODES[code].severity for code in ATTENTION]
+    assert severities == sorted(severities, reverse=True)
+    assert min(severities) is Severity.WARNING

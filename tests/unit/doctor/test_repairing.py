@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import examine, repair_all
-from agent_memory.doctor.reading import read_journal
+from agent_memory.doctor.context import Reading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.vector.generations import Generations
@@ -42,16 +42,16 @@ def test_a_sound_home_is_left_as_it_is(bob: Path, root: Path, repaired: Repaired
 
 def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found: Found, repaired: Repaired) -> None:
     damaged = _damage_journal(bob)
-    before = read_journal(bob / "memories.yaml", "bob").memories
+    before = Reading(bob / "memories.yaml", "bob").records
     (action,) = repaired()
     assert (action.code, action.done) == ("journal_lines", True)
     (copy,) = bob.glob("memories.yaml.before-repair-*")
     assert copy.read_bytes() == damaged
     assert copy.stat().st_mode & 0o777 == 0o600
-    after = read_journal(bob / "memories.yaml", "bob")
-    assert after.memories == before
-    assert not after.bad
-    assert not after.tail
+    after = Reading(bob / "memories.yaml", "bob")
+    assert after.records == before
+    assert not after.file.bad
+    assert not after.file.tail
     assert b"junk" in (bob / "memories.rejected.yaml").read_bytes()
     assert not {"journal_lines", "journal_tail"} & found().keys()
 
@@ -66,12 +66,12 @@ def test_a_repair_folds_nothing_away(bob: Path, root: Path) -> None:
 def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Repaired, header: bytes) -> None:
     journal = bob / "memories.yaml"
     journal.write_bytes(header + b"".join(journal.read_bytes().splitlines(keepends=True)[1:]))
-    last = read_journal(journal, "bob").watermark[1]
+    last = Reading(journal, "bob").file.watermark[1]
     assert [action.done for action in repaired()] == [True]
-    after = read_journal(journal, "bob")
-    assert after.has_header
-    assert after.watermark[1] == last
-    assert len(after.memories) == LIVE
+    after = Reading(journal, "bob")
+    assert after.file.has_header
+    assert after.file.watermark[1] == last
+    assert len(after.records) == LIVE
 
 
 async def test_a_mended_journal_can_be_written_again(bob: Path, root: Path, repaired: Repaired) -> None:
@@ -97,7 +97,7 @@ def test_a_journal_in_use_is_left_and_that_is_said(
     bob: Path, repaired: Repaired, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damaged = _damage_journal(bob)
-    monkeypatch.setattr("agent_memory.doctor.repairing.folder_lock", lambda folder: folder_lock(folder, 0))
+    monkeypatch.setattr("agent_memory.doctor.repair.folder_lock", lambda folder: folder_lock(folder, 0))
     with (bob / ".lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (action,) = repaired()
@@ -248,12 +248,12 @@ def test_lines_are_put_back_into_the_order_in_which_they_were_written(
     bob: Path, found: Found, repaired: Repaired
 ) -> None:
     journal = bob / "memories.yaml"
-    before = read_journal(journal, "bob").memories
+    before = Reading(journal, "bob").records
     header, *lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([header, *reversed(lines)]))
-    assert read_journal(journal, "bob").memories != before
+    assert Reading(journal, "bob").records != before
     assert [action.code for action in repaired()] == ["journal_lines"]
-    assert read_journal(journal, "bob").memories == before
+    assert Reading(journal, "bob").records == before
     assert "journal_backwards" not in found()
     assert list(bob.glob("memories.yaml.before-repair-*"))
 
@@ -261,20 +261,20 @@ def test_lines_are_put_back_into_the_order_in_which_they_were_written(
 def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: Found, repaired: Repaired) -> None:
     make_circles(bob / "memories.yaml")
     assert "journal_circle" in {action.code for action in repaired()}
-    facts = read_journal(bob / "memories.yaml", "bob")
-    replaced = facts.projection.replacements.all(NOON)
+    facts = Reading(bob / "memories.yaml", "bob")
+    replaced = facts.states[0].replacements.all(NOON)
     assert replaced["mem-000000000005"] == "mem-000000000006"
     assert {"mem-000000000006", "mem-000000000007"}.isdisjoint(replaced)
     assert "journal_circle" not in found()
 
 
 def test_a_change_that_breaks_a_rule_is_followed_by_what_is_used(bob: Path, found: Found, repaired: Repaired) -> None:
-    before = read_journal(bob / "memories.yaml", "bob").memories
+    before = Reading(bob / "memories.yaml", "bob").records
     with (bob / "memories.yaml").open("a") as lines:
         at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
         lines.write(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
     assert "journal_changes" in {action.code for action in repaired()}
-    assert read_journal(bob / "memories.yaml", "bob").memories == before
+    assert Reading(bob / "memories.yaml", "bob").records == before
     assert "journal_changes" not in found()
     assert repaired() == []
 

@@ -101,6 +101,14 @@ class Generations:
         """
         self._change_note({"backend": backend, "generation": generation, "embedder": embedder}, durable=True)
 
+    def note(self) -> dict[str, Any] | None:
+        """Return what stands in `metadata.json`; None if there is no such file, or it cannot be read."""
+        try:
+            note = json.loads(read_file(self._folder.metadata))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return note if isinstance(note, dict) else None
+
     @property
     def is_begun(self) -> bool:
         """Whether a migration was begun that has neither ended nor failed, in whatever session."""
@@ -230,11 +238,7 @@ class Generations:
         return self._seen[1]
 
     def _read_note(self) -> dict[str, Any]:
-        try:
-            note = json.loads(read_file(self._folder.metadata))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return note if isinstance(note, dict) else {}
+        return self.note() or {}
 
     @contextlib.contextmanager
     def _lock(self, path: Path, doing: str, wait: float = 0) -> Iterator[None]:

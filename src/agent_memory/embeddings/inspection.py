@@ -1,0 +1,99 @@
+"""What a vector cache holds, read without writing beside it: SQLite makes files next to what it opens.
+
+It is read in place, or in a copy while there is a log beside it that SQLite would play back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from agent_memory.embeddings.cache import SCHEMA_VERSION
+from agent_memory.files.atomic import signature
+from agent_memory.files.entries import described, kind_of, size_of
+
+_ATTEMPTS: Final = 3
+
+
+class CacheFacts(NamedTuple):
+    """What a vector cache holds.
+
+    Attributes:
+        hashes: Hashes of texts by identity of the embedder.
+        spoilt: Hashes whose vector is of another length than its embedder's, or nothing but zeros.
+    """
+
+    hashes: dict[str, set[bytes]]
+    spoilt: frozenset[bytes] = frozenset()
+
+
+def cache_files(path: Path) -> list[Path]:
+    """Return the file of a cache and those that SQLite keeps beside it."""
+    return [path.with_name(path.name + tail) for tail in ("", "-wal", "-shm")]
+
+
+def inspect_cache(path: Path) -> CacheFacts:
+    """Return what a cache holds; a missing one nothing.
+
+    Raises:
+        sqlite3.DatabaseError, UnicodeDecodeError: It is damaged; the second when SQLite quotes a damaged schema.
+        OSError: It may not be read, or is of a newer version.
+    """
+    for each in cache_files(path):
+        kind = kind_of(each, follow=True)
+        if kind not in {"file", "missing"}:
+            raise sqlite3.DatabaseError(f"{each.name} is {described(kind)}")
+    with path.open("rb"):
+        pass  # SQLite tells a file that may not be read from one that is damaged only by its words
+    if size_of(path) == 0:
+        return CacheFacts({})  # as SQLite leaves a file it was killed over; the next to open it fills it
+    log = cache_files(path)[1]
+    if not size_of(log):
+        return _facts_of(path)
+    for attempt in range(_ATTEMPTS):
+        with tempfile.TemporaryDirectory(prefix="agent-memory-") as folder:
+            copy, before = Path(folder) / path.name, [signature(path), signature(log)]
+            for each in (path, log):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(each, copy.with_name(each.name))
+            try:
+                return _facts_of(copy, immutable=False)
+            except sqlite3.DatabaseError:
+                if [signature(path), signature(log)] == before or attempt == _ATTEMPTS - 1:
+                    raise
+    raise AssertionError
+
+
+def _facts_of(path: Path, *, immutable: bool = True) -> CacheFacts:
+    options = "mode=ro&immutable=1" if immutable else "mode=rw"
+    with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?{options}", uri=True)) as database:
+        database.text_factory = lambda text: text.decode(errors="replace")
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+            return CacheFacts({})
+        if version != SCHEMA_VERSION:
+            raise OSError(f"it is of a newer version of agent-memory (schema {version})")
+        (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(str(verdict))
+        rows = database.execute(
+            "SELECT identity, hash, length(vector), vector = zeroblob(length(vector)) "
+            "FROM vectors JOIN embedders ON embedder = embedders.id"
+        )
+        hashes: dict[str, set[bytes]] = {}
+        spoilt = set()
+        for identity, key, length, is_zero in rows:
+            hashes.setdefault(str(identity), set()).add(bytes(key))
+            if is_zero or length != 2 * _dimension(str(identity)):
+                spoilt.add(bytes(key))
+        return CacheFacts(hashes, frozenset(spoilt))
+
+
+def _dimension(identity: str) -> int:
+    """Return how many numbers a vector of this embedder has: the last part of `provider:model:dimension@weights`."""
+    return int(identity.partition("@")[0].rpartition(":")[2] or 0)

@@ -1,0 +1,120 @@
+"""What is in a journal file, or in a copy of one, without its lock and without mending anything."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.atomic import open_to_read, read_at
+from agent_memory.files.entries import described, kind_of
+from agent_memory.journal.compaction import first_young, fold
+from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
+from agent_memory.journal.reader import JournalReader
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+    from agent_memory.journal.format import Entry
+    from agent_memory.journal.reader import Problem
+
+
+@dataclass(slots=True)
+class Inspection:
+    """What is in a journal file.
+
+    Attributes:
+        trouble: Why nothing of it could be read, or None. A missing file is no trouble.
+        size: Its bytes; None when there is no file.
+        lines: Whole lines.
+        entries: Those that are entries, in the order of the file.
+        bad: Lines that are none, the first one included if it should be a header and is not.
+        tail: Bytes behind the last line end.
+        tail_is_whole: Whether these would be a line, were it not for the missing end.
+        has_header: Whether the first line is a header.
+        newer: Whether only a newer version may write it.
+        watermark: (generation, seq) of its end.
+    """
+
+    trouble: str | None = None
+    size: int | None = None
+    lines: int = 0
+    entries: list[Entry] = field(default_factory=list)
+    bad: list[Problem] = field(default_factory=list)
+    tail: bytes = b""
+    tail_is_whole: bool = False
+    has_header: bool = False
+    newer: bool = False
+    watermark: tuple[str, int] = ("", 0)
+
+    @property
+    def readable(self) -> bool:
+        """Whether there is a file with something in it."""
+        return self.trouble is None and bool(self.size)
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last change, also of one that lacks only its line end."""
+        tail = decode_entry(self.tail).seq if self.tail_is_whole and self.has_header else 0
+        return max(self.watermark[1], tail)
+
+    def written_ids(self, *ops: str) -> set[str]:
+        """Return the ids of all records of which the file still knows something; of those changed by `ops` if given."""
+        return {change.id for entry in self.entries for change in entry.changes if change.op in ops or not ops}
+
+    def disorder(self) -> tuple[int, int]:
+        """Return how many sequence numbers occur twice, and how many are lower than the one before."""
+        numbers = [entry.seq for entry in self.entries]
+        back = sum(later < earlier for earlier, later in pairwise(numbers))
+        return len(numbers) - len(set(numbers)), back
+
+    def frees(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> int:
+        """Return by how many bytes a compaction now would shrink the file; 0 if it cannot be told."""
+        try:
+            folded = fold(self.entries, first_young(self.entries, now, grace), kinds, None, None)
+        except AgentMemoryError:
+            return 0
+        kept = len(Header.fresh(self.watermark[1]).encode()) + sum(map(len, folded.lines))
+        return max(0, (self.size or 0) - kept)
+
+
+def inspect_journal(path: Path) -> Inspection:
+    """Return what is in a journal, or in a copy of one."""
+    kind = kind_of(path)
+    if kind != "file":
+        return Inspection(None if kind == "missing" else f"it is {described(kind)}")
+    reader = JournalReader(path)
+    try:
+        entries = reader.poll().entries
+        descriptor = open_to_read(path)
+        try:
+            size = os.fstat(descriptor).st_size
+            tail = read_at(descriptor, reader.offset, size)
+        finally:
+            os.close(descriptor)
+    except (OSError, StorageError) as error:
+        return Inspection(error.message if isinstance(error, StorageError) else error.strerror or str(error))
+    tail = tail[tail.rfind(b"\n") + 1 :]
+    return Inspection(
+        size=size,
+        lines=reader.lines,
+        entries=entries,
+        bad=reader.problems,
+        tail=tail,
+        tail_is_whole=_is_line(tail, first=reader.offset == 0),
+        has_header=reader.header is not None,
+        newer=reader.too_new,
+        watermark=reader.watermark,
+    )
+
+
+def _is_line(tail: bytes, *, first: bool) -> bool:
+    try:
+        (decode_header if first else decode_entry)(tail)
+    except MalformedLineError:
+        return False
+    return True
