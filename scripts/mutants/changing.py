@@ -216,7 +216,7 @@ def _same(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
 
 def _nearest(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
     def nearness(mutant: Mutant) -> tuple[int, float]:
-        alike = difflib.SequenceMatcher(None, entry["changed"], mutant.changed).ratio()
+        alike = difflib.SequenceMatcher(None, entry["text"] + entry["changed"], mutant.text + mutant.changed).ratio()
         return 2 * (entry["function"] == mutant.function) + any(_shared(entry, mutant)), alike
 
     return max((mutant for mutant in mutants if mutant.kind == entry["kind"]), key=nearness, default=None)

@@ -91,7 +91,7 @@ def test_of_equal_ones_each_is_found_in_its_own_file_and_in_its_order(tmp_path: 
 def test_for_a_rewritten_statement_the_nearest_of_its_kind_stands_in(tmp_path: Path) -> None:
     before = [mutant.record for mutant in surveyed(tmp_path / "before", a=CODE) if mutant.kind == "comparison"]
     rewritten = CODE.replace("value > limit", "limit < value")
-    after = surveyed(tmp_path / "after", a="x = value > limits\n" + rewritten)
+    after = surveyed(tmp_path / "after", a="x = value > limits\n" + rewritten + "    return limit < 0\n")
     ((_, mutant, same),) = find(before, after)
     assert mutant is not None
     assert (mutant.changed, same) == ("if limit <= value:", False)
