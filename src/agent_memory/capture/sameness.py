@@ -1,4 +1,14 @@
-"""Whether one statement says what another says. Used wherever capture leaves out what is known.
+"""Whether one statement says what another says: the three rungs by which a capture is left out as known.
+
+1. *Exact*, `models.content_hash`: equal but for case, width and white space. The storage asks it under its lock, of
+   every text that is to be stored once, and of what was forgotten.
+2. *Near*, `is_near_duplicate`: the same telling words in the same order, but for harmless ones. Asked of what the
+   session has captured, and by the write path of the nearest memories.
+3. *Told*, `is_told`: half of the telling words (`_TOLD`). Asked at the end of a turn, of what the model itself stored
+   in it: it words a fact anew, so less has to agree.
+
+The loosest comes first, since what it compares with is least: told, near in the session, exact among what was
+forgotten, near among the nearest memories, exact under the lock. A memory of low trust never covers another's.
 
 In doubt two statements are different: a repetition that is stored costs a line, a correction that is dropped leaves
 the memory wrong. So nothing that differs in a negation, a number, a version, a name of code or one of a pair of
@@ -20,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _TOLD: Final = 0.5
-"""Share that has to be in what the model stored in this turn: it words a fact anew, so less has to agree."""
+"""Share of the telling words that has to be in what the model stored in this turn."""
 _ASKING: Final = frozenset(
     query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
 )
