@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.host import MemorySession
-    from agent_memory.service import MemoryService
 
 _LISTED = 20
 InputT = TypeVar("InputT", bound=inputs.Input)
@@ -54,10 +53,6 @@ class MemoryTool(Generic[InputT]):
         """Do the work; raises AgentMemoryError when it cannot."""
         raise NotImplementedError
 
-    async def service(self) -> MemoryService:
-        """Return the service, or raise the reason why memory is off."""
-        return await self.session.require()
-
     def _checked(self, given: Any) -> InputT:
         try:
             return cast("InputT", self.takes.model_validate(given))
@@ -81,7 +76,7 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
 
     @override
     async def run(self, args: inputs.SearchInput) -> dict[str, Any]:
-        service = await self.service()
+        service = await self.session.require()
         filters = args.filters.model_dump(exclude_none=True) if args.filters else None
         limit = args.limit if "limit" in args.model_fields_set else None
         found = await service.search(
@@ -112,28 +107,25 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
 
     @override
     async def run(self, args: inputs.StoreInput) -> dict[str, Any]:
-        service = await self.service()
+        service = await self.session.require()
         values = args.model_dump(exclude_none=True)
         stored = await service.store(
             {**values, "source": {"kind": "assistant", "detail": self.name}}, self.session.caller
         )
         if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
             self.session.turn.stored.append(args.content)
-        output: dict[str, Any] = {
+        return {
             "memory_id": stored.memory.id,
             "stored_at": to_text(stored.memory.timestamp),
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
+            **_told(
+                duplicate_of=stored.memory.id if stored.duplicate else None,
+                redacted=list(stored.redacted),
+                trust="low" if stored.memory.trust == "low" else None,
+                degraded=stored.degraded,
+            ),
         }
-        if stored.duplicate:
-            output["duplicate_of"] = stored.memory.id
-        if stored.redacted:
-            output["redacted"] = list(stored.redacted)
-        if stored.memory.trust == "low":
-            output["trust"] = "low"
-        if stored.degraded:
-            output["degraded"] = stored.degraded
-        return output
 
 
 class PromoteTool(MemoryTool[inputs.PromoteInput]):
@@ -145,7 +137,7 @@ class PromoteTool(MemoryTool[inputs.PromoteInput]):
 
     @override
     async def run(self, args: inputs.PromoteInput) -> dict[str, Any]:
-        service = await self.service()
+        service = await self.session.require()
         return views.promotion(await service.promote(args.memory_id, self.session.caller))
 
 
@@ -158,7 +150,7 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
 
     @override
     async def run(self, args: inputs.ListRecentInput) -> dict[str, Any]:
-        service = await self.service()
+        service = await self.session.require()
         pad = await service.scratchpad(self.session.caller)
         memories = pad.entries[: args.limit] if args.scratchpad else await service.list_recent(args.limit)
         self.session.note_returned(memories)
@@ -184,7 +176,7 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
 
     @override
     async def run(self, args: inputs.UpdateInput) -> dict[str, Any]:
-        service = await self.service()
+        service = await self.session.require()
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
         if changes.get("expires_at") == "":
             changes["expires_at"] = None
@@ -192,12 +184,8 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
             raise ValidationError("memory_update was given nothing to change.", recovery="Name at least one field.")
         updated = await service.update(args.memory_id, changes, self.session.caller)
         self.session.turn.stored.append(updated.memory.content)
-        output: dict[str, Any] = {
-            "memory_id": updated.memory.id,
-            "updated_at": to_text(updated.at),
-            "fields": list(updated.fields),
-        }
-        return {**output, "redacted": list(updated.redacted)} if updated.redacted else output
+        output = {"memory_id": updated.memory.id, "updated_at": to_text(updated.at), "fields": list(updated.fields)}
+        return {**output, **_told(redacted=list(updated.redacted))}
 
 
 class ForgetTool(MemoryTool[inputs.ForgetInput]):
@@ -209,13 +197,12 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
 
     @override
     async def run(self, args: inputs.ForgetInput) -> dict[str, Any]:
-        service = await self.service()
+        service = await self.session.require()
         outcome = await service.forget(args.memory_id, self.session.caller)
         self.session.note_returned([outcome.memory])
-        output: dict[str, Any] = {"memory_id": outcome.memory.id, "forgotten": True}
-        if outcome.kept_until is not None:  # for the user, who may want it gone sooner, or back
-            output["text_kept_until"] = outcome.kept_until.date().isoformat()
-        return {**output, "older_versions": list(outcome.older_versions)} if outcome.older_versions else output
+        until = outcome.kept_until and outcome.kept_until.date().isoformat()  # they may want it gone sooner, or back
+        more = _told(text_kept_until=until, older_versions=list(outcome.older_versions))
+        return {"memory_id": outcome.memory.id, "forgotten": True, **more}
 
 
 class StatusTool(MemoryTool[inputs.StatusInput]):
@@ -227,13 +214,13 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
 
     @override
     async def run(self, args: inputs.StatusInput) -> dict[str, Any]:
+        warnings = _told(warnings=list(self.session.warnings))
         try:
-            service = await self.service()
+            service = await self.session.require()
         except AgentMemoryError as error:
             off = {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
-            if isinstance(error, StorageError):
-                off["folder"] = self.session.folder()
-            return {**off, "warnings": list(self.session.warnings)} if self.session.warnings else off
+            folder = self.session.folder() if isinstance(error, StorageError) else None
+            return {**off, **_told(folder=folder), **warnings}
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
         status = await service.status()
@@ -245,16 +232,10 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             "backend": status.backend,
             "folder": status.folder,
             "counts": counts,
-            "embedder": status.embedder,
-            "health": status.health,
-            "last_write": status.last_write,
-            "suggestions": status.suggestions,
+            **{name: getattr(status, name) for name in ("embedder", "health", "last_write", "suggestions")},
+            **_told(low_trust_since=self.session.taint.by),
         }
-        if self.session.taint.by is not None:
-            output["low_trust_since"] = self.session.taint.by
-        if self.session.warnings:
-            output["warnings"] = list(self.session.warnings)
-        return {**output, **full} if args.detail == "full" else output
+        return {**output, **warnings, **(full if args.detail == "full" else {})}
 
 
 class ActivateTool(MemoryTool[inputs.ActivateInput]):
@@ -268,7 +249,7 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
     async def run(self, args: inputs.ActivateInput) -> dict[str, Any]:
         activated = await self.session.activate(args.agent_id.strip())
         name, previous = activated.agent_id, activated.previous
-        service = await self.service()
+        service = await self.session.require()
         output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": await service.admin.count()}
         announce = []
         if previous and previous.lower() != name.lower():
@@ -281,6 +262,11 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
                 output["did_you_mean"] = near
                 announce.append(f"Ask whether they meant {near}.")
         return {**output, "announce": " ".join(announce)} if announce else output
+
+
+def _told(**optional: Any) -> dict[str, Any]:
+    """Return what has something to say."""
+    return {name: value for name, value in optional.items() if value}
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:

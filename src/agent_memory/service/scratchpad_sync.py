@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
@@ -41,7 +40,7 @@ class ScratchpadSync:
         self._limits = limits
         self._intake = EditIntake(manager.file, writes)
         self.attribute_edits = self._intake.attribute_edits
-        self._rendering: dict[asyncio.AbstractEventLoop, _Rendering] = {}
+        self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
         self._is_stale = False
         self._folds = 0
         self._noticed: tuple[int, int, int] | None = None
@@ -52,13 +51,10 @@ class ScratchpadSync:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
         self._is_stale = True
         loop = asyncio.get_running_loop()
-        for other in [other for other in self._rendering if other.is_closed()]:
-            self._rendering.pop(other, None)  # it ended with its loop, or is a fork's parent's
-        rendering = self._rendering.get(loop)
-        if rendering is None or rendering.task.done():
-            self._rendering[loop] = _Rendering(loop.create_task(self._render_until_quiet(loop, caller)))
-        else:
-            rendering.again = True
+        # A loop that is closed ended with its task, or is a fork's parent's.
+        self._tasks = {each: task for each, task in self._tasks.items() if not (each.is_closed() or task.done())}
+        if loop not in self._tasks:
+            self._tasks[loop] = loop.create_task(self._render_until_fresh(caller))
 
     async def absorb(self, caller: Caller = NOBODY, *, at_once: bool = False) -> bool:
         """Take over a person's edits, if there are any; costs a look at the file if there are none.
@@ -99,26 +95,24 @@ class ScratchpadSync:
         if self._is_stale or folds != self._folds:  # what has expired and was dropped may still stand in the file
             self._folds = folds
             self.schedule()
-        while (rendering := self._rendering.get(loop)) and not rendering.task.done():
-            await asyncio.gather(rendering.task, return_exceptions=True)
+        while (task := self._tasks.get(loop)) and not task.done():
+            await asyncio.gather(task, return_exceptions=True)
 
-    async def _render_until_quiet(self, loop: asyncio.AbstractEventLoop, caller: Caller) -> None:
+    async def _render_until_fresh(self, caller: Caller) -> None:
         try:
-            await self._render_all(loop, caller)
+            while True:
+                async with self._manager.lock.taken(self._limits.rendering_patience) as is_mine:
+                    self._is_stale = False
+                    if not is_mine:
+                        why = "Another process holds the scratchpad."
+                        log.warning("scratchpad_not_rendered", code="busy", error=why)
+                    elif not await self._bring_into_step(caller):
+                        return  # what could not be read must not be overwritten
+                if not self._is_stale:
+                    return
         except asyncio.CancelledError:
             self._is_stale = True  # its loop ends; whoever settles in another one does it
             raise
-
-    async def _render_all(self, loop: asyncio.AbstractEventLoop, caller: Caller) -> None:
-        while True:
-            async with self._manager.lock.taken(self._limits.rendering_patience) as is_mine:
-                self._is_stale = self._rendering[loop].again = False
-                if not is_mine:
-                    log.warning("scratchpad_not_rendered", code="busy", error="Another process holds the scratchpad.")
-                elif not await self._bring_into_step(caller):
-                    return  # what could not be read must not be overwritten
-            if not self._rendering[loop].again:
-                return
 
     async def _bring_into_step(self, caller: Caller) -> bool:
         """Take over what was saved and render, until nobody saved in between; tell whether that was possible.
@@ -157,11 +151,3 @@ class ScratchpadSync:
         if told != error.code:
             log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
             await self._intake.degraded(error, error.message, caller)
-
-
-@dataclass(slots=True)
-class _Rendering:
-    """The rendering under way in one loop, and whether something changed since it last looked."""
-
-    task: asyncio.Task[None]
-    again: bool = False
