@@ -95,7 +95,7 @@ class Agent:
     @property
     def index(self) -> AnnIndex:
         """The dense side of its search."""
-        index = self.storage._meaning.index  # noqa: SLF001 - no thread hop in the figures
+        index = self.storage._embeddings.index  # noqa: SLF001 - no thread hop in the figures
         assert isinstance(index, AnnIndex)
         return index
 

@@ -32,7 +32,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.storage import folder_of, meaning
+from agent_memory.embeddings import PROVIDERS, Provider
+from agent_memory.storage import folder_of
 from agent_memory.storage.vector.generations import Generations
 from benchmarks._crash_check import Case, examine, recover
 from benchmarks._crash_model import Expected, Heard
@@ -41,8 +42,6 @@ from benchmarks._crash_process import SITE, Child
 from benchmarks._crash_sabotage import SABOTAGES, sabotage
 
 if TYPE_CHECKING:
-    from agent_memory.embeddings import Embedder
-    from agent_memory.settings import ServiceSettings
     from benchmarks._crash_process import Say
 
 COLUMNS: Final = ("lost", "reopen", "half", "leftovers")
@@ -317,16 +316,12 @@ def _work(say: Say, job: Job, expected: Expected, spoilt: str) -> None:
     Victim(say, job, expected).run()
 
 
-def _embedder(settings: ServiceSettings) -> Embedder | None:  # noqa: ARG001 - stands for one that asks them
-    return EMBEDDER
-
-
 def run(
     kills: int, seed: int, operations: list[str], *, exact: bool = False, spoilt: str = "", until_found: bool = False
 ) -> dict[str, Any]:
     """Kill so many processes, the operations in turn, and return the report."""
     preload()
-    meaning.embedder_of = _embedder  # a model would only take longer to be killed
+    PROVIDERS["local"] = Provider(make=lambda _: EMBEDDER)  # a model would only take longer to be killed
     with tempfile.TemporaryDirectory(prefix="crash-") as scratch:
         campaign = Campaign(Path(scratch), seed, exact=exact, spoilt=spoilt)
         for number in range(kills):

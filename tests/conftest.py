@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
+from agent_memory.embeddings import PROVIDERS
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
@@ -76,4 +78,4 @@ def open_umask() -> Iterator[None]:
 def no_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Search by words alone, as if the local model were not installed; `@pytest.mark.model` brings the real one."""
     if request.node.get_closest_marker("model") is None:
-        monkeypatch.setattr("agent_memory.storage.meaning._LOCAL_PARTS", ("a_package_that_is_not_installed",))
+        monkeypatch.setitem(PROVIDERS, "local", replace(PROVIDERS["local"], needs=("a_package_that_is_not_installed",)))

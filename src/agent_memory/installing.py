@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Final, Literal
 
@@ -29,6 +30,15 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "vector": ("numpy>=1.26", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
 }
 """What each extra of pyproject.toml consists of."""
+
+
+EMBEDDERS_GROUP: Final = "agent_memory.embedders"
+"""Entry points by which other distributions offer embedders; the name is what the setting `embedder` says."""
+
+
+def offered(group: str) -> dict[str, metadata.EntryPoint]:
+    """Return what installed distributions offer under a group of entry points, by name."""
+    return {entry.name: entry for entry in metadata.entry_points(group=group)}
 
 
 def install_command(*parts: Part, again: bool = False) -> str:

@@ -14,6 +14,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from agent_memory.errors import ConfigurationError
+from agent_memory.installing import EMBEDDERS_GROUP, offered
 from agent_memory.models import check_agent_id, describe
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ TOOL_NAMES: Final = (
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
 LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 LOCAL_DIMENSION: Final = 384
+EMBEDDERS: Final = ("local", "openai", "none")
+"""What this distribution has; others offer more by entry points."""
 OPENAI_DIMENSIONS: Final = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -46,6 +49,12 @@ WITHOUT_EFFECT: Final = {
     "cache_ttl_seconds": "memories are read from the journal, which is always current, so nothing has to expire",
 }
 """Settings of earlier configurations that are accepted and do nothing, each with the reason, which the user is told."""
+
+
+def _check_embedder(name: str) -> str:
+    if name not in EMBEDDERS and name not in (others := offered(EMBEDDERS_GROUP)):
+        raise ValueError(f"must be one of: {', '.join([*EMBEDDERS, *others])}")
+    return name
 
 
 class _Settings(BaseModel):
@@ -66,10 +75,11 @@ class ServiceSettings(_Settings):
     similarity_threshold: Fraction | None = Field(
         default=None, description="Least cosine of a hit found by meaning alone; empty: the embedder's measured floor."
     )
-    embedder: Literal["local", "openai", "none"] = Field(
+    embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",
-        description="What turns text into vectors; `local` and `none` never use a network. Where it is not set, an "
-        "`embedding_model` of OpenAI's chooses `openai`.",
+        description="What turns text into vectors: `local`, `openai`, `none`, or what an installed distribution offers "
+        "by that name; `local` and `none` never use a network. Where it is not set, an `embedding_model` of OpenAI's "
+        "chooses `openai`.",
     )
     embedding_model: str | None = Field(
         default=None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typing_extensions import override
 
-from agent_memory.embeddings import LocalEmbedder
+from agent_memory.embeddings import PROVIDERS, LocalEmbedder, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MemoryStorage
@@ -101,7 +101,7 @@ class TestAgreement:
         self, server: LocalServer, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
     ) -> AsyncIterator[tuple[MemoryStorage, MemoryStorage]]:
         embedder = HashEmbedder(64, {"db": "database"})
-        monkeypatch.setattr("agent_memory.storage.meaning.embedder_of", lambda settings: embedder)
+        monkeypatch.setitem(PROVIDERS, "local", Provider(make=lambda _: embedder))
         file = FileStorage("bob", root, settings=ServiceSettings(), clock=clock)
         there = server.open(clock=clock, embedder=HashEmbedder(64, {"db": "database"}))
         yield file, there

@@ -37,7 +37,7 @@ def wrong_values() -> None:
     Memory(agent_id="bob", content="x").content = "y"  # type: ignore[misc]  # a memory is immutable
     Observation(content="x", category="note")  # type: ignore[call-arg]  # how sure is the rule?
     SearchFilters(categories=["note"])  # type: ignore[call-arg]
-    ServiceSettings(embedder="gpt")  # type: ignore[arg-type]
+    ServiceSettings(backend="gpt")  # type: ignore[arg-type]
 
 
 async def wrong_results() -> None:

@@ -7,17 +7,28 @@ from agent_memory.embeddings.cache import VectorCache, text_hash
 from agent_memory.embeddings.generator import EmbeddingGenerator
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.openai_api import OpenAIEmbedder
-from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity
+from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
+from agent_memory.embeddings.registry import PROVIDERS, embedder_of, estimate_embedding, provider_of, reason_without
+from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, without_embedder
 from agent_memory.embeddings.worker import EmbeddingWorker, WorkerStatus
 
 __all__ = [
+    "PROVIDERS",
+    "WORTH_WAITING",
     "Embedder",
     "EmbedderIdentity",
     "EmbeddingGenerator",
+    "EmbeddingService",
     "EmbeddingWorker",
     "LocalEmbedder",
     "OpenAIEmbedder",
+    "Provider",
     "VectorCache",
     "WorkerStatus",
+    "embedder_of",
+    "estimate_embedding",
+    "provider_of",
+    "reason_without",
     "text_hash",
+    "without_embedder",
 ]

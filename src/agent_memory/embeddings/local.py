@@ -6,14 +6,16 @@ Owns finding, verifying and running the model. Must not know memories or caches.
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from agent_memory.embeddings.pieces import pieces
-from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
+from agent_memory.embeddings.protocol import EmbedderIdentity, Provider, checked_matrix
 from agent_memory.embeddings.runtime import foreign_code, import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.embeddings.protocol import Matrix, Vector
+    from agent_memory.settings import ServiceSettings
 
 MINILM_MODEL: Final = "all-MiniLM-L6-v2-int8"
 MINILM_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -54,7 +57,6 @@ class LocalEmbedder:
         self._folder = folder
         self._expected = sha256 or (MINILM_SHA256 if folder is None else None)
         self._threads = threads
-        self._loading = threading.Lock()
         self._model: _OnnxModel | None = None
 
     @property
@@ -112,10 +114,9 @@ class LocalEmbedder:
         return vector
 
     def _loaded(self) -> _OnnxModel:
-        with self._loading:
-            if self._model is None:
-                self._model = _OnnxModel(self._folder, self._expected, self._threads)
-            return self._model
+        if self._model is None:
+            self._model = _MODELS.get(self._folder, self._expected, self._threads)
+        return self._model
 
 
 class _OnnxModel:
@@ -160,6 +161,45 @@ class _OnnxModel:
         weights = mask[..., None].astype(np.float32)
         pooled: NDArray[np.float32] = (output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1e-9)
         return pooled
+
+
+class _Models:
+    """The models that this process has loaded: one of each, however many embedders use it, as long as one does."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Know of none: a forked child has none of its parent's threads, and cannot wait for its locks."""
+        self._loading = threading.Lock()
+        self._loaded: WeakValueDictionary[tuple[object, ...], _OnnxModel] = WeakValueDictionary()
+
+    def get(self, folder: Path | None, expected: str | None, threads: int) -> _OnnxModel:
+        """Return the model of a folder, loaded if nobody has done so since its files changed.
+
+        Raises:
+            EmbeddingError: It cannot be loaded.
+        """
+        paths = [_minilm_weights()] if folder is None else [folder / name for name in _FILES]
+        key = (expected, threads, *map(_state_of, paths))
+        with self._loading:
+            model = self._loaded.get(key)
+            if model is None:
+                model = self._loaded[key] = _OnnxModel(folder, expected, threads)
+            return model
+
+
+def _state_of(path: Path) -> tuple[Path, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return path, 0, 0  # reading it says what is wrong
+    return path.resolve(), status.st_size, status.st_mtime_ns
+
+
+_MODELS: Final = _Models()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_MODELS.begin_anew)
 
 
 def _minilm_weights() -> Path:
@@ -228,3 +268,15 @@ def _runtime_missing(name: str) -> EmbeddingError:
         code="model_missing",
         recovery=advice("local"),
     )
+
+
+def _make(settings: ServiceSettings) -> LocalEmbedder:
+    return LocalEmbedder(Path(settings.embedding_model).expanduser() if settings.embedding_model else None)
+
+
+LOCAL: Final = Provider(
+    make=_make,
+    needs=("numpy", "onnxruntime", "tokenizers", "threadpoolctl"),
+    part="local",
+    seconds_a_text=0.012,
+)

@@ -9,7 +9,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.embeddings.protocol import EmbedderIdentity, checked_matrix
+from agent_memory.embeddings.protocol import CHARS_PER_TOKEN, EmbedderIdentity, Provider, checked_matrix
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.settings import OPENAI_DIMENSIONS
@@ -18,16 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.embeddings.protocol import Matrix, Vector
+    from agent_memory.settings import ServiceSettings
 
+_DEFAULT_MODEL: Final = "text-embedding-3-small"
 _DOLLARS_PER_MILLION: Final = {
     "text-embedding-3-small": 0.02,
     "text-embedding-3-large": 0.13,
     "text-embedding-ada-002": 0.10,
 }
 """List prices from OpenAI's pricing page, in US dollars per million tokens."""
-
-_CHARS_PER_TOKEN: Final = 4
-"""OpenAI's own rule of thumb for English; other scripts take more tokens."""
 
 THRESHOLD: Final = 0.25
 """Least raw cosine of a hit by meaning alone. From published examples, not measured by us: set `similarity_threshold`
@@ -67,7 +66,7 @@ class OpenAIEmbedder:
 
     def __init__(
         self,
-        model: str = "text-embedding-3-small",
+        model: str = _DEFAULT_MODEL,
         *,
         api_key: str | None = None,
         base_url: str | None = None,
@@ -151,7 +150,7 @@ class OpenAIEmbedder:
 
     def estimate_cost(self, texts: Sequence[str]) -> float:
         """Return about what embedding `texts` costs in US dollars; 0 for a model without a list price."""
-        tokens = sum(max(1, len(text) // _CHARS_PER_TOKEN) for text in texts)
+        tokens = sum(max(1, len(text) // CHARS_PER_TOKEN) for text in texts)
         return tokens * _DOLLARS_PER_MILLION.get(self._model, 0.0) / 1_000_000
 
     def _request(self, texts: list[str]) -> list[Any]:
@@ -238,3 +237,13 @@ def _refused(model: str, status: int) -> EmbeddingError:
         code=f"http_{status}",
         recovery=recovery,
     )
+
+
+def _make(settings: ServiceSettings) -> OpenAIEmbedder:
+    model = settings.embedding_model or _DEFAULT_MODEL
+    return OpenAIEmbedder(model, dimensions=settings.embedding_dimensions, base_url=settings.embedding_base_url)
+
+
+OPENAI: Final = Provider(
+    make=_make, needs=("openai",), part="openai", seconds_a_text=0.01, dollars_per_million=_DOLLARS_PER_MILLION
+)

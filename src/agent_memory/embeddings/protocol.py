@@ -5,16 +5,20 @@ Must not import a model runtime or an API client: numpy is the only heavy import
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from agent_memory.installing import Part
+    from agent_memory.settings import ServiceSettings
 
     Matrix: TypeAlias = NDArray[np.float32]
     """Shape (n, dimension), float32, rows of length 1."""
@@ -47,9 +51,9 @@ class EmbedderIdentity:
 class Embedder(Protocol):
     """Turns text into vectors. Thread-safe; loads what it needs at the first call, not before.
 
-    Two more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they are
-    not cut into pieces, and the end of a program does not wait for them. `missing()`: a sentence about what is not
-    there, found without loading anything, or None.
+    Three more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they
+    are not cut into pieces, and the end of a program does not wait for them. `missing()`: a sentence about what is not
+    there, found without loading anything, or None. `cost`, a float: what has been charged so far, in US dollars.
     """
 
     @property
@@ -77,6 +81,37 @@ class Embedder(Protocol):
         Raises:
             EmbeddingError: As `embed_documents`.
         """
+
+
+CHARS_PER_TOKEN: Final = 4
+"""OpenAI's own rule of thumb for English; other scripts take more tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provider:
+    """How the embedder of one name is made, and what it takes.
+
+    Attributes:
+        make: Makes the embedder of some settings; loads no model and connects to nothing.
+        needs: Modules that must be installed.
+        part: The extra of this distribution that brings them; None if another distribution does.
+        seconds_a_text: What embedding a text takes on two cores.
+        dollars_per_million: Price of a million tokens, by the model's name; what is not named is free.
+    """
+
+    make: Callable[[ServiceSettings], Embedder]
+    needs: tuple[str, ...] = ()
+    part: Part | None = None
+    seconds_a_text: float = 0.0
+    dollars_per_million: Mapping[str, float] = field(default_factory=dict)
+
+    def lacking(self) -> list[str]:
+        """Return which of the modules are not installed; imports none."""
+        return [name for name in self.needs if find_spec(name) is None]
+
+    def price(self, model: str, characters: int) -> float:
+        """Return about what a model charges for so many characters, in US dollars."""
+        return self.dollars_per_million.get(model, 0.0) * characters / CHARS_PER_TOKEN / 1_000_000
 
 
 def checked_matrix(rows: Sequence[Any] | NDArray[Any], *, count: int, dimension: int, source: str) -> Matrix:

@@ -32,7 +32,7 @@ _TOO_LATE: Final = (
     "its maker, though no text of a memory."
 )
 
-_problem: str | None = None
+_problems: Final[set[str]] = set()
 
 
 def import_quietly() -> Any:
@@ -43,14 +43,13 @@ def import_quietly() -> Any:
     Raises:
         ImportError: It is not installed.
     """
-    global _problem  # noqa: PLW0603 - of the process, as the import is
     came_first = "onnxruntime" in sys.modules and not is_opted_out()
     opt_out()
     import onnxruntime  # not before somebody embeds
 
     onnxruntime.disable_telemetry_events()
     if came_first and _version(onnxruntime.__version__) >= _REPORTS_FROM:
-        _problem = _TOO_LATE
+        _problems.add(_TOO_LATE)
     return onnxruntime
 
 
@@ -68,7 +67,7 @@ def is_opted_out() -> bool:
 
 def reports() -> str | None:
     """Return, for people, why onnxruntime may report to its maker all the same; None while it cannot."""
-    return _problem
+    return next(iter(_problems), None)
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -79,6 +78,10 @@ class _Inside:
     """How many threads are inside foreign code now, and whether the interpreter ends."""
 
     def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Count nobody: a forked child has none of its parent's threads, and cannot wait for their locks."""
         self._change = threading.Condition()
         self._threads = 0
         self._is_ending = False
@@ -121,16 +124,6 @@ def foreign_code() -> Iterator[None]:
         _inside.leave()
 
 
-def _begin_anew() -> None:
-    """A forked child has none of its parent's threads, and cannot wait for their locks."""
-    global _inside  # noqa: PLW0603 - of the process
-    _inside = _Inside()
-
-
-@atexit.register
-def _end() -> None:
-    _inside.end()
-
-
+atexit.register(_inside.end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_inside.begin_anew)

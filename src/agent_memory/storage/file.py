@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
+from agent_memory.embeddings import EmbeddingService
 from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.files.atomic import signature
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
 from agent_memory.models import MEMORY, Clock, SearchRequest, check_limit, filters_of, utc_now
-from agent_memory.retrieval import RankingSettings, SearchIndex
+from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex, embedded_texts
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.answer import results_of
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.change_log import FileLog
-from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.shortlist import Shortlist
 from agent_memory.storage.store import RecordStore
@@ -90,8 +90,8 @@ class FileStorage(MemoryStorage):
     def _begin(self) -> None:
         """Make what holds this process's knowledge of the memories, empty."""
         self._pid = os.getpid()
-        self._meaning = Meaning(self._settings, self.folder.vectors, embedder=self._embedder)
-        index = SearchIndex(ranking_of(self._settings), self._meaning.index)
+        self._embeddings = EmbeddingService(self._settings, self.folder.vectors, DenseIndex, self._embedder)
+        index = SearchIndex(ranking_of(self._settings), self._embeddings.index)
         log = FileLog(MEMORY, self.folder, self._clock, self._grace)
         self._store = RecordStore(MEMORY, self.agent_id, log, index, self._clock)
 
@@ -102,7 +102,7 @@ class FileStorage(MemoryStorage):
         What they left is kept unused: finalising it would touch files that are still the parent's.
         """
         if self._pid != os.getpid():
-            self._parents.append((self._store, self._meaning))
+            self._parents.append((self._store, self._embeddings))
             self._begin()
 
     @property
@@ -129,13 +129,13 @@ class FileStorage(MemoryStorage):
         self._renew()
         patience = self._patience if patience is None else patience
         request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
-        if patience and self._meaning.index is not None:
+        if patience and self._embeddings.index is not None:
             await self.prepare(patience)
-        ready = self._meaning.is_ready
+        ready = self._embeddings.is_ready
         question = await asyncio.to_thread(self._store.embedded_question, request) if ready else None
         results = results_of(await self._worker.run(self._store.search, request, question))
-        if not self._meaning.is_empty:
-            results.degraded = weakness(results, self._meaning.describe())
+        if not self._embeddings.is_empty:
+            results.degraded = weakness(results, self._embeddings.describe())
         return results
 
     @override
@@ -250,16 +250,16 @@ class FileStorage(MemoryStorage):
     async def prepare(self, patience: float | None = None) -> bool:
         while not await self._worker.run(self._store.warm, _WARM_AT_ONCE):
             pass  # in portions, so that other calls get in between
-        return await self._meaning.ready(patience)
+        return await self._embeddings.ready(patience)
 
     @override
     def embedding_cost(self) -> float:
-        return self._meaning.cost
+        return self._embeddings.cost
 
     @override
     def embedding(self) -> dict[str, Any]:
         self._renew()
-        return self._meaning.describe()
+        return self._embeddings.describe()
 
     @override
     def _immovable(self) -> ConfigurationError:
@@ -312,7 +312,8 @@ class FileStorage(MemoryStorage):
             self._shortlist.drop()
 
     def _drop_vectors(self) -> None:
-        self._meaning.forget(self._store.take_gone())
+        gone = self._store.take_gone()
+        self._embeddings.forget(text for memory in gone for text in embedded_texts(memory.content))
 
     def _delete(self, memory_id: str) -> Memory:
         memory = self._store.delete(memory_id)
@@ -325,7 +326,7 @@ class FileStorage(MemoryStorage):
             await self._worker.run(self._keep_shortlist)
             self._asked = None
         await asyncio.to_thread(self._worker.close)
-        await asyncio.to_thread(self._meaning.close)
+        await asyncio.to_thread(self._embeddings.close)
 
 
 def ranking_of(settings: ServiceSettings) -> RankingSettings:

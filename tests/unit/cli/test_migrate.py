@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
+from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.storage.vector.generations import Generations
@@ -36,7 +37,7 @@ def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 @pytest.fixture
 def with_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = HashEmbedder()
-    monkeypatch.setattr("agent_memory.storage.meaning.embedder_of", lambda _settings: embedder)
+    monkeypatch.setitem(PROVIDERS, "local", Provider(make=lambda _: embedder))
 
 
 @pytest.mark.usefixtures("with_embedder")

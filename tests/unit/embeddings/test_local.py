@@ -1,14 +1,18 @@
 """The local embedder with its real weights, and with everything that can be wrong with a model folder."""
 
 import json
+import os
 import shutil
 import sys
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 
+from agent_memory import FileStorage, Memory, ServiceSettings
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
@@ -107,6 +111,39 @@ def test_a_broken_file_is_an_error_with_a_code(folder: Path, tmp_path: Path, bro
 def test_a_missing_package_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(EmbeddingError) as caught:
-        LocalEmbedder().embed_query("x")
+        LocalEmbedder(threads=3).embed_query("x")  # one that no other test has loaded
     assert caught.value.code == "model_missing"
     assert caught.value.recovery == advice("local")
+
+
+@pytest.mark.model
+async def test_two_agents_in_a_process_share_one_model(
+    root: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = shutil.copytree(folder, tmp_path / "model")  # which no other test has loaded
+    sessions: list[object] = []
+    make = onnxruntime.InferenceSession
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        sessions.append(session := make(*arguments, **options))
+        return session
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", counted)
+    storages = [
+        FileStorage(name, root, settings=ServiceSettings(embedding_model=str(model))) for name in ("alice", "bob")
+    ]
+    for storage in storages:
+        await storage.store(Memory(agent_id=storage.agent_id, content="The ledger is in PostgreSQL", category="note"))
+        assert await storage.prepare(None)
+        assert (await storage.search("which database did we pick")).mode == "hybrid"
+    assert len(sessions) == 1
+    for storage in storages:
+        await storage.close()
+
+
+@pytest.mark.model
+def test_a_model_whose_files_changed_is_loaded_anew(folder: Path) -> None:
+    before = LocalEmbedder(folder)
+    assert LocalEmbedder(folder)._loaded() is before._loaded()
+    os.utime(folder / "model.onnx", (1, 1))
+    assert LocalEmbedder(folder)._loaded() is not before._loaded()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory import VectorStorage
-from agent_memory.embeddings import OpenAIEmbedder
+from agent_memory.embeddings import PROVIDERS, EmbeddingService, OpenAIEmbedder, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.settings import ServiceSettings
@@ -19,7 +19,6 @@ from agent_memory.storage import (
     rollback_migration,
     should_migrate,
 )
-from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.vector import storage as vector
 from tests.support import memory_of
 
@@ -33,7 +32,7 @@ pytest.importorskip("qdrant_edge")
 def with_embedder(monkeypatch: pytest.MonkeyPatch) -> HashEmbedder:
     """Let the default embedder be one without a model."""
     embedder = HashEmbedder(synonyms={"db": "database"})
-    monkeypatch.setattr("agent_memory.storage.meaning.embedder_of", lambda _: embedder)
+    monkeypatch.setitem(PROVIDERS, "local", Provider(make=lambda _: embedder))
     return embedder
 
 
@@ -90,9 +89,9 @@ def test_progress_of_nothing_is_complete() -> None:
 async def test_a_model_is_chosen_by_its_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not a real one")
     storage = VectorStorage("bob", root, embedding_model="text-embedding-3-small")
-    assert isinstance(storage._meaning, Meaning)
-    assert isinstance(storage._meaning._embedder, OpenAIEmbedder)
-    assert storage._meaning.identity().model == "text-embedding-3-small"
+    assert isinstance(storage._embeddings, EmbeddingService)
+    assert isinstance(storage._embeddings._embedder, OpenAIEmbedder)
+    assert storage._embeddings.identity().model == "text-embedding-3-small"
     await storage.close()
     with pytest.raises(ConfigurationError):
         VectorStorage("bob", root, embedding_model="no-such-model")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
-from agent_memory.embeddings import EmbeddingWorker, VectorCache
+from agent_memory.embeddings import EmbeddingWorker, VectorCache, embedder_of, reason_without
 from agent_memory.embeddings.runtime import opt_out
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
@@ -26,7 +26,6 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage.answer import results_of
 from agent_memory.storage.base import MemoryStorage
 from agent_memory.storage.file import PATIENCE, ranking_of
-from agent_memory.storage.meaning import embedder_of, reason_without
 from agent_memory.storage.store import RecordStore
 from agent_memory.storage.trouble import weakness
 from agent_memory.storage.worker import Worker
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder, EmbedderIdentity
     from agent_memory.models import Memory, SearchFilters, SearchResults
     from agent_memory.storage.qdrant.client import Wire
-    from agent_memory.storage.qdrant.vectors import ServerMeaning
+    from agent_memory.storage.qdrant.vectors import ServerEmbeddings
 
 T = TypeVar("T")
 log = get_logger(__name__)
@@ -208,13 +207,13 @@ class QdrantServerStorage(MemoryStorage):
         while not await self._run(lambda store: store.warm(_WARM_AT_ONCE)):
             pass  # in portions, so that other calls get in between
         opened = self._open
-        return opened is not None and await opened.meaning.ready(patience)
+        return opened is not None and await opened.embeddings.ready(patience)
 
     @override
     def embedding(self) -> dict[str, Any]:
         if self._open is None:
             return {"status": "loading", "reason": "not connected yet"}
-        return self._open.meaning.describe()
+        return self._open.embeddings.describe()
 
     @override
     async def health(self) -> dict[str, Any]:
@@ -230,7 +229,7 @@ class QdrantServerStorage(MemoryStorage):
         opened, self._open = self._open, None
         line, self._line = self._line, None
         if opened is not None:
-            await asyncio.to_thread(opened.meaning.close)
+            await asyncio.to_thread(opened.embeddings.close)
         if line is not None and line.pid == os.getpid():
             await asyncio.to_thread(line.client.close)
 
@@ -255,7 +254,7 @@ class QdrantServerStorage(MemoryStorage):
     def _opening(self, wire: Wire) -> _Open:
         from agent_memory.storage.qdrant.change_log import ServerChangeLog
         from agent_memory.storage.qdrant.log import ServerLog
-        from agent_memory.storage.qdrant.vectors import ServerMeaning, ServerVectors
+        from agent_memory.storage.qdrant.vectors import ServerEmbeddings, ServerVectors
 
         embedder = self._embedder or embedder_of(self._settings)
         identity, absent = _identified(embedder, self._settings)
@@ -268,7 +267,7 @@ class QdrantServerStorage(MemoryStorage):
         index = SearchIndex(ranking_of(self._settings), vectors)
         log = ServerChangeLog(MEMORY, server, self._clock)
         store = RecordStore(MEMORY, self.agent_id, log, index, self._clock)
-        return _Open(store, ServerMeaning(vectors, worker, absent))
+        return _Open(store, ServerEmbeddings(vectors, worker, absent))
 
     def _compact_behind(self) -> None:
         self._opened().store.compact()
@@ -276,7 +275,7 @@ class QdrantServerStorage(MemoryStorage):
     def _prepare_behind(self) -> None:
         opened = self._opened()
         opened.store.warm(_WARM_AT_ONCE)
-        opened.meaning.fill_later()
+        opened.embeddings.fill_later()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +292,7 @@ class _Open:
     """What hangs on a connection to a collection that was looked at."""
 
     store: RecordStore[Memory]
-    meaning: ServerMeaning
+    embeddings: ServerEmbeddings
 
 
 def _check_possible(settings: ServiceSettings) -> None:

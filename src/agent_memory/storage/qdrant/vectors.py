@@ -1,4 +1,4 @@
-"""Meaning on a server: the vectors lie beside the memories there, and one client's work serves all.
+"""Embeddings on a server: the vectors lie beside the memories there, and one client's work serves all.
 
 Owns which memories have their vector, and the thread that embeds those that have none. Candidates come from the server
 as raw cosines, so the one ranking of `agent_memory.retrieval` judges them as it judges those of a file.
@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from agent_memory.embeddings import text_hash
+from agent_memory.embeddings import WORTH_WAITING, text_hash, without_embedder
 from agent_memory.errors import AgentMemoryError
 from agent_memory.logs import get_logger
 from agent_memory.retrieval import VectorSource
-from agent_memory.storage.meaning import WORTH_WAITING, without_embedder
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ class _Wanted:
         return row is not None and row.get("text") == self.text and row.get("embedded") != self.mark
 
 
-class ServerMeaning:
+class ServerEmbeddings:
     """Embeds in the background for one agent on a server, or says why nothing is embedded.
 
     Args:
@@ -200,7 +199,7 @@ class ServerMeaning:
             self._filler.submit(self.vectors.fill)
 
     async def ready(self, patience: float | None) -> bool:
-        """Wait until searches go by meaning too; tell whether they do. Arguments as in `Meaning.ready`.
+        """Wait until searches go by meaning too; tell whether they do. Arguments as in `EmbeddingService.ready`.
 
         Raises:
             StorageError: The server does not answer.

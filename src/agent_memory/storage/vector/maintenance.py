@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from agent_memory.embeddings import EmbeddingService
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.storage.meaning import Meaning
     from agent_memory.storage.store import RecordStore
     from agent_memory.storage.trouble import Trouble
     from agent_memory.storage.vector.candidates import AnnIndex
@@ -63,7 +63,7 @@ class Indexed:
         folder: The agent's folder.
         store: The memories.
         candidates: The dense side of the store's search.
-        meaning: Whose vectors these are.
+        embeddings: Whose vectors these are.
         worker: The thread that reads the store.
         prepare: Waits until every memory has its vector, for so many seconds at most.
         sizes: Returns how many memories there are, and how many characters one has on average.
@@ -72,7 +72,7 @@ class Indexed:
     folder: AgentFolder
     store: RecordStore[Any]
     candidates: AnnIndex
-    meaning: Meaning
+    embeddings: EmbeddingService[Any]
     worker: Worker
     prepare: Callable[[float | None], Awaitable[bool]]
     sizes: Callable[[], Awaitable[tuple[int, float]]]
@@ -95,10 +95,10 @@ class IndexMaintenance:
         self, indexed: Indexed, *, wanted: bool, batch: int = 100, options: IndexOptions = DEFAULT_OPTIONS
     ) -> None:
         self._indexed, self._batch, self._options = indexed, batch, options
-        self._meaning, self._worker = indexed.meaning, indexed.worker
+        self._embeddings, self._worker = indexed.embeddings, indexed.worker
         self._generations = Generations(indexed.folder)
         self._sync = IndexSync(
-            indexed.store, indexed.candidates, self._generations, self._meaning, options.start, wanted=wanted
+            indexed.store, indexed.candidates, self._generations, self._embeddings, options.start, wanted=wanted
         )
         self.backend = _VECTOR if wanted else self._generations.active()[0]
         self._task: asyncio.Task[None] | None = None
@@ -126,8 +126,8 @@ class IndexMaintenance:
             StorageError: The memories cannot be read.
         """
         count, characters = await self._indexed.sizes()
-        missing = int(self._meaning.describe().get("pending", 0))
-        identity = await asyncio.to_thread(self._meaning.identity)
+        missing = int(self._embeddings.describe().get("pending", 0))
+        identity = await asyncio.to_thread(self._embeddings.identity)
         return estimate(count, missing, round(characters * missing), identity)
 
     async def migrate(self, progress: Progress | None = None) -> Built:
@@ -260,7 +260,7 @@ class IndexMaintenance:
 
     async def _build(self, progress: Progress | None, *, activate: bool) -> Built:
         await self._embed_all(progress)
-        identity = await asyncio.to_thread(self._meaning.identity)
+        identity = await asyncio.to_thread(self._embeddings.identity)
         return await self._options.build(
             self._indexed.folder, identity, activate=activate, batch=self._batch, progress=progress
         )
@@ -271,14 +271,14 @@ class IndexMaintenance:
             most = 0
             while not preparing.done():
                 await asyncio.wait({preparing}, timeout=0.2)
-                pending = int(self._meaning.describe().get("pending", 0))
+                pending = int(self._embeddings.describe().get("pending", 0))
                 most = max(most, pending)
                 if progress is not None and most:
                     await progress("embed", most - pending, most)
             preparing.result()
         finally:
             preparing.cancel()
-        state = self._meaning.describe()
+        state = self._embeddings.describe()
         if state["status"] != "ready":
             raise MigrationError(f"Not every memory has a vector: {state.get('problem', 'the embedder is not ready')}.")
 

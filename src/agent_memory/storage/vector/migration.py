@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.embeddings import estimate_embedding
 from agent_memory.engine.client import child_environment, python_module
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.storage.vector.generations import Generations
@@ -37,9 +38,6 @@ _STUCK_SECONDS: Final = 20.0
 """Without a word; a builder that used no processor either in the second such time is ended."""
 _TIMES: Final = slice(11, 15)
 """User and system time, own and of children, behind the name in /proc/PID/stat."""
-_SECONDS_A_TEXT: Final = {"local": 0.012, "openai": 0.01}
-_DOLLARS_A_CHARACTER: Final = {"text-embedding-3-small": 0.02 / 4e6, "text-embedding-3-large": 0.13 / 4e6}
-"""OpenAI's list prices for a million tokens of four characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +97,9 @@ def estimate(count: int, missing: int, characters: int, identity: EmbedderIdenti
         identity: The embedder.
     """
     graph = _SECONDS_A_NODE * count if count >= _GRAPH_FROM else 0.0
-    embedding = _SECONDS_A_TEXT.get(identity.provider, 0.0) * missing
+    embedding, dollars = estimate_embedding(identity, missing, characters)
     seconds = _SECONDS_START + _SECONDS_A_POINT * count + graph + embedding
-    price = _DOLLARS_A_CHARACTER.get(identity.model, 0.0) if identity.provider == "openai" else 0.0
-    return Estimate(count, round(seconds, 1), round(price * characters, 4))
+    return Estimate(count, round(seconds, 1), round(dollars, 4))
 
 
 async def build_index(

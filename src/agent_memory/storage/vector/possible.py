@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pydantic
 
+from agent_memory.embeddings import EmbeddingService, embedder_of, provider_of
 from agent_memory.engine import is_installed
 from agent_memory.errors import ConfigurationError
 from agent_memory.installing import Part, advice
 from agent_memory.models import describe
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
-from agent_memory.storage.meaning import Meaning
 
 
 def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:
@@ -30,7 +32,7 @@ def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSe
 
 def can_grow(settings: ServiceSettings) -> bool:
     """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
-    return settings.enable_caching and is_installed() and Meaning.is_possible(settings)
+    return settings.enable_caching and is_installed() and embedder_of(settings) is not None
 
 
 def immovable(settings: ServiceSettings) -> ConfigurationError:
@@ -39,8 +41,8 @@ def immovable(settings: ServiceSettings) -> ConfigurationError:
     lacking = [] if is_installed() else ["the vector engine is not installed"]
     if settings.embedder == "none":
         lacking.append("the setting embedder is 'none'")
-    elif not Meaning.is_possible(settings):
-        packages.append(settings.embedder)
+    elif embedder_of(settings) is None:
+        packages += [part] if (part := provider_of(settings.embedder).part) else []
         lacking.append(f"the embedder {settings.embedder!r} is not installed")
     if not settings.enable_caching:
         lacking.append("the setting enable_caching is false")
@@ -54,7 +56,7 @@ def immovable(settings: ServiceSettings) -> ConfigurationError:
     )
 
 
-def impossible(meaning: Meaning) -> ConfigurationError:
+def impossible(embeddings: EmbeddingService[Any]) -> ConfigurationError:
     """Return the error that says why there is no vector backend here."""
     if not is_installed():
         return ConfigurationError(
@@ -65,5 +67,5 @@ def impossible(meaning: Meaning) -> ConfigurationError:
     return ConfigurationError(
         "The vector backend needs vectors, but there is no embedder.",
         code="no_embedder",
-        recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {meaning.describe()['reason']}",
+        recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {embeddings.describe()['reason']}",
     )

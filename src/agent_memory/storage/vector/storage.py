@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from agent_memory.embeddings import EmbeddingService
 from agent_memory.engine import is_installed
 from agent_memory.journal import GRACE
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.file import PATIENCE, FileStorage, ranking_of
-from agent_memory.storage.meaning import Meaning
 from agent_memory.storage.store import RecordStore
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.maintenance import DEFAULT_OPTIONS, Indexed, IndexMaintenance, IndexOptions
@@ -83,16 +83,16 @@ class MigratableStorage(FileStorage):
     def _begin(self) -> None:
         self._pid = os.getpid()
         limits = self._options.limits
-        self._meaning = Meaning(
+        self._embeddings = EmbeddingService(
             self._settings, self.folder.vectors, partial(AnnIndex, limits=limits), embedder=self._embedder
         )
-        index = self._meaning.index
+        index = self._embeddings.index
         if not is_installed() or not isinstance(index, AnnIndex):
-            raise impossible(self._meaning)
+            raise impossible(self._embeddings)
         log = FileLog(MEMORY, self.folder, self._clock, self._grace)
         search = SearchIndex(ranking_of(self._settings), index)
         self._store = RecordStore(MEMORY, self.agent_id, log, search, self._clock)
-        indexed = Indexed(self.folder, self._store, index, self._meaning, self._thread, self.prepare, self._sizes)
+        indexed = Indexed(self.folder, self._store, index, self._embeddings, self._thread, self.prepare, self._sizes)
         self._index = IndexMaintenance(
             indexed, wanted=self._wanted, batch=self._settings.migration_batch_size, options=self._options
         )

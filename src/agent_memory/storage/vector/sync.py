@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_memory.embeddings import EmbeddingService
     from agent_memory.engine import EngineClient, Opened
-    from agent_memory.storage.meaning import Meaning
     from agent_memory.storage.store import RecordStore
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.vector.generations import Generations, State
@@ -47,7 +47,7 @@ class IndexSync:
         store: The memories; read in the thread that calls `step`.
         index: Gets the engine, and what changed since its index was built.
         generations: Which index is in use.
-        meaning: Whose vectors these are.
+        embeddings: Whose vectors these are.
         start: Starts the engine's process for a shard's folder and the namespace of its points.
         wanted: Use an index even where the switch does not say so yet.
 
@@ -62,7 +62,7 @@ class IndexSync:
         store: RecordStore[Any],
         index: AnnIndex,
         generations: Generations,
-        meaning: Meaning,
+        embeddings: EmbeddingService[Any],
         start: Callable[[Path, uuid.UUID], EngineClient],
         *,
         wanted: bool,
@@ -73,7 +73,7 @@ class IndexSync:
         self._store = store
         self._index = index
         self._generations = generations
-        self._meaning = meaning
+        self._embeddings = embeddings
         self._start = start
         self._client: EngineClient | None = None
         self._closing: threading.Thread | None = None
@@ -140,8 +140,8 @@ class IndexSync:
     def _begin(self, generation: str) -> float | None:
         if time.monotonic() < self._not_before:
             return None
-        if not self._meaning.is_ready:
-            return None if self._meaning.describe()["status"] == "failing" else _LATER
+        if not self._embeddings.is_ready:
+            return None if self._embeddings.describe()["status"] == "failing" else _LATER
         if not self._store.warm(_WARM_AT_ONCE):
             return _SOON
         state = self._generations.state(generation)
@@ -160,7 +160,7 @@ class IndexSync:
         """Return why an index cannot be used, or None."""
         if state is None:
             return "the index is missing, half built or of another version"
-        if state.embedder != str(self._meaning.identity()):
+        if state.embedder != str(self._embeddings.identity()):
             return "the index is of another embedder"
         if state.seq > self._store.log.watermark[1]:
             return "the index is ahead of the journal, which must have been restored"

@@ -8,12 +8,13 @@ import os
 import re
 import resource
 import signal
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.embeddings import EmbedderIdentity
+from agent_memory.embeddings import PROVIDERS, EmbedderIdentity
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, MigrationError
 from agent_memory.settings import ServiceSettings
@@ -215,7 +216,7 @@ def test_detection_follows_settings_and_switch(root: Path, monkeypatch: pytest.M
         return type(storage), storage.backend
 
     assert kind() == (FileStorage, "file")  # nothing to embed with in these tests
-    monkeypatch.setattr("agent_memory.storage.meaning._LOCAL_PARTS", ("numpy",))
+    monkeypatch.setitem(PROVIDERS, "local", replace(PROVIDERS["local"], needs=("numpy",)))
     assert kind() == (MigratableStorage, "file")
     assert kind(backend="file") == (FileStorage, "file")
     assert kind(backend="vector") == (VectorStorage, "vector")

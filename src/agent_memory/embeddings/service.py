@@ -1,42 +1,52 @@
-"""What search by meaning needs beside the journal: embedder, vector cache, worker. Chosen by settings, loaded late."""
+"""`EmbeddingService`: the embeddings of one agent's memories. Chooses by settings, loads late, fills an index."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
-from agent_memory.embeddings import EmbeddingWorker, LocalEmbedder, OpenAIEmbedder, VectorCache, text_hash
+from agent_memory.embeddings.cache import VectorCache, text_hash
+from agent_memory.embeddings.registry import SWITCHED_OFF, embedder_of, reason_without
 from agent_memory.embeddings.runtime import reports
+from agent_memory.embeddings.worker import EmbeddingWorker
 from agent_memory.errors import EmbeddingError
-from agent_memory.installing import advice
-from agent_memory.retrieval import DenseIndex, embedded_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
-    from agent_memory.embeddings import Embedder, EmbedderIdentity
-    from agent_memory.models import Memory
+    from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity
     from agent_memory.settings import ServiceSettings
 
-_LOCAL_PARTS: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl")
-SWITCHED_OFF: Final = "embedder is set to none"
 WORTH_WAITING: Final = 64
 """Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
 it waits once, since they may be in the cache, which is read in no time."""
 _SLICE_SECONDS: Final = 0.5
 
 
-class Meaning:
-    """Vectors for one agent's memories, or the reason why there are none.
+class VectorIndex(Protocol):
+    """What holds and compares the vectors of a service; see `retrieval.DenseIndex`."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no memory has a text to embed."""
+
+    def hashes(self) -> set[bytes]:
+        """Return the hashes of all texts that stand for a memory now."""
+
+
+IndexT = TypeVar("IndexT", bound=VectorIndex)
+
+
+class EmbeddingService(Generic[IndexT]):
+    """Embeddings of one agent's memories, or the reason why there are none.
 
     Args:
         settings: Which embedder.
         cache: The file of vectors.
-        make_index: What holds and compares them.
+        make_index: Makes the index that the worker fills.
         embedder: One of the caller's own, instead of that of `settings`.
 
     Attributes:
@@ -47,7 +57,7 @@ class Meaning:
         self,
         settings: ServiceSettings,
         cache: Path,
-        make_index: Callable[[EmbeddingWorker], DenseIndex] = DenseIndex,
+        make_index: Callable[[EmbeddingWorker], IndexT],
         embedder: Embedder | None = None,
     ) -> None:
         embedder = embedder or embedder_of(settings)
@@ -57,11 +67,6 @@ class Meaning:
         kept = VectorCache(cache if settings.enable_caching else None)
         self._worker = EmbeddingWorker(embedder, kept) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
-
-    @staticmethod
-    def is_possible(settings: ServiceSettings) -> bool:
-        """Tell whether the embedder of `settings` is there, without loading its model."""
-        return embedder_of(settings) is not None
 
     @property
     def is_empty(self) -> bool:
@@ -114,14 +119,13 @@ class Meaning:
             if left <= _SLICE_SECONDS or not self._worker.goes_on:
                 return False
 
-    def forget(self, memories: Iterable[Memory]) -> None:
-        """Drop the cached vectors of memories that are gone, but for texts that others share.
+    def forget(self, texts: Iterable[str]) -> None:
+        """Drop the cached vectors of texts that are gone, but for those that a memory still has.
 
         For the thread that owns the index.
         """
         if self._worker is not None and self.index is not None:
-            gone = {text_hash(text) for memory in memories for text in embedded_texts(memory.content)}
-            self._worker.forget(gone - self.index.hashes())
+            self._worker.forget({text_hash(text) for text in texts} - self.index.hashes())
 
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""
@@ -147,24 +151,6 @@ class Meaning:
             self._worker.close()
 
 
-def embedder_of(settings: ServiceSettings) -> Embedder | None:
-    """Return the embedder that `settings` ask for, not yet loaded; None if it is switched off or not installed."""
-    if settings.embedder == "openai" and find_spec("openai") is not None:
-        model = settings.embedding_model or "text-embedding-3-small"
-        return OpenAIEmbedder(model, dimensions=settings.embedding_dimensions, base_url=settings.embedding_base_url)
-    if settings.embedder == "local" and all(find_spec(part) is not None for part in _LOCAL_PARTS):
-        folder = Path(settings.embedding_model).expanduser() if settings.embedding_model else None
-        return LocalEmbedder(folder)
-    return None
-
-
 def without_embedder(reason: str | None) -> dict[str, Any]:
     """Return what is told where there is no embedder; `chosen` where that is what somebody wants."""
     return {"status": "off", "reason": reason, **({"chosen": True} if reason == SWITCHED_OFF else {})}
-
-
-def reason_without(settings: ServiceSettings) -> str:
-    """Return, for people, why there is no embedder."""
-    if settings.embedder == "none":
-        return SWITCHED_OFF
-    return f"the embedder {settings.embedder!r} is not installed. {advice(settings.embedder)}"
