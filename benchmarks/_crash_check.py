@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.engine import namespace_of
 from agent_memory.errors import BusyError
 from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
+from agent_memory.storage.vector.engine import namespace_of
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._crash_model import Expected, Pending, compare, shown
@@ -241,7 +241,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     backend, generation = Generations(storage.folder).active()
     if backend != "vector" or generation is None:
         return
-    from agent_memory.engine.shard import Shard  # loads the engine, in a process that ends soon
+    from agent_memory.storage.vector.engine.shard import Shard  # loads the engine, in a process that ends soon
 
     store, state = storage._store, Generations(storage.folder).state(generation)  # noqa: SLF001 - what it must agree with
     assert state is not None

@@ -60,8 +60,8 @@ async def through_storage(root: Path, *, wait: bool) -> None:
 
 def from_engine(shard_folder: Path, size: int) -> None:
     """Open a shard and ask it, as the process that holds it does."""
-    from agent_memory.engine.points import namespace_of
-    from agent_memory.engine.shard import Shard
+    from agent_memory.storage.vector.engine.points import namespace_of
+    from agent_memory.storage.vector.engine.shard import Shard
     from benchmarks._latency_vectors import AGENT, queries
 
     shard = Shard.open(shard_folder, namespace_of(AGENT))

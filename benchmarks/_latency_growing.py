@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.engine import EngineClient
 from agent_memory.storage.vector.candidates import AnnIndex
+from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._latency_data import (
     Figure,

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agent_memory.engine import Where, namespace_of
-from agent_memory.engine.shard import Shard
 from agent_memory.files.layout import folder_of
+from agent_memory.storage.vector.engine import Where, namespace_of
+from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.generations import Generations
 from benchmarks._latency_data import Figure, amount, figure, memories, sampled
 from benchmarks._latency_first import first_answer

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from agent_memory.engine import EngineClient, Point, namespace_of, wire
-from agent_memory.engine.host import Host
-from agent_memory.engine.shard import Shard
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.storage import folder_of
+from agent_memory.storage.vector.engine import EngineClient, Point, namespace_of, wire
+from agent_memory.storage.vector.engine.process import Host
+from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.generations import Generations, State
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.maintenance import IndexOptions

@@ -28,7 +28,7 @@ FOREIGN: Final = {
     "amplifier_module_context_simple": "the host's, which may not have it",
 }
 OWN: Final = {
-    "agent_memory.engine.shard": "loads the engine, which belongs in a process of its own",
+    "agent_memory.storage.vector.engine.shard": "loads the engine, which belongs in a process of its own",
     "agent_memory.storage.qdrant": "loads qdrant_client",
     "agent_memory.capture": "its patterns are for those who hear a user",
     "agent_memory.service": "loads every layer; help and completion do without them",

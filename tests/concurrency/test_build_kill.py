@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engine.client import child_environment, python_module
 from agent_memory.errors import BusyError
+from agent_memory.storage.vector.engine.client import child_environment, python_module
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import running

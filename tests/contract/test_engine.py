@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pytest
 
-from agent_memory.engine import EngineClient, Where, namespace_of, point_id
-from agent_memory.engine.client import child_environment
-from agent_memory.engine.shard import Shard
 from agent_memory.errors import StorageError
+from agent_memory.storage.vector.engine import EngineClient, Where, namespace_of, point_id
+from agent_memory.storage.vector.engine.client import child_environment
+from agent_memory.storage.vector.engine.shard import Shard
 from tests.engines import WIDTH, point, unit_rows
 
 if TYPE_CHECKING:
@@ -173,7 +173,8 @@ def test_a_shard_belongs_to_one_process_and_is_free_when_that_ends(folder: Path)
 def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     Shard.create(folder, BOB, WIDTH).close()
     code = (
-        "import sys, os; from pathlib import Path; from agent_memory.engine import EngineClient, namespace_of\n"
+        "import sys, os; from pathlib import Path\n"
+        "from agent_memory.storage.vector.engine import EngineClient, namespace_of\n"
         "client = EngineClient(Path(sys.argv[1]), namespace_of('bob')); assert client.opened(60)\n"
         "print(client.pid, flush=True); os.kill(os.getpid(), 9)"
     )

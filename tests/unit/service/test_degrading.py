@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.engine import EngineClient
+    from agent_memory.storage.vector.engine import EngineClient
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
 

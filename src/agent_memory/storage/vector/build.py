@@ -20,21 +20,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
-from agent_memory.engine import Point, namespace_of
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.models import MEMORY, Memory
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State as RecordState
+from agent_memory.storage.vector.engine import Point, namespace_of
 from agent_memory.storage.vector.generations import Generations, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engine.shard import Shard
     from agent_memory.models import Memory
+    from agent_memory.storage.vector.engine.shard import Shard
 
 _NICENESS: Final = 10
 _MOST_AT_ONCE: Final = 300
@@ -79,7 +79,7 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         MigrationError: What was built does not stand up to the check.
         StorageError: No room, for instance; nothing has changed.
     """
-    from agent_memory.engine.shard import Shard  # loads the engine, which a client must not
+    from agent_memory.storage.vector.engine.shard import Shard  # loads the engine, which a client must not
 
     generations = Generations(folder)
     generations.sweep()

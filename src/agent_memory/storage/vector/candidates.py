@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from agent_memory.engine import Where
 from agent_memory.retrieval import DenseIndex
+from agent_memory.storage.vector.engine import Where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.engine.client import Engine
     from agent_memory.retrieval import Cosines, Scope
+    from agent_memory.storage.vector.engine.client import Engine
     from agent_memory.storage.vector.limits import EngineLimits
 
 NEAREST: Final = 256

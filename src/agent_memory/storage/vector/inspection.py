@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.engine import is_installed
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, lock_at, names_in, size_of
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
+from agent_memory.storage.vector.engine import is_installed
 from agent_memory.storage.vector.generations import Generations
 
 if TYPE_CHECKING:

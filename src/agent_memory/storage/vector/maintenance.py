@@ -11,10 +11,10 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.engine import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
 from agent_memory.storage.trouble import trouble_of_engine
+from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.migration import Built, Estimate, Progress, build_index, estimate

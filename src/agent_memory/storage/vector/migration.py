@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import estimate_embedding
-from agent_memory.engine.client import child_environment, python_module
 from agent_memory.errors import BusyError, MigrationError, StorageError
+from agent_memory.storage.vector.engine.client import child_environment, python_module
 from agent_memory.storage.vector.generations import Generations
 
 if TYPE_CHECKING:

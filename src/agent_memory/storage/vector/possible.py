@@ -7,11 +7,11 @@ from typing import Any
 import pydantic
 
 from agent_memory.embeddings import EmbeddingService, embedder_of, provider_of
-from agent_memory.engine import is_installed
 from agent_memory.errors import ConfigurationError
 from agent_memory.installing import Part, advice
 from agent_memory.models import describe
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
+from agent_memory.storage.vector.engine import is_installed
 
 
 def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from agent_memory.embeddings import EmbeddingService
-from agent_memory.engine import is_installed
 from agent_memory.journal import GRACE
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.retrieval import SearchIndex
@@ -20,6 +19,7 @@ from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.file import PATIENCE, FileStorage, ranking_of
 from agent_memory.storage.store import RecordStore
 from agent_memory.storage.vector.candidates import AnnIndex
+from agent_memory.storage.vector.engine import is_installed
 from agent_memory.storage.vector.maintenance import DEFAULT_OPTIONS, Indexed, IndexMaintenance, IndexOptions
 from agent_memory.storage.vector.migration import Built, Estimate, MigrationProgress, Progress
 from agent_memory.storage.vector.possible import impossible, with_model

@@ -12,9 +12,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.engine import namespace_of
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
+from agent_memory.storage.vector.engine import namespace_of
 
 if TYPE_CHECKING:
     import uuid
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings import EmbeddingService
-    from agent_memory.engine import EngineClient, Opened
     from agent_memory.storage.store import RecordStore
     from agent_memory.storage.vector.candidates import AnnIndex
+    from agent_memory.storage.vector.engine import EngineClient, Opened
     from agent_memory.storage.vector.generations import Generations, State
 
 log = get_logger(__name__)

@@ -13,14 +13,14 @@ import pytest
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engine import namespace_of
-from agent_memory.engine.client import child_environment
-from agent_memory.engine.shard import Shard
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.journal import Change, Journal
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
+from agent_memory.storage.vector.engine import namespace_of
+from agent_memory.storage.vector.engine.client import child_environment
+from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.generations import Generations
 from tests.support import memory_of
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engine import EngineClient
 from agent_memory.errors import ConfigurationError
 from agent_memory.retrieval import Limits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector.candidates import NEAREST
+from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
@@ -432,7 +432,7 @@ def test_without_an_embedder_there_is_no_vector_storage(root: Path) -> None:
 
 
 def test_without_the_engine_there_is_no_vector_storage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.engine.PACKAGE", "a_package_that_is_not_installed")
+    monkeypatch.setattr("agent_memory.storage.vector.engine.PACKAGE", "a_package_that_is_not_installed")
     with pytest.raises(ConfigurationError) as refused:
         VectorStorage("bob", root, embedder=HashEmbedder())
     assert refused.value.code == "engine_missing"

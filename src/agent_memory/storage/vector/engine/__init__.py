@@ -7,8 +7,8 @@ the engine's names. Importing this package loads neither numpy nor the engine.
 
 from importlib.util import find_spec
 
-from agent_memory.engine.client import Candidates, EngineClient, Opened
-from agent_memory.engine.points import Point, Where, namespace_of, point_id
+from agent_memory.storage.vector.engine.client import Candidates, EngineClient, Opened
+from agent_memory.storage.vector.engine.points import Point, Where, namespace_of, point_id
 
 __all__ = ["Candidates", "EngineClient", "Opened", "Point", "Where", "is_installed", "namespace_of", "point_id"]
 

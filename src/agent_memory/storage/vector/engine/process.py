@@ -1,4 +1,4 @@
-"""The process that holds a shard for an agent: `python -m agent_memory.engine.host FOLDER NAMESPACE`.
+"""The process that holds a shard for an agent: `python -m agent_memory.storage.vector.engine.process FOLDER NAMESPACE`.
 
 Reads requests from its standard input, answers on its standard output, one at a time, and ends when its input does: it
 never outlives the process it works for. Writes nothing: a shard is as it was built.
@@ -15,13 +15,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.engine import wire
-from agent_memory.engine.points import Where
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
+from agent_memory.storage.vector.engine import wire
+from agent_memory.storage.vector.engine.points import Where
 
 if TYPE_CHECKING:
-    from agent_memory.engine.shard import Shard
+    from agent_memory.storage.vector.engine.shard import Shard
 
 
 class Host:
@@ -87,7 +87,7 @@ def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], an
         answers.send_bytes(wire.pack({"failed": f"The index cannot be locked: {error}.", "code": "engine"}))
         return
     try:
-        from agent_memory.engine.shard import Shard  # loads the engine
+        from agent_memory.storage.vector.engine.shard import Shard  # loads the engine
 
         host = Host(Shard.open(folder, namespace))
     except StorageError as error:

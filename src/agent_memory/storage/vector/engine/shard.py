@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import qdrant_edge as edge
 
-from agent_memory.engine.points import Where, point_id
 from agent_memory.errors import StorageError
+from agent_memory.storage.vector.engine.points import Where, point_id
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.engine.points import Point
+    from agent_memory.storage.vector.engine.points import Point
 
 _GRAPH_FROM: Final = 10_000
 """Points from which a graph is built. Scanning fewer takes as long as asking the graph (1 ms), and building it half a

@@ -15,14 +15,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.engine import wire
 from agent_memory.errors import StorageError
+from agent_memory.storage.vector.engine import wire
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Sequence
 
-    from agent_memory.engine.points import Where
+    from agent_memory.storage.vector.engine.points import Where
 
 PATIENCE: Final = 0.03
 """Seconds a search waits for the engine: ten times what it takes at 100,000, and still within the budget of 40 ms."""
@@ -70,7 +70,7 @@ class EngineClient:
     def __init__(self, folder: Path, namespace: uuid.UUID) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                [*python_module("agent_memory.engine.host"), str(folder), str(namespace)],
+                [*python_module("agent_memory.storage.vector.engine.process"), str(folder), str(namespace)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -200,7 +200,7 @@ def python_module(name: str) -> list[str]:
 
 def child_environment() -> dict[str, str]:
     """Return this process's environment, with this package importable and numeric libraries held to one thread."""
-    home = str(Path(__file__).parents[2])
+    home = str(Path(__file__).parents[4])
     places = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
