@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
@@ -79,23 +80,22 @@ class SearchFilters(BaseModel):
         """Whether there is no condition."""
         return self == SearchFilters()
 
-    @property
-    def facets(self) -> list[Facet]:
+    @cached_property
+    def facets(self) -> frozenset[Facet]:
         """The facets that a result has, every one."""
-        category = [("category", self.category)] if self.category is not None else []
-        return [*category, *(("tag", tag) for tag in self.all_tags)]
+        category = {("category", self.category)} if self.category is not None else set()
+        return frozenset(category | {("tag", tag) for tag in self.all_tags})
 
-    @property
-    def any_facets(self) -> list[Facet]:
+    @cached_property
+    def any_facets(self) -> frozenset[Facet]:
         """The facets of which a result has at least one, unless there are none here."""
-        return [("tag", tag) for tag in self.tags]
+        return frozenset([("tag", tag) for tag in self.tags])
 
     def admits(self, item: Record | Document) -> bool:
         """Tell whether a record, or the document of one, meets every condition."""
         return (
-            (self.category is None or ("category", self.category) in item.facets)
-            and all(("tag", tag) in item.facets for tag in self.all_tags)
-            and (not self.tags or not set(self.any_facets).isdisjoint(item.facets))
+            self.facets.issubset(item.facets)
+            and (not self.any_facets or not self.any_facets.isdisjoint(item.facets))
             and (self.date_range is None or self.date_range.covers(item.timestamp))
             and (self.min_access_count is None or item.access_count >= self.min_access_count)
         )

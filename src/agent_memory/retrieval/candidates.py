@@ -51,7 +51,8 @@ class Search:
         settings: Constants a user may set.
         limits: How much is looked at closely.
         cosines: Between the question and the documents; None searches by words alone.
-        least: The embedder's own floor.
+        least: The embedder's own floor of a cosine.
+        floor: The least cosine of a hit by embedding alone.
         scope: What the search is limited to; None admits everything.
     """
 
@@ -62,18 +63,8 @@ class Search:
     limits: Limits
     cosines: Cosines | None = None
     least: float = 0.0
+    floor: float = 0.0
     scope: Scope | None = None
-
-    @property
-    def now(self) -> float:
-        """The moment of asking, in seconds."""
-        return self.request.now.timestamp()
-
-    @property
-    def floor(self) -> float:
-        """The least raw cosine of a hit by embedding alone."""
-        wanted = self.settings.similarity_threshold
-        return self.least if wanted is None else wanted
 
     @property
     def size(self) -> int:

@@ -75,7 +75,7 @@ class Facets:
             found = one if found is None else np.intersect1d(found, one, assume_unique=True)
         return found  # type: ignore[no-any-return]
 
-    def _with_any(self, facets: list[Facet]) -> array[int]:
+    def _with_any(self, facets: frozenset[Facet]) -> array[int]:
         """Return the documents that have at least one of these facets, ascending."""
         lists = [self._with.get(facet, array("I")) for facet in facets]
         return lists[0] if len(lists) == 1 else array("I", sorted(set().union(*lists)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def similarity(evidence: Evidence) -> float:
     if evidence.talk is None:
         # Words count by the share of the question they hold, see `ENOUGH_WORDS`, not against the answer's best.
         return evidence.share if evidence.dense is None else (evidence.share + evidence.dense) / 2
-    score = sum([weight * share for weight, share in zip(TALK, evidence.talk, strict=True)], WORDS * evidence.words)
+    score = sum(map(mul, TALK, evidence.talk), WORDS * evidence.words)
     return score / (_ALL - DENSE) if evidence.dense is None else (score + DENSE * evidence.dense) / _ALL
 
 

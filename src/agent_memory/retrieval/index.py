@@ -128,8 +128,9 @@ class SearchIndex:
             if vector is None:
                 vector = self.vectors.embed_query(question.embedded_text)
             if vector is not None:
-                cosines = self.vectors.cosines(vector, scope)
-                search = replace(search, cosines=cosines, least=self.vectors.similarity_threshold)
+                cosines, least = self.vectors.cosines(vector, scope), self.vectors.similarity_threshold
+                wanted = self._settings.similarity_threshold
+                search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
         return rank_recent(search) if search.cosines is None and not question.weights else rank(search)
 
     def _scope(self, request: SearchRequest, hides: Callable[[str], bool] | None) -> Scope | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import MatchType
     from agent_memory.retrieval.candidates import Found, Search
+    from agent_memory.retrieval.indexed import IndexedDocument
 
 _Key = tuple[float, float, str]
 """Sorts candidates: the score, negative; the moment in seconds, negative; the id."""
@@ -28,12 +29,13 @@ def rank(search: Search) -> Ranking:
     limit, explain = search.request.limit, search.request.explain
     found = find(search)
     evidence = _evidence(search, found, _pool(search, found))
-    scored = sorted(_key(search, record_id, each) for record_id, each in evidence.items())
+    now = search.request.now.timestamp()
+    scored = sorted([_key(search, record_id, each, now) for record_id, each in evidence.items()])
     # Use can lift a score above 1; one divisor for the whole answer keeps the order.
     scale = max(1.0, -scored[0][0]) if scored else 1.0
-    hits = tuple(_hit(search, key, evidence[key[2]], scale) for key in scored[:limit])
+    hits = tuple([_hit(search, key, evidence[key[2]], now, scale) for key in scored[:limit]])
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
-    rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], scale).parts) for key in late]
+    rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
         rejected += _left_out(search, found)
     brought_in = sum(each.bm25 <= 0 and not _is_near(each, search.floor) for each in evidence.values())
@@ -89,29 +91,25 @@ def _evidence(search: Search, found: Found, pool: list[str]) -> dict[str, Eviden
     return gathered
 
 
-def _key(search: Search, record_id: str, evidence: Evidence) -> _Key:
+def _key(search: Search, record_id: str, evidence: Evidence, now: float) -> _Key:
     """Return a sort key: best first, ties to the newer, then to the smaller id."""
-    moment = search.corpus.documents[record_id].moment
-    score = fusion.similarity(evidence)
-    for factor in _factors(search, record_id).values():
-        score *= factor
-    return -score, -moment, record_id
+    indexed = search.corpus.documents[record_id]
+    fresh, access, trusted = _factors(search, indexed, now)
+    return -(fusion.similarity(evidence) * fresh * access * trusted), -indexed.moment, record_id
 
 
-def _factors(search: Search, record_id: str) -> dict[str, float]:
-    """Return what a similarity is multiplied by, whatever the question."""
-    each = search.corpus.documents[record_id]
-    return {
-        "freshness": fusion.freshness(search.request.now.timestamp() - each.moment, search.settings),
-        "access": fusion.access(each.document.access_count, search.settings),
-        "trust": fusion.trusted(each.document.trust),
-    }
+def _factors(search: Search, indexed: IndexedDocument, now: float) -> tuple[float, float, float]:
+    """Return what a similarity is multiplied by, whatever the question: for its age, for its use, for its source."""
+    document, settings = indexed.document, search.settings
+    fresh = fusion.freshness(now - indexed.moment, settings)
+    return fresh, fusion.access(document.access_count, settings), fusion.trusted(document.trust)
 
 
-def _hit(search: Search, key: _Key, evidence: Evidence, scale: float) -> Hit:
-    parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence), **_factors(search, key[2])}
-    if parts["trust"] == 1:
-        del parts["trust"]
+def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float) -> Hit:
+    fresh, access, trusted = _factors(search, search.corpus.documents[key[2]], now)
+    parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence), "freshness": fresh, "access": access}
+    if trusted != 1:
+        parts["trust"] = trusted
     if evidence.cosine is not None:
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:
