@@ -22,7 +22,7 @@ from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
 from agent_memory.storage.vector.engine import namespace_of
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
@@ -41,7 +41,7 @@ _KNOWN: Final = re.compile(
     r"memories\.yaml|memories\.rejected\.yaml|scratchpad\.yaml|events(\.1)?\.jsonl|metadata\.json|\.lock"
     r"|embeddings\.sqlite3(-wal|-shm)?|shortlist\.json|memories\.db|memories\.db/build\.lock"
 )
-_OF_A_GENERATION: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
+_OF_A_SHARD: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ def _import_again(case: Case, expected: Expected, findings: Findings) -> None:
 
 
 def _move_again(case: Case, findings: Findings) -> None:
-    backend = Generations(folder_of(AGENT, case.root)).active()[0]
+    backend = Shards(folder_of(AGENT, case.root)).active()[0]
     command = COMMANDS[case.pending.do]
     code = run_command(case.root, command)
     if code != (2 if command == "reindex" and backend == "file" else 0):
@@ -238,18 +238,18 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     """Compare what the index in use holds with what there is, point by point."""
     storage = service.storage
     assert isinstance(storage, FileStorage)
-    backend, generation = Generations(storage.folder).active()
-    if backend != "vector" or generation is None:
+    backend, name = Shards(storage.folder).active()
+    if backend != "vector" or name is None:
         return
     from agent_memory.storage.vector.engine.shard import Shard  # loads the engine, in a process that ends soon
 
-    store, state = storage._store, Generations(storage.folder).state(generation)  # noqa: SLF001 - what it must agree with
+    store, state = storage._store, Shards(storage.folder).state(name)  # noqa: SLF001 - what it must agree with
     assert state is not None
     memories: dict[str, Memory] = {
         each.id: each for each in store.refresh().records.values() if each.id not in store.state.since(state.seq)
     }
     pieces = {each.id: len(dict.fromkeys(embedded_texts(each.content))) for each in memories.values()}
-    shard = Shard.open(Generations(storage.folder).shard(generation), namespace_of(AGENT))
+    shard = Shard.open(Shards(storage.folder).path_of(name), namespace_of(AGENT))
     points: dict[str, set[str]] = {}
     for point, memory_id in shard.owners():
         points.setdefault(memory_id, set()).add(point)
@@ -304,7 +304,7 @@ def _await_builder(folder: AgentFolder) -> None:
     deadline = time.monotonic() + _PATIENCE
     while folder.index.is_dir():
         try:
-            with Generations(folder)._lock(folder.index / "build.lock", "look"):  # noqa: SLF001 - what it is for
+            with Shards(folder)._lock(folder.index / "build.lock", "look"):  # noqa: SLF001 - what it is for
                 return
         except BusyError:
             assert time.monotonic() < deadline, "a build goes on though nobody waits for it any more"
@@ -320,11 +320,11 @@ def _age(folder: Path) -> None:
 
 def _await_holders(folder: AgentFolder) -> None:
     """An index out of use goes once its holder has ended, which it does by itself, soon after its agent."""
-    generations, deadline = Generations(folder), time.monotonic() + _PATIENCE
+    shards, deadline = Shards(folder), time.monotonic() + _PATIENCE
     for each in folder.index.glob("*/holder.lock"):
-        while each.exists() and each.parent.name != generations.active()[1]:
+        while each.exists() and each.parent.name != shards.active()[1]:
             try:
-                with generations._lock(each, "look"):  # noqa: SLF001 - what it is for
+                with shards._lock(each, "look"):  # noqa: SLF001 - what it is for
                     break
             except BusyError:
                 assert time.monotonic() < deadline, "the holder of an index outlives its agent"
@@ -341,16 +341,16 @@ async def _start_once_more(case: Case) -> None:
 
 
 def _check_leftovers(folder: AgentFolder, findings: Findings) -> None:
-    """List everything there is: nothing but known names, and one generation, which is in use."""
-    generation = Generations(folder).active()[1] or "-"
+    """List everything there is: nothing but known names, and one shard, which is in use."""
+    shard = Shards(folder).active()[1] or "-"
     for path in sorted(folder.path.rglob("*")):
         name = str(path.relative_to(folder.path))
         of_index = name.removeprefix("memories.db/").partition("/")
-        if _KNOWN.fullmatch(name) or (of_index[0] == generation and _is_of_generation(of_index[2])):
+        if _KNOWN.fullmatch(name) or (of_index[0] == shard and _is_of_shard(of_index[2])):
             continue
         if not any(name.startswith(f"{known}/") for known in findings.leftovers):
             findings.leftovers.append(name)
 
 
-def _is_of_generation(name: str) -> bool:
-    return name.startswith("shard/") or _OF_A_GENERATION.fullmatch(name) is not None
+def _is_of_shard(name: str) -> bool:
+    return name.startswith("shard/") or _OF_A_SHARD.fullmatch(name) is not None

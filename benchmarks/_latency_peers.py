@@ -22,7 +22,7 @@ import numpy as np
 from agent_memory.files.layout import folder_of
 from agent_memory.storage.vector.engine import Where, namespace_of
 from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from benchmarks._latency_data import Figure, amount, figure, memories, sampled
 from benchmarks._latency_first import first_answer
 from benchmarks._latency_vectors import AGENT, queries, vectors
@@ -54,10 +54,10 @@ def numpy_figures(size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) 
 
 def engine_figures(root: Path, size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[Figure]:
     """Measure the shard in use, opened in this process."""
-    generations = Generations(folder_of(AGENT, root))
-    generation = generations.active()[1]
-    assert generation is not None, "the index was not built"
-    folder = generations.shard(generation)
+    shards = Shards(folder_of(AGENT, root))
+    name = shards.active()[1]
+    assert name is not None, "the index was not built"
+    folder = shards.path_of(name)
     shard = Shard.open(folder, namespace_of(AGENT))
     plain = sampled(lambda: shard.nearest(next(asked).tolist(), NEAREST), rounds)
     narrow = sampled(lambda: shard.nearest(next(asked).tolist(), NEAREST, where=_DECISION), rounds)

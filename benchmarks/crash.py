@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from benchmarks._crash_check import Case, examine, recover
 from benchmarks._crash_model import Expected, Heard
 from benchmarks._crash_operations import AGENT, EMBEDDER, MOVES, OPERATIONS, Job, Victim, preload
@@ -248,7 +248,7 @@ class Campaign:
         """Return the folder this operation goes on in, as long as it is not too full and has the right backend."""
         place = self._places.get((do, backend))
         if place is not None:
-            is_as = Generations(folder_of(AGENT, place.root)).active()[0]
+            is_as = Shards(folder_of(AGENT, place.root)).active()[0]
             if is_as == backend and len(place.expected.memories) < _MANY:
                 return place
             self._forget_places(place)

@@ -14,9 +14,9 @@ from agent_memory.storage import folder_of
 from agent_memory.storage.vector.engine import EngineClient, Point, namespace_of, wire
 from agent_memory.storage.vector.engine.process import Host
 from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.generations import Generations, State
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.maintenance import IndexOptions
+from agent_memory.storage.vector.shards import Shards, ShardState
 
 if TYPE_CHECKING:
     import uuid
@@ -121,10 +121,10 @@ def options(*, start: Callable[[Path, uuid.UUID], EngineClient] = EngineHere, **
 
 
 def made_index(root: Path, identity: EmbedderIdentity, agent: str = "bob") -> str:
-    """Give an agent without memories an empty index that is in use, as a build would; return its generation."""
-    generations = Generations(folder_of(agent, root))
-    with generations.building() as (generation, unfinished):
+    """Give an agent without memories an empty index that is in use, as a build would; return its shard."""
+    shards = Shards(folder_of(agent, root))
+    with shards.building() as (shard, unfinished):
         Shard.create(unfinished / "shard", namespace_of(agent), identity.dimension).close()
-        generations.finish(generation, unfinished, State(agent, str(identity), identity.dimension, "", 0))
-        generations.switch("vector", generation, str(identity))
-    return generation
+        shards.finish(shard, unfinished, ShardState(agent, str(identity), identity.dimension, "", 0))
+        shards.switch("vector", shard, str(identity))
+    return shard

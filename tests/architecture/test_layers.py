@@ -41,7 +41,7 @@ MAY_TOUCH_FILES = {
     "scratchpad/saves.py": "scratchpad.yaml",
     "storage/store.py": "metadata.json",
     "storage/shortlist.py": "shortlist.json",
-    "storage/vector/generations.py": "memories.db",
+    "storage/vector/shards.py": "memories.db",
     "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "storage/vector/engine": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",

@@ -16,7 +16,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError
 from agent_memory.storage.vector.engine.client import child_environment, python_module
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import running
 from tests.engines import options
@@ -49,9 +49,9 @@ def begin(root: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*command, "--activate"], stdout=subprocess.DEVNULL, env=child_environment())
 
 
-def is_building(generations: Generations) -> bool:
+def is_building(shards: Shards) -> bool:
     try:
-        with generations.building():
+        with shards.building():
             return False
     except BusyError:
         return True
@@ -61,11 +61,11 @@ async def check_whole(root: Path) -> str:
     """Open what is there, look for everything by word and by meaning, and return the backend."""
     storage = MigratableStorage("bob", root, embedder=EMBEDDER, options=options())
     backend = storage.backend
-    index = Generations(storage.folder).active()[1]
+    index = Shards(storage.folder).active()[1]
     await storage.prepare(None)
     if backend == "vector":
         assert await storage.caught_up(60)
-        assert Generations(storage.folder).active()[1] == index, "an index in use that is not whole"
+        assert Shards(storage.folder).active()[1] == index, "an index in use that is not whole"
         assert (await storage.health())["index"] == {"status": "in use", "behind": 0}
     assert await storage.count() == MEMORIES
     found = await storage.search("number17 tea", 3)
@@ -92,7 +92,7 @@ async def test_killed_at_random_moments_a_build_leaves_one_backend_whole(root: P
     assert begin(root).wait(120) == 0, "after all that it can still be built"
     assert await check_whole(root) == "vector"
     folders = [each.name for each in (root / "bob" / "memories.db").iterdir() if each.is_dir()]
-    assert folders == [Generations(MigratableStorage("bob", root, embedder=EMBEDDER).folder).active()[1]]
+    assert folders == [Shards(MigratableStorage("bob", root, embedder=EMBEDDER).folder).active()[1]]
 
 
 @pytest.mark.parametrize("stage", ["load", "index", "check", "switch"])
@@ -103,11 +103,11 @@ async def test_an_agent_killed_in_the_middle_leaves_one_backend_whole(root: Path
             pass
         os.kill(agent.process.pid, signal.SIGKILL)
         agent.kill()
-    generations = Generations(MigratableStorage("bob", root, embedder=EMBEDDER).folder)
+    shards = Shards(MigratableStorage("bob", root, embedder=EMBEDDER).folder)
     deadline = time.monotonic() + 60
-    while is_building(generations):
+    while is_building(shards):
         assert time.monotonic() < deadline, "the build goes on though nobody waits for it any more"
         time.sleep(0.02)  # noqa: ASYNC251 - nothing else runs here
     await check_whole(root)
-    generations.sweep()
+    shards.sweep()
     assert not list((root / "bob" / "memories.db").glob(".new-*"))

@@ -18,7 +18,7 @@ from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.service import AuditLog
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.support import memory_of
@@ -76,22 +76,22 @@ async def test_a_start_removes_nothing_while_the_switch_cannot_be_read(root: Pat
     await storage.store(memory_of("tea"))
     (storage.folder.index / "0123456789ab" / "shard").mkdir(parents=True)
     storage.folder.metadata.write_text("{")
-    Generations(storage.folder).sweep()
+    Shards(storage.folder).sweep()
     assert (storage.folder.index / "0123456789ab").is_dir()
     await storage.close()
 
 
 def test_a_build_waits_for_whoever_is_sweeping(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generations = Generations(MigratableStorage("bob", root, embedder=HashEmbedder()).folder)
+    shards = Shards(MigratableStorage("bob", root, embedder=HashEmbedder()).folder)
     waited: list[float] = []
-    real = generations._lock
+    real = shards._lock
 
     def noting(path: Path, doing: str, wait: float = 0) -> object:
         waited.append(wait)
         return real(path, doing, wait)
 
-    monkeypatch.setattr(generations, "_lock", noting)
-    with generations.building():
+    monkeypatch.setattr(shards, "_lock", noting)
+    with shards.building():
         pass
     assert waited[0] > 0
 

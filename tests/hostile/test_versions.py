@@ -129,7 +129,7 @@ async def test_an_index_of_a_newer_version_is_built_anew(root: Path) -> None:
     await storage.store(memory_of("fact number 1"))
     built = await storage.migrate()
     await storage.close()
-    state = storage.folder.index / built.generation / "state.json"
+    state = storage.folder.index / built.shard / "state.json"
     state.write_text(json.dumps({**json.loads(state.read_text()), "format": 9, "orbit": "low"}))
     again = MigratableStorage("bob", root, embedder=HashEmbedder())
     await again.prepare(None)

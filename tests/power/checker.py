@@ -18,7 +18,7 @@ from unittest import mock
 from agent_memory.errors import AgentMemoryError
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import MemoryService
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from tests.power.disk import FATES, Disk, digest, lay_out
 from tests.power.recorder import Recorder
 from tests.power.scenarios import AFTERWARDS, EDITS, FOLDER, OFFLINE, Bob, state_of
@@ -186,9 +186,9 @@ class Inspector:
 
 def index_of(folder: Path) -> str | None:
     """Return what is wrong with the switch between backends: it names an index that is whole, or none."""
-    generations = Generations(Bob(folder).storage.folder)
-    backend, generation = generations.active()
-    if backend == "vector" and (generation is None or generations.state(generation) is None):
+    shards = Shards(Bob(folder).storage.folder)
+    backend, shard = shards.active()
+    if backend == "vector" and (shard is None or shards.state(shard) is None):
         return "the index in use is not whole"
     return None
 

@@ -24,7 +24,7 @@ _SYNCING = (
     "agent_memory.journal.salvage",
     "agent_memory.journal.writer",
     "agent_memory.scratchpad.manager",
-    "agent_memory.storage.vector.generations",
+    "agent_memory.storage.vector.shards",
 )
 
 

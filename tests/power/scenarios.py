@@ -22,7 +22,7 @@ from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector.build import build
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import MigratableStorage
 from tests.power.events import NONE, Names
 from tests.power.sabotage import SABOTAGES, replace
@@ -235,9 +235,9 @@ async def moved(base: Path, ack: Ack) -> None:
         safe = [path.relative_to(base).as_posix() for path in (*built, growing.folder.metadata)]
         await bob.done("migrate", durable=tuple(safe))
         await bob.store(f"later {round_}")
-    generations = Generations(growing.folder)
-    generations.switch("file", None)
-    generations.sweep()
+    shards = Shards(growing.folder)
+    shards.switch("file", None)
+    shards.sweep()
     await bob.done("roll back", durable=(f"{FOLDER}/metadata.json",))
     await bob.store("last")
     await bob.storage.close()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from agent_memory.doctor.context import Case
     from agent_memory.embeddings.inspection import CacheFacts
-    from agent_memory.storage.vector.generations import State
     from agent_memory.storage.vector.inspection import IndexFacts
+    from agent_memory.storage.vector.shards import ShardState
 
 _REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
 
@@ -113,7 +113,7 @@ def examine_index(case: Case) -> Iterator[Concern]:
     yield Concern("index", what, size=size_of(folder))
 
 
-def _position(case: Case, state: State) -> Iterator[Concern]:
+def _position(case: Case, state: ShardState) -> Iterator[Concern]:
     if state.embedder != str(LocalEmbedder().identity) and case.settings.embedder == "local":
         yield Concern(
             "index_foreign",

@@ -30,7 +30,7 @@ from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -212,20 +212,20 @@ def _write_metadata(case: Case, stamp: str) -> str:
     if kind_of(case.folder.metadata) != "missing":
         with folder_lock(case.path):  # what cannot be written anew is not to be moved, either
             aside = _moved(case.folder.metadata, stamp) + " "
-    generations = Generations(case.folder)
+    shards = Shards(case.folder)
     names = names_in(case.folder.index)
-    states = {name: state for name in names if name.isalnum() and (state := generations.state(name)) is not None}
+    states = {name: state for name in names if name.isalnum() and (state := shards.state(name)) is not None}
     fitting = [name for name, state in states.items() if state.seq <= case.journal.file.watermark[1]]
     if not fitting:
-        generations.switch("file", None)
+        shards.switch("file", None)
         return f"{aside}Wrote metadata.json: searches are answered from the files."
     newest = max(fitting, key=lambda name: states[name].seq)
-    generations.switch("vector", newest, states[newest].embedder)
+    shards.switch("vector", newest, states[newest].embedder)
     return f"{aside}Wrote metadata.json: index {newest} is in use again."
 
 
 def _drop_index(case: Case, _stamp: str) -> str:
-    Generations(case.folder).switch("vector", None)
+    Shards(case.folder).switch("vector", None)
     _sweep(case)
     return "Dropped the index; the next session builds it anew (or `agent-memory reindex`, now)."
 
@@ -244,7 +244,7 @@ def _sweep(case: Case) -> None:
     for name in names_in(index):
         if name.startswith(UNFINISHED) and kind_of(index / name) != "folder":
             (index / name).unlink(missing_ok=True)
-    Generations(case.folder).sweep()
+    Shards(case.folder).sweep()
 
 
 def _move_vectors(case: Case, stamp: str) -> str:

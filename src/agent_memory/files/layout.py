@@ -61,7 +61,7 @@ class AgentFolder:
 
     @property
     def metadata(self) -> Path:
-        """Schema, backend and, once migrated, the generation of the index."""
+        """Schema, backend and, once migrated, the name of the shard in use."""
         return self.path / names.METADATA
 
     @property
@@ -71,7 +71,7 @@ class AgentFolder:
 
     @property
     def index(self) -> Path:
-        """Derived: generations of the vector engine's shard."""
+        """Derived: shards of the vector engine."""
         return self.path / names.INDEX
 
     @property

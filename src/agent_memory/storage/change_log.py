@@ -13,7 +13,7 @@ from agent_memory.journal import GRACE, Change, Journal, Update
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
 from agent_memory.storage.compaction_policy import CompactionPolicy
-from agent_memory.storage.vector.generations import describe_folder
+from agent_memory.storage.vector.shards import describe_folder
 from agent_memory.storage.worker import TURN_SECONDS
 
 if TYPE_CHECKING:

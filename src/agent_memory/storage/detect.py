@@ -11,8 +11,8 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.file import FileStorage
 from agent_memory.storage.state import State
-from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.possible import can_grow
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def detect_storage(
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "vector":
         return VectorStorage(agent_id, storage_root, settings=settings, clock=clock)
-    migrated = Generations(folder_of(agent_id, storage_root or settings.storage_root)).active()[0] == "vector"
+    migrated = Shards(folder_of(agent_id, storage_root or settings.storage_root)).active()[0] == "vector"
     if can_grow(settings):
         kind = VectorStorage if migrated else MigratableStorage
         return kind(agent_id, storage_root, settings=settings, clock=clock, wanted=False)
@@ -75,7 +75,7 @@ def should_migrate(
     """
     settings = settings or ServiceSettings()
     folder = folder_of(agent_id, storage_root or settings.storage_root)
-    if settings.backend != "auto" or not can_grow(settings) or Generations(folder).active()[0] == "vector":
+    if settings.backend != "auto" or not can_grow(settings) or Shards(folder).active()[0] == "vector":
         return False
     state = State(MEMORY, folder.agent_id)
     state.absorb(FileLog(MEMORY, folder).poll())

@@ -24,8 +24,8 @@ from agent_memory.storage.past import forgotten, versions_of
 from agent_memory.storage.shortlist import Shortlist
 from agent_memory.storage.store import RecordStore
 from agent_memory.storage.trouble import weakness
-from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.possible import immovable
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
@@ -268,11 +268,11 @@ class FileStorage(MemoryStorage):
     @override
     async def rollback(self) -> bool:
         """Answer from the files alone from now on; tell whether that was not so already. Needs no engine."""
-        generations = Generations(self.folder)
-        if generations.active()[0] != "vector":
+        shards = Shards(self.folder)
+        if shards.active()[0] != "vector":
             return False
-        await asyncio.to_thread(generations.switch, "file", None)
-        await asyncio.to_thread(generations.sweep)
+        await asyncio.to_thread(shards.switch, "file", None)
+        await asyncio.to_thread(shards.sweep)
         return True
 
     @override

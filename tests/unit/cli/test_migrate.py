@@ -12,7 +12,7 @@ from agent_memory.cli.app import build
 from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.layout import folder_of
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +74,6 @@ def test_without_an_engine_there_is_a_way_back_and_it_says_when_there_is_none(
 ) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     assert "nothing to roll back" in cli("rollback").stdout
-    Generations(folder_of("bob", root)).switch("vector", None)  # as it was migrated on a machine that has one
+    Shards(folder_of("bob", root)).switch("vector", None)  # as it was migrated on a machine that has one
     assert "files alone again" in cli("rollback").stdout
     assert "nothing to roll back" in cli("rollback").stdout

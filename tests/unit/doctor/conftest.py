@@ -16,7 +16,7 @@ from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.vector.generations import Generations, State
+from agent_memory.storage.vector.shards import Shards, ShardState
 from tests.support import NOON, FrozenClock, memory_of
 from tests.unit.doctor.homes import LIVE
 
@@ -51,12 +51,12 @@ def _derive(root: Path) -> None:
     cache = VectorCache(folder.vectors)
     cache.put_many(embedder.identity, {text_hash(text): embedder.embed_query(text) for text in texts})
     cache.close()
-    generations = Generations(folder)
-    state = State("bob", str(embedder.identity), embedder.dimension, "any", LIVE + 5)
-    with generations.building() as (generation, unfinished):
+    shards = Shards(folder)
+    state = ShardState("bob", str(embedder.identity), embedder.dimension, "any", LIVE + 5)
+    with shards.building() as (shard, unfinished):
         (unfinished / "shard" / "segment").write_bytes(os.urandom(5000))
-        generations.finish(generation, unfinished, state)
-    generations.switch("vector", generation, str(embedder.identity))
+        shards.finish(shard, unfinished, state)
+    shards.switch("vector", shard, str(embedder.identity))
     audit = AuditLog(folder.audit)
     for number in range(3):
         audit.append("memory:stored", {"timestamp": "2026-03-01T12:00:00Z", "memory_id": f"mem-{number:012x}"})

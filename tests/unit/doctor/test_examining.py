@@ -344,13 +344,13 @@ def test_an_index_is_behind_or_ahead_of_the_journal(bob: Path, found: Found) -> 
 
 def test_an_index_is_missing_damaged_unused_or_half_built(bob: Path, found: Found) -> None:
     index = bob / "memories.db"
-    generation = next(path for path in index.iterdir() if path.is_dir())
-    shutil.copytree(generation, index / "0123456789ab")
+    shard = next(path for path in index.iterdir() if path.is_dir())
+    shutil.copytree(shard, index / "0123456789ab")
     (index / ".new-0123456789cd").mkdir()
     assert {"index", "index_unused", "index_half_built"} <= found().keys()
-    (generation / "state.json").write_text("{")
+    (shard / "state.json").write_text("{")
     assert "damaged" in found()["index_broken"].sentence
-    shutil.rmtree(generation)
+    shutil.rmtree(shard)
     assert "missing" in found()["index_broken"].sentence
 
 

@@ -13,7 +13,7 @@ from agent_memory.doctor import examine, repair_all
 from agent_memory.doctor.context import Reading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from tests.support import NOON
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
@@ -143,27 +143,27 @@ def test_edits_of_a_person_are_left_to_the_session(bob: Path, repaired: Repaired
 def test_unreadable_metadata_is_written_from_the_index_that_lies_there(
     bob: Path, root: Path, repaired: Repaired
 ) -> None:
-    before = Generations(folder_of("bob", root)).active()
+    before = Shards(folder_of("bob", root)).active()
     (bob / "metadata.json").write_text("{")
     repaired()
-    assert Generations(folder_of("bob", root)).active() == before
+    assert Shards(folder_of("bob", root)).active() == before
     shutil.rmtree(bob / "memories.db")
     (bob / "metadata.json").write_text("{")
     repaired()
-    assert Generations(folder_of("bob", root)).active() == ("file", None)
+    assert Shards(folder_of("bob", root)).active() == ("file", None)
 
 
 def test_a_broken_index_is_dropped_so_that_a_session_builds_it(bob: Path, root: Path, repaired: Repaired) -> None:
     next((bob / "memories.db").glob("*/state.json")).write_text("{")
     repaired()
-    assert Generations(folder_of("bob", root)).active() == ("vector", None)
+    assert Shards(folder_of("bob", root)).active() == ("vector", None)
     assert not [path for path in (bob / "memories.db").iterdir() if path.is_dir()]
 
 
 def test_an_index_that_somebody_holds_stays_and_that_is_said(bob: Path, repaired: Repaired) -> None:
-    generation = next(path for path in (bob / "memories.db").iterdir() if path.is_dir())
-    unused = generation.with_name("0123456789ab")
-    shutil.copytree(generation, unused)
+    shard = next(path for path in (bob / "memories.db").iterdir() if path.is_dir())
+    unused = shard.with_name("0123456789ab")
+    shutil.copytree(shard, unused)
     with (unused / "holder.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (action,) = repaired()
@@ -238,10 +238,10 @@ def test_metadata_that_cannot_be_written_anew_is_not_moved_and_no_index_is_touch
     (bob / "metadata.json").write_text("{")
     (bob / ".lock").unlink()
     (bob / ".lock").symlink_to("nowhere")
-    generation = next(path for path in (bob / "memories.db").iterdir() if path.is_dir())
+    shard = next(path for path in (bob / "memories.db").iterdir() if path.is_dir())
     assert not any(action.done for action in repaired())
     assert (bob / "metadata.json").read_text() == "{"
-    assert generation.is_dir()
+    assert shard.is_dir()
 
 
 def test_lines_are_put_back_into_the_order_in_which_they_were_written(

@@ -13,9 +13,9 @@ from agent_memory.errors import ConfigurationError, MigrationError
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import MigratableStorage
-from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
+from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -61,7 +61,7 @@ async def _built(
     if progress is None:  # the upkeep finds nothing there and has it built anew
         raise MigrationError("Only once.")
     asked.append(folder.agent_id)
-    Generations(folder).switch("vector", "abc123")
+    Shards(folder).switch("vector", "abc123")
     for stage, done in (("load", 1), ("load", 2), ("load", 3), ("index", 0), ("check", 0), ("switch", 3)):
         await progress(stage, done, 3)
     assert activate

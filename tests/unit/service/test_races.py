@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.errors import BusyError
 from agent_memory.files.atomic import replace_file
 from agent_memory.journal import Journal
-from agent_memory.storage.vector import generations
+from agent_memory.storage.vector import shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ async def test_the_note_beside_the_journal_is_written_under_the_lock(
             free.append(False)
         replace_file(path, content, durable=durable)
 
-    monkeypatch.setattr(generations, "replace_file", write)
+    monkeypatch.setattr(shards, "replace_file", write)
     await service.store({"content": "tea", "category": "note"})
     assert free == [False]
 

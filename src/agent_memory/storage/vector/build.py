@@ -27,7 +27,7 @@ from agent_memory.models import MEMORY, Memory
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State as RecordState
 from agent_memory.storage.vector.engine import Point, namespace_of
-from agent_memory.storage.vector.generations import Generations, State
+from agent_memory.storage.vector.shards import Shards, ShardState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, say: Any, batch: int = 100) -> None:
-    """Build, check and take into use a new generation.
+    """Build, check and take into use a new shard.
 
     Args:
         folder: The agent's folder.
@@ -81,9 +81,9 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
     """
     from agent_memory.storage.vector.engine.shard import Shard  # loads the engine, which a client must not
 
-    generations = Generations(folder)
-    generations.sweep()
-    with generations.building() as (generation, unfinished):
+    shards = Shards(folder)
+    shards.sweep()
+    with shards.building() as (name, unfinished):
         journal = Journal(folder.journal, {MEMORY.name})
         projection = RecordState(MEMORY, folder.agent_id)
         projection.absorb(journal.poll())
@@ -103,13 +103,13 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         finally:
             with contextlib.suppress(AgentMemoryError):
                 shard.close()
-        state = State(folder.agent_id, str(identity), identity.dimension, watermark[0], watermark[1])
+        state = ShardState(folder.agent_id, str(identity), identity.dimension, watermark[0], watermark[1])
         say(stage="switch", done=len(written), total=len(written))
-        generations.finish(generation, unfinished, state)
-        if activate or generations.active()[0] == "vector":
-            generations.switch("vector", generation, str(identity))
-        generations.remove_unused()
-    say(stage="done", generation=generation, memories=total, points=len(written))
+        shards.finish(name, unfinished, state)
+        if activate or shards.active()[0] == "vector":
+            shards.switch("vector", name, str(identity))
+        shards.remove_unused()
+    say(stage="done", shard=name, memories=total, points=len(written))
 
 
 def _load(

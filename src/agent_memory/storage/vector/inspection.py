@@ -9,14 +9,14 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, lock_at, names_in, size_of
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.storage.vector.engine import is_installed
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.entries import Kind, Lock
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.storage.vector.generations import State
+    from agent_memory.storage.vector.shards import ShardState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class IndexFacts:
     kind: Kind
     backend: str
     active: str | None
-    state: State | None
+    state: ShardState | None
     unfinished: list[Path]
     unused: dict[str, Path]
     builder: Lock
@@ -46,15 +46,15 @@ class IndexFacts:
 
 def inspect_index(folder: AgentFolder) -> IndexFacts:
     """Return what there is of an agent's indexes."""
-    index, generations = folder.index, Generations(folder)
-    backend, active = generations.active()
+    index, shards = folder.index, Shards(folder)
+    backend, active = shards.active()
     names = names_in(index) if kind_of(index) == "folder" else []
     whole = active is not None and names_in(index / active / "shard")
     return IndexFacts(
         kind_of(index),
         backend,
         active,
-        generations.state(active) if active is not None and whole else None,
+        shards.state(active) if active is not None and whole else None,
         [index / name for name in names if name.startswith(UNFINISHED)],
         {
             name: index / name
@@ -69,7 +69,7 @@ def inspect_index(folder: AgentFolder) -> IndexFacts:
 
 def of_metadata(folder: AgentFolder) -> Concern | None:
     """Tell what `metadata.json` says; None of an agent that has neither a journal nor such a file."""
-    note = Generations(folder).note()
+    note = Shards(folder).note()
     if note is not None and note.get("backend") in ("file", "vector", None):
         words = "the vector engine and the files" if note.get("backend") == "vector" else "the files"
         embedder = f"; vectors of {note['embedder']}" if isinstance(note.get("embedder"), str) else ""

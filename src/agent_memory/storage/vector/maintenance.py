@@ -15,9 +15,9 @@ from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
 from agent_memory.storage.trouble import trouble_of_engine
 from agent_memory.storage.vector.engine import EngineClient
-from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.migration import Built, Estimate, Progress, build_index, estimate
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.sync import IndexSync
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ class IndexMaintenance:
     ) -> None:
         self._indexed, self._batch, self._options = indexed, batch, options
         self._embeddings, self._worker = indexed.embeddings, indexed.worker
-        self._generations = Generations(indexed.folder)
+        self._shards = Shards(indexed.folder)
         self._sync = IndexSync(
-            indexed.store, indexed.candidates, self._generations, self._embeddings, options.start, wanted=wanted
+            indexed.store, indexed.candidates, self._shards, self._embeddings, options.start, wanted=wanted
         )
-        self.backend = _VECTOR if wanted else self._generations.active()[0]
+        self.backend = _VECTOR if wanted else self._shards.active()[0]
         self._task: asyncio.Task[None] | None = None
         self._looked = 0.0
         self._rest_until = 0.0
@@ -153,12 +153,12 @@ class IndexMaintenance:
 
     async def migration_begun(self) -> bool:
         """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
-        return await asyncio.to_thread(lambda: self._generations.is_begun)
+        return await asyncio.to_thread(lambda: self._shards.is_begun)
 
     async def note_migration(self, *, begun: bool) -> None:
         """Note that a migration has begun, or has come to an end; what cannot be noted costs nothing else."""
         with contextlib.suppress(AgentMemoryError):
-            await asyncio.to_thread(self._generations.note_begun, begun=begun)
+            await asyncio.to_thread(self._shards.note_begun, begun=begun)
 
     async def rollback(self) -> bool:
         """Answer from the files alone again; tell whether that was not so already. The index is removed.
@@ -168,7 +168,7 @@ class IndexMaintenance:
         """
         was_vector = self._sync.wanted or self.backend == _VECTOR
         self._sync.wanted = False
-        await asyncio.to_thread(self._generations.switch, _FILE, None)
+        await asyncio.to_thread(self._shards.switch, _FILE, None)
         await self._release()
         self.backend = _FILE
         await asyncio.to_thread(self._sweep)
@@ -233,7 +233,7 @@ class IndexMaintenance:
                 await asyncio.to_thread(self._sweep)
             while True:
                 pause = await self._worker.run(self._sync.step)
-                self.backend = _VECTOR if self._sync.wanted else self._generations.active()[0]
+                self.backend = _VECTOR if self._sync.wanted else self._shards.active()[0]
                 if self._sync.needs_build is not None:
                     pause = await self._rebuild(self._sync.needs_build)
                     self._sync.needs_build = None
@@ -289,4 +289,4 @@ class IndexMaintenance:
 
     def _sweep(self) -> None:
         with contextlib.suppress(AgentMemoryError):  # what is still held goes with the next sweep
-            self._generations.sweep()
+            self._shards.sweep()

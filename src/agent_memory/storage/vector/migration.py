@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import estimate_embedding
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.storage.vector.engine.client import child_environment, python_module
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity
@@ -42,9 +42,9 @@ _TIMES: Final = slice(11, 15)
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A generation that is in use now: how many memories there were, and how many points it has."""
+    """A shard that is in use now: how many memories there were, and how many points it has."""
 
-    generation: str
+    shard: str
     memories: int
     points: int
 
@@ -110,7 +110,7 @@ async def build_index(
     batch: int = 100,
     progress: Progress | None = None,
 ) -> Built:
-    """Build a generation in a child process and take it into use; cancelling kills the child.
+    """Build a shard in a child process and take it into use; cancelling kills the child.
 
     Args:
         folder: The agent's folder.
@@ -153,7 +153,7 @@ async def build_index(
         return _result(last, child.returncode, has_room=await asyncio.to_thread(_has_room, folder.path))
     except MigrationError:
         with contextlib.suppress(StorageError):  # what a killed child left may be what fills the disk
-            await asyncio.to_thread(Generations(folder).sweep)
+            await asyncio.to_thread(Shards(folder).sweep)
         raise
 
 
@@ -198,7 +198,7 @@ def _has_room(path: Path) -> bool:
 
 def _result(last: dict[str, Any], code: int | None, *, has_room: bool) -> Built:
     if last.get("stage") == "done":
-        return Built(str(last["generation"]), int(last["memories"]), int(last["points"]))
+        return Built(str(last["shard"]), int(last["memories"]), int(last["points"]))
     if last.get("stage") != "failed":
         how = f"was ended (signal {-code})" if code and code < 0 else f"ended (code {code})"
         if not has_room:  # memory that maps a file which cannot grow ends a process by SIGBUS, without a word

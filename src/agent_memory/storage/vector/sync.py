@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.storage.store import RecordStore
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.vector.engine import EngineClient, Opened
-    from agent_memory.storage.vector.generations import Generations, State
+    from agent_memory.storage.vector.shards import Shards, ShardState
 
 log = get_logger(__name__)
 
@@ -46,7 +46,7 @@ class IndexSync:
     Args:
         store: The memories; read in the thread that calls `step`.
         index: Gets the engine, and what changed since its index was built.
-        generations: Which index is in use.
+        shards: Which index is in use.
         embeddings: Whose vectors these are.
         start: Starts the engine's process for a shard's folder and the namespace of its points.
         wanted: Use an index even where the switch does not say so yet.
@@ -61,7 +61,7 @@ class IndexSync:
         self,
         store: RecordStore[Any],
         index: AnnIndex,
-        generations: Generations,
+        shards: Shards,
         embeddings: EmbeddingService[Any],
         start: Callable[[Path, uuid.UUID], EngineClient],
         *,
@@ -72,13 +72,13 @@ class IndexSync:
         self.problem: str | None = None
         self._store = store
         self._index = index
-        self._generations = generations
+        self._shards = shards
         self._embeddings = embeddings
         self._start = start
         self._client: EngineClient | None = None
         self._closing: threading.Thread | None = None
         self._pid = os.getpid()
-        self._generation = ""
+        self._shard = ""
         self._seq = 0
         self._not_before = 0.0
         self._rewritten = 0
@@ -101,17 +101,17 @@ class IndexSync:
         """
         if self._pid != os.getpid():
             self._forget_parent()
-        backend, generation = self._generations.active()
+        backend, shard = self._shards.active()
         if not (self.wanted or backend == "vector"):
             self.release()
             return None
-        if generation is None or (self._client is not None and generation != self._generation):
+        if shard is None or (self._client is not None and shard != self._shard):
             self.release()
-        if generation is None:
+        if shard is None:
             self.needs_build = "there is no index yet"
             return None
         if self._client is None:
-            return self._begin(generation)
+            return self._begin(shard)
         try:
             return self._open(self._client) if self._index.engine is None else self._look(self._client)
         except StorageError as error:
@@ -127,36 +127,36 @@ class IndexSync:
         if client is not None:
             if not opened:
                 client.kill()  # so that nobody waits for an opening
-            self._closing = threading.Thread(target=self._close, args=(client, self._generation))
+            self._closing = threading.Thread(target=self._close, args=(client, self._shard))
             self._closing.start()
         return self._closing
 
-    def _close(self, client: EngineClient, generation: str) -> None:
+    def _close(self, client: EngineClient, shard: str) -> None:
         client.close()
-        if self._generations.active()[1] != generation:
+        if self._shards.active()[1] != shard:
             with contextlib.suppress(StorageError):  # then it goes with the next sweep
-                self._generations.sweep()
+                self._shards.sweep()
 
-    def _begin(self, generation: str) -> float | None:
+    def _begin(self, shard: str) -> float | None:
         if time.monotonic() < self._not_before:
             return None
         if not self._embeddings.is_ready:
             return None if self._embeddings.describe()["status"] == "failing" else _LATER
         if not self._store.warm(_WARM_AT_ONCE):
             return _SOON
-        state = self._generations.state(generation)
+        state = self._shards.state(shard)
         if (unfit := self._unfit(state)) is not None or state is None:
             self.needs_build = unfit
             return None
         try:
-            self._client = self._start(self._generations.shard(generation), namespace_of(state.agent_id))
+            self._client = self._start(self._shards.path_of(shard), namespace_of(state.agent_id))
         except StorageError as error:
             self._failed(error)
             return None
-        self._generation, self._seq = generation, state.seq
+        self._shard, self._seq = shard, state.seq
         return _LATER
 
-    def _unfit(self, state: State | None) -> str | None:
+    def _unfit(self, state: ShardState | None) -> str | None:
         """Return why an index cannot be used, or None."""
         if state is None:
             return "the index is missing, half built or of another version"

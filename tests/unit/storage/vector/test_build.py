@@ -1,4 +1,4 @@
-"""Building a generation: what it holds, what it refuses, and that nothing changes before it is whole."""
+"""Building a shard: what it holds, what it refuses, and that nothing changes before it is whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.engine import namespace_of
 from agent_memory.storage.vector.engine.client import child_environment
 from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.generations import Generations
+from agent_memory.storage.vector.shards import Shards
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def folders(folder: AgentFolder) -> list[str]:
     return sorted(each.name for each in folder.index.iterdir() if each.is_dir())
 
 
-def owners(folder: AgentFolder, generation: str) -> list[str]:
-    shard = Shard.open(Generations(folder).shard(generation), namespace_of("bob"))
+def owners(folder: AgentFolder, name: str) -> list[str]:
+    shard = Shard.open(Shards(folder).path_of(name), namespace_of("bob"))
     found = sorted(memory_id for _, memory_id in shard.owners())
     shard.close()
     return found
@@ -67,13 +67,13 @@ def owners(folder: AgentFolder, generation: str) -> list[str]:
 def test_a_build_holds_every_piece_of_every_memory_and_is_in_use(folder: AgentFolder) -> None:
     memories = filled(folder, [memory_of("tea"), memory_of("A long story. " * 60), memory_of("tea")])
     said = built(folder)
-    backend, generation = Generations(folder).active()
-    assert (backend, said[-1]["generation"]) == ("vector", generation)
-    assert generation is not None
+    backend, shard = Shards(folder).active()
+    assert (backend, said[-1]["shard"]) == ("vector", shard)
+    assert shard is not None
     expected = [memory.id for memory in memories for _ in dict.fromkeys(embedded_texts(memory.content))]
-    assert owners(folder, generation) == sorted(expected)
+    assert owners(folder, shard) == sorted(expected)
     assert [each["stage"] for each in said if each["stage"] != "load"] == ["index", "check", "switch", "done"]
-    state = Generations(folder).state(generation)
+    state = Shards(folder).state(shard)
     assert state is not None
     assert (state.seq, state.embedder) == (1, str(EMBEDDER.identity))
 
@@ -83,32 +83,32 @@ def test_a_memory_without_a_vector_is_left_for_who_opens_the_index(folder: Agent
     with Journal(folder.journal, {"memory"}).locked() as writer:
         new = memory_of("coffee")
         writer.append([Change("put", "memory", new.id, new.to_record())])
-    assert owners(folder, built(folder)[-1]["generation"]) == [known.id]
+    assert owners(folder, built(folder)[-1]["shard"]) == [known.id]
 
 
 def test_no_memories_make_an_empty_index(folder: AgentFolder) -> None:
     folder.path.mkdir(parents=True)
-    assert owners(folder, built(folder)[-1]["generation"]) == []
+    assert owners(folder, built(folder)[-1]["shard"]) == []
 
 
-def test_a_new_generation_takes_the_place_of_the_old_one(folder: AgentFolder) -> None:
+def test_a_new_shard_takes_the_place_of_the_old_one(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
-    first, second = built(folder)[-1]["generation"], built(folder)[-1]["generation"]
+    first, second = built(folder)[-1]["shard"], built(folder)[-1]["shard"]
     assert first != second
     assert folders(folder) == [second]
 
 
 def test_a_rebuild_does_not_undo_a_rollback(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
-    Generations(folder).switch("file", None)
+    Shards(folder).switch("file", None)
     built(folder, activate=False)
-    assert Generations(folder).active() == ("file", None)
+    assert Shards(folder).active() == ("file", None)
     assert folders(folder) == []
 
 
 def test_two_builds_at_once_are_one_too_many(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
-    with Generations(folder).building(), pytest.raises(BusyError):
+    with Shards(folder).building(), pytest.raises(BusyError):
         built(folder)
 
 
@@ -116,8 +116,8 @@ def test_leftovers_of_a_killed_build_are_swept(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
     (folder.index / ".new-abc" / "shard").mkdir(parents=True)
     (folder.index / "abcdef012345").mkdir()
-    generation = built(folder)[-1]["generation"]
-    assert folders(folder) == [generation]
+    shard = built(folder)[-1]["shard"]
+    assert folders(folder) == [shard]
     assert not list(folder.index.glob(".new-*"))
 
 
@@ -126,7 +126,7 @@ def test_an_index_that_fails_the_check_changes_nothing(
     folder: AgentFolder, monkeypatch: pytest.MonkeyPatch, flaw: str
 ) -> None:
     filled(folder, [memory_of(f"tea number {n}") for n in range(30)])
-    before = built(folder)[-1]["generation"]
+    before = built(folder)[-1]["shard"]
     real = Shard.nearest
     if flaw == "count":
         monkeypatch.setattr(Shard, "count", lambda _self: 29)
@@ -140,7 +140,7 @@ def test_an_index_that_fails_the_check_changes_nothing(
         )
     with pytest.raises(MigrationError):
         built(folder)
-    assert Generations(folder).active() == ("vector", before)
+    assert Shards(folder).active() == ("vector", before)
     assert folders(folder) == [before]
 
 
@@ -153,7 +153,7 @@ def test_trouble_with_the_engine_changes_nothing(folder: AgentFolder, monkeypatc
     monkeypatch.setattr(Shard, "upsert", full)
     with pytest.raises(StorageError):
         built(folder)
-    assert Generations(folder).active() == ("file", None)
+    assert Shards(folder).active() == ("file", None)
     assert folders(folder) == []
 
 
@@ -163,9 +163,9 @@ def test_trouble_with_the_engine_changes_nothing(folder: AgentFolder, monkeypatc
 def test_the_switch_keeps_what_others_wrote_beside_it(folder: AgentFolder) -> None:
     folder.path.mkdir(parents=True)
     folder.metadata.write_text('{"schema": 1, "note": "of a later version"}')
-    Generations(folder).switch("vector", "0123456789ab", "test:hash:64")
+    Shards(folder).switch("vector", "0123456789ab", "test:hash:64")
     assert '"note": "of a later version"' in folder.metadata.read_text()
-    assert Generations(folder).active() == ("vector", "0123456789ab")
+    assert Shards(folder).active() == ("vector", "0123456789ab")
 
 
 @pytest.mark.parametrize(
@@ -179,44 +179,44 @@ def test_the_switch_keeps_what_others_wrote_beside_it(folder: AgentFolder) -> No
         "\x00",
     ],
 )
-def test_a_switch_that_cannot_be_read_names_no_generation(folder: AgentFolder, content: str) -> None:
+def test_a_switch_that_cannot_be_read_names_no_shard(folder: AgentFolder, content: str) -> None:
     folder.path.mkdir(parents=True)
     folder.metadata.write_text(content)
-    assert Generations(folder).active()[1] is None
+    assert Shards(folder).active()[1] is None
 
 
-def test_a_generation_somebody_holds_is_not_swept(folder: AgentFolder) -> None:
+def test_a_shard_somebody_holds_is_not_swept(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
-    first = built(folder)[-1]["generation"]
-    generations = Generations(folder)
-    with generations._lock(folder.index / first / "holder.lock", "hold"):
+    first = built(folder)[-1]["shard"]
+    shards = Shards(folder)
+    with shards._lock(folder.index / first / "holder.lock", "hold"):
         built(folder)
         assert first in folders(folder)
-    generations.sweep()
+    shards.sweep()
     assert first not in folders(folder)
 
 
 @pytest.mark.parametrize("name", ["elsewhere", "0123456789ab"])
 def test_what_lies_behind_a_link_in_place_of_the_indexes_is_not_swept(root: Path, tmp_path: Path, name: str) -> None:
     folder = folder_of("bob", root)
-    generations = Generations(folder)
-    generations.switch("file", None)
+    shards = Shards(folder)
+    shards.switch("file", None)
     precious = tmp_path / "precious"
     (precious / name).mkdir(parents=True)
     folder.path.joinpath("memories.db").symlink_to(precious)
-    generations.sweep()
+    shards.sweep()
     assert (precious / name).is_dir()
 
 
-def test_only_what_is_named_like_a_generation_is_swept_and_a_pipe_keeps_nobody_waiting(root: Path) -> None:
+def test_only_what_is_named_like_a_shard_is_swept_and_a_pipe_keeps_nobody_waiting(root: Path) -> None:
     folder = folder_of("bob", root)
-    generations = Generations(folder)
-    generations.switch("file", None)
+    shards = Shards(folder)
+    shards.switch("file", None)
     indexes = folder.path / "memories.db"
     for name in ("notes", "0123456789ab", ".new-0123456789ab"):
         (indexes / name).mkdir(parents=True)
     os.mkfifo(indexes / ".new-pipe")
-    generations.sweep()
+    shards.sweep()
     assert sorted(each.name for each in indexes.iterdir() if each.is_dir() or each.is_fifo()) == ["notes"]
 
 

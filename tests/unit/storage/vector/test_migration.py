@@ -19,8 +19,8 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, MigrationError
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage
-from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.migration import estimate
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 from tests.support import FrozenClock, memory_of
 
@@ -137,7 +137,7 @@ async def test_no_room_for_the_index_is_a_failure_that_changed_nothing(storage: 
     with small_files(200_000), pytest.raises(MigrationError):
         await storage.migrate()
     assert storage.backend == "file"
-    assert Generations(storage.folder).active() == ("file", None)
+    assert Shards(storage.folder).active() == ("file", None)
     assert not [each for each in (root / "bob" / "memories.db").iterdir() if each.is_dir()]
     assert len(await contents(storage)) == 12
 
@@ -155,14 +155,14 @@ async def test_a_migration_that_is_cancelled_stops_and_changed_nothing(storage: 
     moving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await moving
-    with Generations(storage.folder).building():
+    with Shards(storage.folder).building():
         pass  # nobody builds any more
     assert storage.backend == "file"
 
 
 async def test_while_another_process_builds_a_migration_is_refused(storage: MigratableStorage) -> None:
     await storage.prepare(None)
-    with Generations(storage.folder).building(), pytest.raises(BusyError):
+    with Shards(storage.folder).building(), pytest.raises(BusyError):
         await storage.migrate()
 
 
@@ -183,11 +183,11 @@ async def test_migrating_again_builds_a_new_index(storage: MigratableStorage) ->
     first = await storage.migrate()
     assert await storage.caught_up(60)
     second = await storage.migrate()
-    assert second.generation != first.generation
+    assert second.shard != first.shard
     assert await storage.caught_up(60)
-    assert Generations(storage.folder).active()[1] == second.generation
+    assert Shards(storage.folder).active()[1] == second.shard
     await storage.close()
-    assert [each.name for each in storage.folder.index.iterdir() if each.is_dir()] == [second.generation]
+    assert [each.name for each in storage.folder.index.iterdir() if each.is_dir()] == [second.shard]
 
 
 # -- estimates --------------------------------------------------------------------------------------------------------
@@ -223,12 +223,12 @@ def test_detection_follows_settings_and_switch(root: Path, monkeypatch: pytest.M
     assert kind(embedder="none") == (FileStorage, "file")
     with pytest.raises(ConfigurationError):
         kind(backend="vector", embedder="none")
-    generations = Generations(MigratableStorage("bob", root).folder)
-    generations.switch("vector", "abc123")
+    shards = Shards(MigratableStorage("bob", root).folder)
+    shards.switch("vector", "abc123")
     assert kind() == (VectorStorage, "vector")
     assert kind(backend="file") == (FileStorage, "file")
     assert kind(embedder="none") == (FileStorage, "file")
-    generations.switch("file", None)
+    shards.switch("file", None)
     assert kind() == (MigratableStorage, "file")
 
 

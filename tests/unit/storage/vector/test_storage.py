@@ -20,9 +20,9 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector.candidates import NEAREST
 from agent_memory.storage.vector.engine import EngineClient
-from agent_memory.storage.vector.generations import Generations
 from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.storage import VectorStorage
 from tests.engines import EngineHere, made_index, options
 from tests.support import NOON, FrozenClock, memory_of
@@ -84,7 +84,7 @@ async def storage(
 
 def index_of(storage: FileStorage) -> str | None:
     """Return the name of the index in use."""
-    return Generations(storage.folder).active()[1]
+    return Shards(storage.folder).active()[1]
 
 
 def facts(count: int, seed: int = 0) -> list[Memory]:

@@ -1,6 +1,6 @@
-"""Generations of an agent's index on disk, and `metadata.json`, the switch that says which one is in use, if any.
+"""Shards of an agent's index on disk, and `metadata.json`, the switch that says which one is in use, if any.
 
-A generation is built in a folder of its own and renamed when it is whole; then the switch is thrown, by one rename. So
+A shard is built in a folder of its own and renamed when it is whole; then the switch is thrown, by one rename. So
 there is always either an index that is whole or none, and the journal, which knows nothing of all this. Knows files and
 names; not what lies in a shard.
 """
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
 
 FORMAT: Final = 1
-"""Of a generation's folder; one of another format is built anew."""
+"""Of a shard's folder; one of another format is built anew."""
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
-_GENERATION: Final = re.compile(r"[0-9a-f]{12}")
+_SHARD: Final = re.compile(r"[0-9a-f]{12}")
 _SWEEP_SECONDS: Final = 1.0
 """What a build waits for whoever is sweeping: removing an index of 100,000 memories takes a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What a generation was made of; stands beside its shard.
+class ShardState:
+    """What a shard was made of; a file beside the engine's.
 
     Attributes:
         agent_id: Whose name the points' ids are made with; a renamed agent keeps its index.
@@ -68,7 +68,7 @@ class State:
     format: int = FORMAT
 
 
-class Generations:
+class Shards:
     """The index folder of one agent.
 
     Args:
@@ -83,23 +83,23 @@ class Generations:
     # -- the switch ---------------------------------------------------------------------------------------------------
 
     def active(self) -> tuple[str, str | None]:
-        """Return (backend, generation) as the switch stands; `file` and None where there is none or it is unreadable.
+        """Return (backend, shard) as the switch stands; `file` and None where there is none or it is unreadable.
 
         Costs a look at the file's date unless it changed.
         """
         note = self._note()
-        generation = note.get("generation")
-        if note.get("backend") != "vector" or not isinstance(generation, str) or not _is_name(generation):
+        shard = note.get("generation")
+        if note.get("backend") != "vector" or not isinstance(shard, str) or not _is_name(shard):
             return ("vector" if note.get("backend") == "vector" else "file"), None
-        return "vector", generation
+        return "vector", shard
 
-    def switch(self, backend: str, generation: str | None, embedder: str | None = None) -> None:
-        """Throw the switch, durably: whoever looks sees the old state or the new one.
+    def switch(self, backend: str, shard: str | None, embedder: str | None = None) -> None:
+        """Throw the switch, durably: a reader sees the old state or the new one.
 
         Raises:
             StorageError: It is as it was.
         """
-        self._change_note({"backend": backend, "generation": generation, "embedder": embedder}, durable=True)
+        self._change_note({"backend": backend, "generation": shard, "embedder": embedder}, durable=True)
 
     def note(self) -> dict[str, Any] | None:
         """Return what stands in `metadata.json`; None if there is no such file, or it cannot be read."""
@@ -131,26 +131,26 @@ class Generations:
             replace_file(self._folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=durable)
         self._seen = None
 
-    # -- generations --------------------------------------------------------------------------------------------------
+    # -- shards --------------------------------------------------------------------------------------------------
 
-    def shard(self, generation: str) -> Path:
-        """Return the folder of a generation's shard."""
-        return self.path / generation / "shard"
+    def path_of(self, shard: str) -> Path:
+        """Return the folder of a shard's files that are the engine's own."""
+        return self.path / shard / "shard"
 
-    def state(self, generation: str) -> State | None:
-        """Return what a generation was made of; None when it is missing, damaged or of another format or engine."""
+    def state(self, shard: str) -> ShardState | None:
+        """Return what a shard was made of; None when it is missing, damaged or of another format or engine."""
         try:
-            note = json.loads(read_file(self.path / generation / "state.json"))
-            state = State(**{key: note[key] for key in State.__slots__ if key in note})
+            note = json.loads(read_file(self.path / shard / "state.json"))
+            state = ShardState(**{key: note[key] for key in ShardState.__slots__ if key in note})
         except (OSError, ValueError, TypeError, RecursionError):
             return None
-        whole = state.format == FORMAT and state.engine == ENGINE and self.shard(generation).is_dir()
+        whole = state.format == FORMAT and state.engine == ENGINE and self.path_of(shard).is_dir()
         sound = isinstance(state.seq, int) and isinstance(state.dimension, int) and isinstance(state.agent_id, str)
         return state if whole and sound else None
 
     @contextlib.contextmanager
     def building(self) -> Iterator[tuple[str, Path]]:
-        """Hold the right to build, for the block, and yield a new generation's name and unfinished folder.
+        """Hold the right to build, for the block, and yield a new shard's name and unfinished folder.
 
         Without `finish` the folder is gone when the block ends, or when the next build begins.
 
@@ -161,30 +161,30 @@ class Generations:
         make_private_folder(self.path)
         with self._lock(self.path / BUILD_LOCK, "build", _SWEEP_SECONDS):
             self._remove_unfinished()
-            generation = uuid.uuid4().hex[:12]
-            unfinished = self.path / f"{UNFINISHED}{generation}"
+            shard = uuid.uuid4().hex[:12]
+            unfinished = self.path / f"{UNFINISHED}{shard}"
             make_private_folder(unfinished / "shard")
             try:
-                yield generation, unfinished
+                yield shard, unfinished
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
-    def finish(self, generation: str, unfinished: Path, state: State) -> None:
-        """Make a build that is whole and closed a generation; it is not in use before the switch is thrown.
+    def finish(self, shard: str, unfinished: Path, state: ShardState) -> None:
+        """Make a whole and closed build a shard; it is not in use before the switch is thrown.
 
         Raises:
-            StorageError: It is no generation.
+            StorageError: It is no shard.
         """
         path = unfinished / "state.json"
         with translated(path, "write"):
             replace_file(path, json.dumps(asdict(state), indent=2).encode() + b"\n", durable=True)
         with translated(unfinished, "rename"):
             sync_tree(unfinished)  # the engine leaves names unsynced; a shard full of gaps might open, and find nothing
-            unfinished.rename(self.path / generation)
+            unfinished.rename(self.path / shard)
             sync_folder(self.path)
 
     def sweep(self) -> None:
-        """Remove generations that are not in use and that nobody holds, unless a build is under way.
+        """Remove shards that are not in use and that no process holds, unless a build is under way.
 
         What cannot be removed now stays for the next time.
 
@@ -264,6 +264,6 @@ def describe_folder(folder: AgentFolder) -> None:
             replace_file(folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
 
 
-def _is_name(generation: str) -> bool:
-    """Tell whether this can name a generation's folder; the switch is a file that anybody may have edited."""
-    return _GENERATION.fullmatch(generation) is not None
+def _is_name(shard: str) -> bool:
+    """Tell whether this can name a shard's folder; the switch is a file that anybody may have edited."""
+    return _SHARD.fullmatch(shard) is not None
