@@ -186,6 +186,22 @@ def test_only_the_service_changes_memories() -> None:
     assert [found for path in sources() for found in _only_the_service_changes_memories(path)] == []
 
 
+def _storage_is_reached_through_the_services_faces(path: Path) -> list[str]:
+    if layer_of(path) == "service":
+        return []
+    return [
+        f"{place_of(path)}:{node.lineno} {ast.unparse(node)[:80]}"
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "storage"
+        and ast.unparse(node.value).rpartition(".")[2].strip("_") == "service"
+    ]
+
+
+def test_storage_is_reached_through_the_services_faces() -> None:
+    assert [found for path in sources() for found in _storage_is_reached_through_the_services_faces(path)] == []
+
+
 def test_nothing_is_called_redacted_where_it_is_not_made_so() -> None:
     makers = {
         place_of(path)

@@ -209,7 +209,7 @@ async def test_a_read_that_fails_after_a_promotion_is_no_failure_of_it(
 
     async def fails_later() -> Scratchpad:
         loads.append(len(loads))
-        if len(loads) > 2:
+        if len(loads) > 1:
             raise StorageError("Could not read memories.yaml: Input/output error.")
         return await load()
 

@@ -179,7 +179,7 @@ class Inspector:
         await bob.storage.compact()
         manager = ScratchpadManager("bob", storage=bob.storage, clock=bob.clock)
         await manager.save(pad)
-        if manager.file.look().saves:
+        if manager.pad_file.look().saves:
             return "the scratchpad was not rendered anew"
         return await self._again(expected, "a compaction")
 

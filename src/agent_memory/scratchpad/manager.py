@@ -42,7 +42,7 @@ class ScratchpadManager:
         redactor: Takes secrets out of what is set aside; the built-in one when omitted.
 
     Attributes:
-        file: Where it is rendered to, for people, and what they saved there.
+        pad_file: The file it is rendered to, and what people saved there.
         lock: To be held by whoever takes over edits, and renders.
 
     Raises:
@@ -69,7 +69,12 @@ class ScratchpadManager:
         self._clock = clock
         folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
         self.lock = RenderLock(folder.path)
-        self.file = PadFile(folder.scratchpad, clock, redactor)
+        self.pad_file = PadFile(folder.scratchpad, clock, redactor)
+
+    @property
+    def file(self) -> Path:
+        """Where the scratchpad is rendered to, for people."""
+        return self.pad_file.path
 
     async def load(self) -> Scratchpad:
         """Return the scratchpad as the journal has it now.
@@ -91,7 +96,7 @@ class ScratchpadManager:
         async with self.lock.taken(_PATIENCE) as is_mine:
             if not is_mine:
                 raise BusyError("Another process is at scratchpad.yaml, so it was not rendered.")
-            look = await asyncio.to_thread(self.file.look, remove=True)
+            look = await asyncio.to_thread(self.pad_file.look, remove=True)
             is_rendered = not look.saves and await self.render_over(scratchpad, look.content)
         if not is_rendered:
             raise StorageError(
@@ -107,8 +112,8 @@ class ScratchpadManager:
             StorageError: The file cannot be written.
         """
         text = render_file(scratchpad.entries, self.agent_id)
-        rendered = await asyncio.to_thread(self.file.replace, text, absorbed)
-        await asyncio.to_thread(self.file.remove_expired)
+        rendered = await asyncio.to_thread(self.pad_file.replace, text, absorbed)
+        await asyncio.to_thread(self.pad_file.remove_expired)
         return rendered
 
     async def add_memory(self, memory: Memory) -> str | None:

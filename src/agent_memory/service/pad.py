@@ -54,7 +54,7 @@ class Pad:
         self._report = report
         self._clock = clock
         self.last: Scratchpad | None = None
-        self.file = manager.file.path
+        self.file = manager.file
         self.notice, self.attribute_edits = sync.notice, sync.attribute_edits
         self.schedule, self.settle = sync.schedule, sync.settle
 

@@ -36,9 +36,9 @@ class ScratchpadSync:
     """
 
     def __init__(self, manager: ScratchpadManager, writes: Writes, limits: Limits) -> None:
-        self._manager, self._file = manager, manager.file
+        self._manager, self._file = manager, manager.pad_file
         self._limits = limits
-        self._intake = EditIntake(manager.file, writes)
+        self._intake = EditIntake(manager.pad_file, writes)
         self.attribute_edits = self._intake.attribute_edits
         self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
         self._is_stale = False

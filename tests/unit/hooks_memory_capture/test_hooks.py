@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
+from agent_memory.capture import Extractor
 from agent_memory.errors import StorageError
 from agent_memory.host import MemorySession
 from amplifier_module_hooks_memory_capture import STATISTICS_CAPABILITY, mount
@@ -379,7 +380,7 @@ async def test_a_defect_of_ours_is_told_and_the_worker_survives(talk: Talk, monk
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr("agent_memory.capture.extractor.Extractor.examine", broken)
+        patched.setattr(Extractor, "examine", broken)
         await talk.say("first words that are heard")
         await talk.end()
     await talk.say(FACT)

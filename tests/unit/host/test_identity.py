@@ -11,6 +11,7 @@ import pytest
 from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
 from agent_memory.host import TurnState
 from agent_memory.host import notes as host_notes
+from agent_memory.host import session as host_session
 from agent_memory.host.identity import Activated, configured, delegate_name, is_memory_assistant
 from agent_memory.host.notes import Note, SessionMemory
 from tests.support import coordinator_of, memory_of, plan
@@ -336,12 +337,12 @@ async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
     session = make_session("root-1", config=config)
     await wish(session, "bob")
     inherited = json.loads(json.dumps(config))
-    monkeypatch.setattr("agent_memory.host.session._SESSIONS", {})
-    monkeypatch.setattr("agent_memory.host.session._ROOTS", {})
+    monkeypatch.setattr(host_session, "_SESSIONS", {})
+    monkeypatch.setattr(host_session, "_ROOTS", {})
     child = make_session("child-1", parent_id="root-1", config=inherited)
     assert child.identity().agent_id == "bob"
     passed_on = copy.deepcopy(child._coordinator.config)
-    monkeypatch.setattr("agent_memory.host.session._ROOTS", {})
+    monkeypatch.setattr(host_session, "_ROOTS", {})
     grandchild = make_session("grandchild-1", parent_id="child-1", config=passed_on)
     assert grandchild.identity().agent_id == "bob"
     stranger = make_session("other-root", config=copy.deepcopy(inherited))
@@ -489,7 +490,7 @@ async def test_a_folder_without_memories_is_no_agent_that_is_known(
         told.append(is_known or in_doubt)
         return True
 
-    monkeypatch.setattr("agent_memory.host.session.is_wished", is_wished)
+    monkeypatch.setattr(host_session, "is_wished", is_wished)
     (root / "bob").mkdir(parents=True)
     (root / "not an agent").mkdir()
     (root / "not an agent" / "memories.yaml").touch()

@@ -206,7 +206,7 @@ async def added_by(session: MemorySession, tool_input: Any, *, tainted: bool = F
     await service.settle()
     if tainted:
         await hooks.emit("tool:post", {"tool_name": "web_fetch", "tool_input": {"url": "https://x.example"}})
-    pad = service._manager.file
+    pad = service.pad.file
     await hooks.emit("tool:pre", {"tool_name": "write_file", "tool_input": tool_input})
     pad.write_text(pad.read_text().replace("# rendered", "- content: Works in Oslo\n  pinned: true\n# rendered"))
     await hooks.emit("tool:post", {"tool_name": "write_file", "tool_input": tool_input})

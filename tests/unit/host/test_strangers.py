@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.host import session as host_session
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.host.strangers import Strangers, calls_in
 from agent_memory.settings import ToolSettings
@@ -287,7 +288,7 @@ async def test_a_child_whose_parent_lives_elsewhere_is_not_believed(
     parent.turn.begin("start as bob")
     await parent.activate("bob")
     inherited = json.loads(json.dumps(config))
-    monkeypatch.setattr("agent_memory.host.session._SESSIONS", {})
+    monkeypatch.setattr(host_session, "_SESSIONS", {})
     assert make_session("child-1", parent_id="root-1", config=inherited).caller.trust == "low"
 
 

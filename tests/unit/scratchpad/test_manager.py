@@ -28,7 +28,7 @@ async def manager(root: Path, clock: FrozenClock) -> AsyncIterator[ScratchpadMan
 async def test_an_empty_scratchpad_loads_and_formats_to_nothing(manager: ScratchpadManager) -> None:
     assert len(await manager.load()) == 0
     assert await manager.format_for_context() == ""
-    assert not manager.file.look().saves
+    assert not manager.pad_file.look().saves
 
 
 async def test_a_new_memory_is_stored_and_shown_and_the_oldest_leaves(
@@ -81,7 +81,7 @@ async def test_the_file_is_private_rendered_whole_and_shows_no_edit(
     path = root / "bob" / "scratchpad.yaml"
     assert path.stat().st_mode & 0o777 == 0o600
     assert "content: tea" in path.read_text()
-    assert not manager.file.look().saves
+    assert not manager.pad_file.look().saves
     assert sorted(entry.name for entry in path.parent.glob("*scratchpad*")) == ["scratchpad.yaml"]
 
 
@@ -111,9 +111,9 @@ def test_broken_files_are_kept_under_other_names_even_in_one_second(manager: Scr
     path.parent.mkdir(parents=True)
     for text in ("{ one", "{ two"):
         path.write_text(text)
-        save = manager.file.take_out()
+        save = manager.pad_file.take_out()
         assert save.problem is not None
-        kept.add(manager.file.keep_aside(save.content))
+        kept.add(manager.pad_file.keep_aside(save.content))
         assert not path.exists()
     assert {path.with_name(name).read_text() for name in kept} == {"{ one", "{ two"}
 
@@ -121,7 +121,7 @@ def test_broken_files_are_kept_under_other_names_even_in_one_second(manager: Scr
 async def test_a_file_that_cannot_be_read_is_a_storage_error(manager: ScratchpadManager, root: Path) -> None:
     (root / "bob" / "scratchpad.yaml").mkdir(parents=True)
     with pytest.raises(StorageError):
-        manager.file.look()
+        manager.pad_file.look()
 
 
 async def test_the_block_for_the_model_keeps_the_budget(manager: ScratchpadManager) -> None:
