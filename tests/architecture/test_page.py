@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.architecture.test_layers import LAYERS, LIBRARY
+from tests.architecture.test_layers import LAYERS, LIBRARY, REPOSITORY
 
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 
@@ -30,3 +30,13 @@ def test_the_page_has_the_layers_that_are_held() -> None:
     """To mend it, copy the lines of `LAYERS` into the page."""
     block = section("Imports").partition("```\n")[2].partition("```")[0]
     assert block.splitlines() == [", ".join(names) for names in LAYERS]
+
+
+def test_what_the_table_of_changes_names_is_there() -> None:
+    table = rows(section("Where does the next thing go"))
+    text = " ".join(cell for row in table for cell in row)
+    named = set(re.findall(r"`([\w./-]+(?:/|\.(?:py|md|toml|yaml)))`", text)) - {"inputs.py"}
+    missing = [name for name in named if not (LIBRARY / name).exists() and not (REPOSITORY / name).exists()]
+    assert missing == []
+    assert len(named) > 20
+    assert (REPOSITORY / "modules/tool-memory-semantic/amplifier_module_tool_memory_semantic/inputs.py").exists()
