@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import shutil
 import sqlite3
@@ -14,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.local import MINILM_SHA256
+from agent_memory.files.atomic import read_json
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import kind_of, names_in, read_regular, size_of
+from agent_memory.files.entries import kind_of, names_in, size_of
 from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.files.wording import counted, human
 from agent_memory.installing import advice
-from agent_memory.models import check_agent_id
 from agent_memory.storage import unfinished_agents
 
 if TYPE_CHECKING:
@@ -132,10 +131,8 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
 
 def noted_agent(path: Path) -> str | None:
     """Return the agent a session note names, None if it cannot be read."""
-    try:
-        return check_agent_id(json.loads(read_regular(path))["agent_id"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+    name = (read_json(path) or {}).get("agent_id")
+    return name if isinstance(name, str) and is_agent_id(name) else None
 
 
 def examine_parts() -> Iterator[Concern]:

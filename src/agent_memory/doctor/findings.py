@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.files.concerns import Concern
 
@@ -49,117 +49,124 @@ class Code(NamedTuple):
 _MOVED: Final = "moves it aside, so that a new one can be made"
 _MENDED: Final = "copies the journal aside, moves what is no entry to `memories.rejected.yaml`, writes a sound journal"
 _WRITTEN: Final = "copies the journal aside and writes the memory as it is used"
-
-CODES: Final[dict[str, Code]] = {
-    "home": Code("home", OK, "the folder of all agents can be used"),
-    "home_missing": Code("home", NOTE, "there is no such folder yet"),
-    "home_unusable": Code("home", PROBLEM, "it is no folder, or cannot be listed"),
-    "name_unusable": Code("home", NOTE, "a folder with memories has a name that no agent can have"),
-    "agents_unfinished": Code("home", WARNING, "a deletion or a copying of an agent was interrupted"),
-    "names_clash": Code("home", WARNING, "two agents' names differ in case alone"),
-    "folder": Code("folder", OK, "the folder can be used, and by nobody else"),
-    "folder_unusable": Code(
-        "folder", PROBLEM, "an agent's folder is a link out of the home, a file, or cannot be read"
-    ),
-    "permissions_open": Code(
-        "folder", WARNING, "others on this machine can read or change files", "chmod 0700 and 0600"
-    ),
-    "foreign_owner": Code("folder", WARNING, "files belong to another user"),
-    "not_writable": Code("folder", PROBLEM, "the folder or its file system forbids writing"),
-    "disk_full": Code("folder", PROBLEM, "less than 1 MB is free"),
-    "disk_low": Code("folder", WARNING, "little is free: less than 100 MB, or than a compaction needs"),
-    "locks_fail": Code("folder", PROBLEM, "locks keep nobody out on this file system"),
-    "network_folder": Code("folder", NOTE, "the files lie on a network or shared file system"),
-    "synced_folder": Code("folder", WARNING, "a program that synchronises folders writes here, too"),
-    "leftovers": Code("folder", NOTE, "temporary files of processes that were killed", "removes them"),
-    "journal": Code("journal", OK, "the journal is sound"),
-    "journal_new": Code("journal", NOTE, "nothing was stored yet"),
-    "journal_missing": Code(
-        "journal",
-        PROBLEM,
-        "`memories.yaml` is gone, or empty, though there were memories",
-        "keeps a copy of the scratchpad",
-        mends=False,
-    ),
-    "journal_unreadable": Code("journal", PROBLEM, "it is a link or a folder, or reading it fails"),
-    "journal_newer": Code("journal", WARNING, "a newer version wrote it: it is read, not written, nor repaired"),
-    "journal_header": Code("journal", WARNING, "its first line is no header", _MENDED),
-    "journal_lines": Code("journal", PROBLEM, "lines that are no entries", _MENDED),
-    "journal_tail": Code("journal", WARNING, "its last line was cut off, by a crash", _MENDED),
-    "journal_unfinished": Code(
-        "journal", NOTE, "its last line is whole but for its end, which comes with the next write"
-    ),
-    "journal_records": Code("journal", WARNING, "entries that break the rules of a memory", _MENDED),
-    "journal_changes": Code(
-        "journal", WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN
-    ),
-    "journal_circle": Code("journal", WARNING, "memories that replace one another in a circle", _WRITTEN),
-    "journal_rules": Code("journal", WARNING, "memories that can be read and break a rule of their kind"),
-    "journal_backwards": Code("journal", WARNING, "lines in another order than they were written in", _MENDED),
-    "journal_order": Code("journal", NOTE, "numbers of entries occur twice, as after merging files"),
-    "journal_rewritten": Code("journal", NOTE, "another program rewrote it once; a copy was kept"),
-    "journal_copies": Code("journal", NOTE, "copies that a repair made, or somebody's backups"),
-    "rejected": Code("journal", NOTE, "what was set aside from the journal"),
-    "rejected_unusable": Code("journal", PROBLEM, "nothing can be set aside: it is no file", _MOVED),
-    "conflict_copies": Code("copies", WARNING, "conflict copies hold memories that the journal has not"),
-    "conflict_copies_known": Code("copies", NOTE, "conflict copies hold nothing that the journal has not"),
-    "aside": Code("copies", NOTE, "what repairs moved aside"),
-    "lost": Code("copies", WARNING, "what another program removed from the journal while a session knew it"),
-    "lost_known": Code("copies", NOTE, "the same, but all of it is in the journal"),
-    "strangers": Code("copies", NOTE, "other files named like ours that are not ours"),
-    "lock": Code("lock", OK, "the lock is free, or comes with the first write"),
-    "lock_held": Code("lock", NOTE, "a process is writing now"),
-    "lock_missing": Code("lock", NOTE, "somebody deleted it; the next write makes it again"),
-    "lock_unusable": Code(
-        "lock", PROBLEM, "it is no file, so nothing can be written", "moves a folder of that name aside"
-    ),
-    "scratchpad": Code("scratchpad", OK, "it shows what the journal says"),
-    "scratchpad_none": Code("scratchpad", NOTE, "there is none yet; a session renders it", "renders it"),
-    "scratchpad_stale": Code("scratchpad", NOTE, "it shows less, or older, than the journal", "renders it anew"),
-    "scratchpad_edited": Code("scratchpad", NOTE, "a person's edits wait for the next session"),
-    "scratchpad_broken": Code("scratchpad", WARNING, "it cannot be read", "moves it aside and renders it anew"),
-    "scratchpad_kept": Code("scratchpad", WARNING, "an edit that was refused lately, kept in a file of its own"),
-    "scratchpad_aside": Code("scratchpad", NOTE, "the same, more than 30 days ago"),
-    "metadata": Code("backend", OK, "which backend is used"),
-    "metadata_none": Code("backend", NOTE, "`metadata.json` is missing", "writes it"),
-    "metadata_broken": Code("backend", WARNING, "`metadata.json` cannot be read", "writes it from what lies there"),
-    "index": Code("index", OK, "the index is whole"),
-    "index_none": Code("index", NOTE, "migrated, but no index is built yet; sessions build it"),
-    "index_broken": Code(
-        "index", WARNING, "the index in use is missing or damaged", "drops it; the next session builds it"
-    ),
-    "index_foreign": Code("index", NOTE, "the index is of another embedder than the default one"),
-    "index_behind": Code("index", NOTE, "changes that the index has not seen; sessions catch up"),
-    "index_ahead": Code(
-        "index",
-        WARNING,
-        "the index has seen changes that the journal does not have",
-        "drops it; the next session builds it",
-    ),
-    "index_unused": Code("index", NOTE, "indexes that are not in use", "removes them unless somebody holds them"),
-    "index_half_built": Code("index", NOTE, "a build was killed", "removes what it left"),
-    "index_in_use": Code("index", NOTE, "a process builds or holds an index now"),
-    "index_unusable": Code("index", WARNING, "`memories.db` is no folder", _MOVED),
-    "engine_missing": Code("index", WARNING, "there is an index, but no engine is installed; files answer"),
-    "vectors": Code("vectors", OK, "vectors are kept"),
-    "vectors_none": Code("vectors", OK, "no vectors are kept yet"),
-    "vectors_broken": Code("vectors", WARNING, "the vector cache is damaged", _MOVED),
-    "vectors_unread": Code("vectors", NOTE, "the vector cache may not be read here, or is of a newer version"),
-    "vectors_orphaned": Code("vectors", NOTE, "vectors of texts that no memory has", "removes them"),
-    "vectors_spoilt": Code("vectors", WARNING, "vectors of a wrong length, or all zeros", "removes them"),
-    "vectors_wanting": Code("vectors", NOTE, "memories that have no vector yet"),
-    "vectors_aside": Code("vectors", NOTE, "a damaged vector cache that was moved aside"),
-    "audit": Code("audit", OK, "the log of changes"),
-    "audit_lines": Code("audit", NOTE, "lines of the log that cannot be read; nothing depends on them"),
-    "audit_unusable": Code("audit", WARNING, "the log cannot be written: it is no file", _MOVED),
-    "sessions": Code("sessions", OK, "which session used which agent"),
-    "session_dangling": Code("sessions", NOTE, "sessions whose agent is gone"),
-    "session_broken": Code("sessions", NOTE, "session notes that cannot be read", "moves them aside"),
-    "parts": Code("parts", OK, "what is installed"),
-    "parts_missing": Code("parts", NOTE, "an extra is not installed"),
-    "model_broken": Code("parts", WARNING, "the local model is not the expected one, or cannot be read"),
-    "not_examined": Code("folder", PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
+_DROPPED: Final = "drops it; the next session builds it"
+_AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
+    "home": {
+        "home": (OK, "the folder of all agents can be used"),
+        "home_missing": (NOTE, "there is no such folder yet"),
+        "home_unusable": (PROBLEM, "it is no folder, or cannot be listed"),
+        "name_unusable": (NOTE, "a folder with memories has a name that no agent can have"),
+        "agents_unfinished": (WARNING, "a deletion or a copying of an agent was interrupted"),
+        "names_clash": (WARNING, "two agents' names differ in case alone"),
+    },
+    "folder": {
+        "folder": (OK, "the folder can be used, and by nobody else"),
+        "folder_unusable": (PROBLEM, "an agent's folder is a link out of the home, a file, or cannot be read"),
+        "permissions_open": (WARNING, "others on this machine can read or change files", "chmod 0700 and 0600"),
+        "foreign_owner": (WARNING, "files belong to another user"),
+        "not_writable": (PROBLEM, "the folder or its file system forbids writing"),
+        "disk_full": (PROBLEM, "less than 1 MB is free"),
+        "disk_low": (WARNING, "little is free: less than 100 MB, or than a compaction needs"),
+        "locks_fail": (PROBLEM, "locks keep nobody out on this file system"),
+        "network_folder": (NOTE, "the files lie on a network or shared file system"),
+        "synced_folder": (WARNING, "a program that synchronises folders writes here, too"),
+        "leftovers": (NOTE, "temporary files of processes that were killed", "removes them"),
+        "not_examined": (PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
+    },
+    "journal": {
+        "journal": (OK, "the journal is sound"),
+        "journal_new": (NOTE, "nothing was stored yet"),
+        "journal_missing": (
+            PROBLEM,
+            "`memories.yaml` is gone, or empty, though there were memories",
+            "keeps a copy of the scratchpad",
+            False,
+        ),
+        "journal_unreadable": (PROBLEM, "it is a link or a folder, or reading it fails"),
+        "journal_newer": (WARNING, "a newer version wrote it: it is read, not written, nor repaired"),
+        "journal_header": (WARNING, "its first line is no header", _MENDED),
+        "journal_lines": (PROBLEM, "lines that are no entries", _MENDED),
+        "journal_tail": (WARNING, "its last line was cut off, by a crash", _MENDED),
+        "journal_unfinished": (NOTE, "its last line is whole but for its end, which comes with the next write"),
+        "journal_records": (WARNING, "entries that break the rules of a memory", _MENDED),
+        "journal_changes": (WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN),
+        "journal_circle": (WARNING, "memories that replace one another in a circle", _WRITTEN),
+        "journal_rules": (WARNING, "memories that can be read and break a rule of their kind"),
+        "journal_backwards": (WARNING, "lines in another order than they were written in", _MENDED),
+        "journal_order": (NOTE, "numbers of entries occur twice, as after merging files"),
+        "journal_rewritten": (NOTE, "another program rewrote it once; a copy was kept"),
+        "journal_copies": (NOTE, "copies that a repair made, or somebody's backups"),
+        "rejected": (NOTE, "what was set aside from the journal"),
+        "rejected_unusable": (PROBLEM, "nothing can be set aside: it is no file", _MOVED),
+    },
+    "copies": {
+        "conflict_copies": (WARNING, "conflict copies hold memories that the journal has not"),
+        "conflict_copies_known": (NOTE, "conflict copies hold nothing that the journal has not"),
+        "aside": (NOTE, "what repairs moved aside"),
+        "lost": (WARNING, "what another program removed from the journal while a session knew it"),
+        "lost_known": (NOTE, "the same, but all of it is in the journal"),
+        "strangers": (NOTE, "other files named like ours that are not ours"),
+    },
+    "lock": {
+        "lock": (OK, "the lock is free, or comes with the first write"),
+        "lock_held": (NOTE, "a process is writing now"),
+        "lock_missing": (NOTE, "somebody deleted it; the next write makes it again"),
+        "lock_unusable": (PROBLEM, "it is no file, so nothing can be written", "moves a folder of that name aside"),
+    },
+    "scratchpad": {
+        "scratchpad": (OK, "it shows what the journal says"),
+        "scratchpad_none": (NOTE, "there is none yet; a session renders it", "renders it"),
+        "scratchpad_stale": (NOTE, "it shows less, or older, than the journal", "renders it anew"),
+        "scratchpad_edited": (NOTE, "a person's edits wait for the next session"),
+        "scratchpad_broken": (WARNING, "it cannot be read", "moves it aside and renders it anew"),
+        "scratchpad_kept": (WARNING, "an edit that was refused lately, kept in a file of its own"),
+        "scratchpad_aside": (NOTE, "the same, more than 30 days ago"),
+    },
+    "backend": {
+        "metadata": (OK, "which backend is used"),
+        "metadata_none": (NOTE, "`metadata.json` is missing", "writes it"),
+        "metadata_broken": (WARNING, "`metadata.json` cannot be read", "writes it from what lies there"),
+    },
+    "index": {
+        "index": (OK, "the index is whole"),
+        "index_none": (NOTE, "migrated, but no index is built yet; sessions build it"),
+        "index_broken": (WARNING, "the index in use is missing or damaged", _DROPPED),
+        "index_foreign": (NOTE, "the index is of another embedder than the default one"),
+        "index_behind": (NOTE, "changes that the index has not seen; sessions catch up"),
+        "index_ahead": (WARNING, "the index has seen changes that the journal does not have", _DROPPED),
+        "index_unused": (NOTE, "indexes that are not in use", "removes them unless somebody holds them"),
+        "index_half_built": (NOTE, "a build was killed", "removes what it left"),
+        "index_in_use": (NOTE, "a process builds or holds an index now"),
+        "index_unusable": (WARNING, "`memories.db` is no folder", _MOVED),
+        "engine_missing": (WARNING, "there is an index, but no engine is installed; files answer"),
+    },
+    "vectors": {
+        "vectors": (OK, "vectors are kept"),
+        "vectors_none": (OK, "no vectors are kept yet"),
+        "vectors_broken": (WARNING, "the vector cache is damaged", _MOVED),
+        "vectors_unread": (NOTE, "the vector cache may not be read here, or is of a newer version"),
+        "vectors_orphaned": (NOTE, "vectors of texts that no memory has", "removes them"),
+        "vectors_spoilt": (WARNING, "vectors of a wrong length, or all zeros", "removes them"),
+        "vectors_wanting": (NOTE, "memories that have no vector yet"),
+        "vectors_aside": (NOTE, "a damaged vector cache that was moved aside"),
+    },
+    "audit": {
+        "audit": (OK, "the log of changes"),
+        "audit_lines": (NOTE, "lines of the log that cannot be read; nothing depends on them"),
+        "audit_unusable": (WARNING, "the log cannot be written: it is no file", _MOVED),
+    },
+    "sessions": {
+        "sessions": (OK, "which session used which agent"),
+        "session_dangling": (NOTE, "sessions whose agent is gone"),
+        "session_broken": (NOTE, "session notes that cannot be read", "moves them aside"),
+    },
+    "parts": {
+        "parts": (OK, "what is installed"),
+        "parts_missing": (NOTE, "an extra is not installed"),
+        "model_broken": (WARNING, "the local model is not the expected one, or cannot be read"),
+    },
 }
+CODES: Final[dict[str, Code]] = {code: Code(area, *row) for area, rows in _AREAS.items() for code, row in rows.items()}
 
 
 class Finding(Concern):

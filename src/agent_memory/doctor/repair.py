@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.doctor.checks_files import needed_hashes
 from agent_memory.doctor.checks_home import noted_agent
@@ -22,7 +22,7 @@ from agent_memory.files.atomic import read_file, translated
 from agent_memory.files.concerns import make_private, too_open
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
 from agent_memory.files.lock import folder_lock
-from agent_memory.files.names import SESSIONS, STAMP, UNFINISHED, aside_path
+from agent_memory.files.names import SESSIONS, STAMP, aside_path
 from agent_memory.files.temporary import leftovers
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.doctor.findings import AgentReport
     from agent_memory.models import Record
 
+T = TypeVar("T")
 _NO_GRACE_ENDS: Final = timedelta(days=36_500)
 """A repair folds nothing away: only what is no entry leaves the journal."""
 _OF_THE_INDEX: Final = frozenset({"index_broken", "index_ahead", "index_unused", "index_half_built"})
@@ -191,20 +192,12 @@ def _move_lock(case: Case, stamp: str) -> str:
     return _moved(case.folder.lock, stamp)
 
 
-def _move_rejected(case: Case, stamp: str) -> str:
-    return _moved(case.rejected, stamp, "memories.rejected")
-
-
 def _remove_leftovers(case: Case, _stamp: str) -> str:
     with folder_lock(case.path):
         found = leftovers(case.path)
         for path in found:
             path.unlink(missing_ok=True)
     return f"Removed {counted(len(found), 'temporary file')}."
-
-
-def _move_index(case: Case, stamp: str) -> str:
-    return _moved(case.folder.index, stamp)
 
 
 def _write_metadata(case: Case, stamp: str) -> str:
@@ -226,25 +219,15 @@ def _write_metadata(case: Case, stamp: str) -> str:
 
 def _drop_index(case: Case, _stamp: str) -> str:
     Shards(case.folder).switch("vector", None)
-    _sweep(case)
+    Shards(case.folder).sweep()
     return "Dropped the index; the next session builds it anew (or `agent-memory reindex`, now)."
 
 
 def _sweep_index(case: Case, _stamp: str) -> str:
     before = size_of(case.folder.index)
-    _sweep(case)
+    Shards(case.folder).sweep()
     freed = max(0, before - size_of(case.folder.index))
     return f"Removed what no process uses of indexes; {human(freed)} are free again."
-
-
-def _sweep(case: Case) -> None:
-    index = case.folder.index
-    if kind_of(index) != "folder":
-        return  # behind a link lies who knows what
-    for name in names_in(index):
-        if name.startswith(UNFINISHED) and kind_of(index / name) != "folder":
-            (index / name).unlink(missing_ok=True)
-    Shards(case.folder).sweep()
 
 
 def _move_vectors(case: Case, stamp: str) -> str:
@@ -259,26 +242,25 @@ def _move_vectors(case: Case, stamp: str) -> str:
 
 
 def _prune_vectors(case: Case, _stamp: str) -> str:
-    cache = VectorCache(case.folder.vectors)
-    try:
-        gone = cache.prune(key for keys in needed_hashes(case) for key in keys)
-    finally:
-        cache.close()
-    if cache.problem:
-        raise StorageError(f"Vectors could not be removed: {cache.problem}.")
+    gone = _in_cache(case, lambda cache: cache.prune(key for keys in needed_hashes(case) for key in keys))
     return f"Removed {counted(gone, 'vector')} of texts that no memory has."
 
 
 def _remove_spoilt(case: Case, _stamp: str) -> str:
     spoilt = inspect_cache(case.folder.vectors).spoilt
+    _in_cache(case, lambda cache: cache.forget(spoilt))
+    return f"Removed {counted(len(spoilt), 'damaged vector')}; they are computed again when they are wanted."
+
+
+def _in_cache(case: Case, work: Callable[[VectorCache], T]) -> T:
     cache = VectorCache(case.folder.vectors)
     try:
-        cache.forget(spoilt)
+        done = work(cache)
     finally:
         cache.close()
     if cache.problem:
         raise StorageError(f"Vectors could not be removed: {cache.problem}.")
-    return f"Removed {counted(len(spoilt), 'damaged vector')}; they are computed again when they are wanted."
+    return done
 
 
 def _render_scratchpad(case: Case, _stamp: str) -> str:
@@ -315,13 +297,13 @@ _JOURNAL_CODES: Final = frozenset(
 _REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
-    "rejected_unusable": _move_rejected,
+    "rejected_unusable": lambda case, stamp: _moved(case.rejected, stamp, "memories.rejected"),
     "journal_lines": _mend_journal,
     "journal_changes": _write_what_is_used,
     "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
     "leftovers": _remove_leftovers,
-    "index_unusable": _move_index,
+    "index_unusable": lambda case, stamp: _moved(case.folder.index, stamp),
     "metadata_broken": _write_metadata,
     "metadata_none": _write_metadata,
     "index_broken": _drop_index,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import secrets
 import stat
@@ -133,6 +134,15 @@ def read_file(path: Path) -> bytes:
     """
     with os.fdopen(open_to_read(path), "rb") as file:
         return file.read()
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return the object in a JSON file of ours; None if there is no such file, or it holds anything else."""
+    try:
+        value = json.loads(read_file(path))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def open_to_read(path: Path) -> int:

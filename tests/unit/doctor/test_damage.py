@@ -16,13 +16,14 @@ import pytest
 from agent_memory.doctor import CODES, examine, repair_all
 from agent_memory.doctor.context import Reading
 from agent_memory.doctor.repair import _REMEDIES
+from agent_memory.journal.format import Header
 from tests.support import NOON
 from tests.unit.doctor.homes import snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.models import Memory
+    from agent_memory.models import Record
 
 CASES = range(int(os.environ.get("DOCTOR_FUZZ_FROM", "0")), int(os.environ.get("DOCTOR_FUZZ", "40")))
 NAMES = (
@@ -168,25 +169,36 @@ def _damage(root: Path, dice: random.Random) -> list[str]:
     return done
 
 
-def _memories(bob: Path) -> dict[str, Memory]:
-    memories = Reading(bob / "memories.yaml", "bob").records
+def _memories(journal: Path) -> dict[str, Record]:
+    memories = Reading(journal, "bob").records
     # A record that lost its time has the present for it whenever it is read.
     return {memory_id: memory.model_copy(update={"timestamp": NOON}) for memory_id, memory in memories.items()}
 
 
+def _sorted_copy(journal: Path, place: Path) -> Path:
+    """Write what a repair makes of lines that were moved: a journal in the order of its numbers."""
+    entries = sorted(Reading(journal, "bob").file.entries, key=lambda entry: entry.seq)
+    place.write_bytes(Header.fresh().encode() + b"".join(entry.raw for entry in entries))
+    return place
+
+
 @pytest.mark.parametrize("seed", CASES)
-def test_whatever_happened_to_the_files(seed: int, bob: Path, root: Path) -> None:
+def test_whatever_happened_to_the_files(seed: int, bob: Path, root: Path, tmp_path: Path) -> None:
     dice = random.Random(seed)
     done = _damage(root, dice)
-    before, readable = snapshot(root), _memories(bob)
+    journal, before = bob / "memories.yaml", snapshot(root)
+    readable = _memories(journal)
 
     report = examine(root, now=NOON)
     assert snapshot(root) == before, done
     assert "not_examined" not in {finding.code for agent in report.agents for finding in agent.findings}, (done, report)
     json.dumps([finding.as_dict() for agent in report.agents for finding in agent.findings])
 
+    if "journal_backwards" in {finding.code for agent in report.agents for finding in agent.findings}:
+        readable = _memories(_sorted_copy(journal, tmp_path / "sorted.yaml"))
+
     actions = repair_all(root, ["bob"], now=NOON)
-    after = _memories(bob)
+    after = _memories(journal)
     assert {memory_id: after.get(memory_id) for memory_id in readable} == readable, (done, actions)
 
     again = {finding.code for agent in examine(root, now=NOON).agents for finding in agent.findings}

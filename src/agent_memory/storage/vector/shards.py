@@ -19,7 +19,7 @@ from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
     make_private_folder,
-    read_file,
+    read_json,
     replace_file,
     signature,
     sync_folder,
@@ -103,11 +103,7 @@ class Shards:
 
     def note(self) -> dict[str, Any] | None:
         """Return what stands in `metadata.json`; None if there is no such file, or it cannot be read."""
-        try:
-            note = json.loads(read_file(self._folder.metadata))
-        except (OSError, ValueError, RecursionError):
-            return None
-        return note if isinstance(note, dict) else None
+        return read_json(self._folder.metadata)
 
     @property
     def is_begun(self) -> bool:
@@ -139,10 +135,10 @@ class Shards:
 
     def state(self, shard: str) -> ShardState | None:
         """Return what a shard was made of; None when it is missing, damaged or of another format or engine."""
+        note = read_json(self.path / shard / "state.json") or {}
         try:
-            note = json.loads(read_file(self.path / shard / "state.json"))
             state = ShardState(**{key: note[key] for key in ShardState.__slots__ if key in note})
-        except (OSError, ValueError, TypeError, RecursionError):
+        except TypeError:
             return None
         whole = state.format == FORMAT and state.engine == ENGINE and self.path_of(shard).is_dir()
         sound = isinstance(state.seq, int) and isinstance(state.dimension, int) and isinstance(state.agent_id, str)
@@ -222,7 +218,7 @@ class Shards:
             return False
         keep = self.active()[1]
         with translated(self.path, "list"):
-            names = [each.name for each in self.path.iterdir() if each.is_dir()]
+            names = [each.name for each in self.path.iterdir() if each.is_dir() or each.name.startswith(UNFINISHED)]
         if keep is not None:
             remove_leftovers(self.path / keep)
         return any(name.startswith(UNFINISHED) or (_is_name(name) and name != keep) for name in names)
