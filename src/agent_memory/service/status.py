@@ -10,7 +10,7 @@ from agent_memory.errors import StorageError
 from agent_memory.models import to_text, utc_now
 from agent_memory.service.attention import attention
 from agent_memory.service.results import Status
-from agent_memory.storage import PAYS_FROM
+from agent_memory.settings import ENGINE_PAYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,6 @@ def _suggestions(
         )
     if backend == "file" and len(memories) >= settings.migration_threshold and settings.backend == "auto":
         found.append(
-            f"More than {settings.migration_threshold:,} memories: `agent-memory migrate` builds an index, "
-            f"which makes searches faster from {PAYS_FROM:,} on."
+            f"There are {len(memories):,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index."
         )
     return found

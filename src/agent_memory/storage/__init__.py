@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder, folder_of
     from agent_memory.models import filters_of
+    from agent_memory.settings import PAYS_FROM
     from agent_memory.storage.agents import (
         AgentSummary,
         copy_agent,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from agent_memory.storage.detect import detect_storage, rollback_migration, should_migrate
     from agent_memory.storage.file import FileStorage
     from agent_memory.storage.trouble import Trouble
-    from agent_memory.storage.vector.limits import PAYS_FROM
     from agent_memory.storage.vector.migration import MigrationProgress
     from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 
@@ -82,7 +82,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         "storage.detect": {"detect_storage", "rollback_migration", "should_migrate"},
         "storage.file": {"FileStorage"},
         "storage.trouble": {"Trouble"},
-        "storage.vector.limits": {"PAYS_FROM"},
+        "settings": {"PAYS_FROM"},
         "storage.vector.migration": {"MigrationProgress"},
         "storage.vector.storage": {"MigratableStorage", "VectorStorage"},
     }
