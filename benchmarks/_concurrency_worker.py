@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError
+from agent_memory.memories import MigratableStorage
 from agent_memory.models import Observation
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector.storage import MigratableStorage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -47,7 +47,7 @@ def say_answered() -> None:
 
 async def through_storage(root: Path, *, wait: bool) -> None:
     """Search as an agent would that has just started."""
-    from agent_memory.storage.vector.storage import MigratableStorage
+    from agent_memory.memories import MigratableStorage
     from benchmarks._latency_vectors import AGENT
 
     storage = MigratableStorage(AGENT, root)

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.memories import MigratableStorage
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.engine import EngineClient
-from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._latency_data import (
     Figure,
     amount,
@@ -95,7 +95,7 @@ class Agent:
     @property
     def index(self) -> AnnIndex:
         """The dense side of its search."""
-        index = self.storage._embeddings.index  # noqa: SLF001 - no thread hop in the figures
+        index = self.storage.opened.store.index.vectors
         assert isinstance(index, AnnIndex)
         return index
 

@@ -39,9 +39,9 @@ from agent_memory.embeddings import LocalEmbedder, VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import decode_line, encode_entry
 from agent_memory.journal.salvage import rejected_path
+from agent_memory.memories import MigratableStorage
 from agent_memory.models import Memory
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.vector.storage import MigratableStorage
 from benchmarks._concurrency_check import Told, compare, expected
 from benchmarks._concurrency_worker import AGENT, DIMENSION, Orders, fact, open_service
 

@@ -17,9 +17,9 @@ from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected
+from agent_memory.memories import MigratableStorage
 from agent_memory.service import AuditLog
 from agent_memory.storage.vector.shards import Shards
-from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.support import memory_of
 

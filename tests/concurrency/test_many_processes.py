@@ -18,8 +18,8 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError
 from agent_memory.journal import Journal
 from agent_memory.journal.salvage import rejected_path
+from agent_memory.memories import MigratableStorage
 from agent_memory.service import MemoryService
-from agent_memory.storage.vector.storage import MigratableStorage
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment, running
 from tests.concurrency.workers import OFFLINE, open_storage
 from tests.support import memory_of

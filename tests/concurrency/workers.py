@@ -17,11 +17,11 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.lock import folder_lock
 from agent_memory.journal import Journal
+from agent_memory.memories import VectorStorage
 from agent_memory.models import Memory
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector.storage import VectorStorage
 
 OFFLINE = ServiceSettings(embedder="none")
 

@@ -15,9 +15,9 @@ from typing_extensions import override
 
 from agent_memory.embeddings import PROVIDERS, LocalEmbedder, Provider
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.memories import QdrantServerStorage
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MemoryStorage
-from agent_memory.storage.qdrant.storage import QdrantServerStorage
 from tests.contract.memory_storage import MemoryStorageContract
 from tests.support import memory_of
 from tests.unit.storage.qdrant.engine_server import EngineClient

@@ -9,8 +9,8 @@ import pytest
 from typing_extensions import override
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.memories import VectorStorage
 from agent_memory.storage.vector.maintenance import IndexOptions
-from agent_memory.storage.vector.storage import VectorStorage
 from tests.contract.memory_storage import MemoryStorageContract
 from tests.engines import EngineHere, made_index, options
 

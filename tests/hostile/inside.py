@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
+from agent_memory.memories import MigratableStorage
 from agent_memory.models import Memory
 from agent_memory.redaction import SecretRedactor
 from agent_memory.retrieval.tokens import index_terms
@@ -26,7 +27,6 @@ from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, meaning
 from agent_memory.storage.vector import migration
-from agent_memory.storage.vector.storage import MigratableStorage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator

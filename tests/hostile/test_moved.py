@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.memories import MigratableStorage
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector.storage import MigratableStorage
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
 from tests.support import memory_of
 

@@ -11,9 +11,9 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.journal.format import encode_line
+from agent_memory.memories import MigratableStorage
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector.storage import MigratableStorage
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
 from tests.support import memory_of
 

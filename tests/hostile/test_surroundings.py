@@ -11,8 +11,8 @@ import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
+from agent_memory.memories import MigratableStorage
 from agent_memory.storage import FileStorage, detect_storage
-from agent_memory.storage.vector.storage import MigratableStorage
 from amplifier_module_tool_memory_semantic import MemoryTool
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import OFFLINE, inside, need_root, refusal

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ReadOnlyError
 from agent_memory.journal.format import encode_line
-from agent_memory.storage.vector.storage import MigratableStorage
+from agent_memory.memories import MigratableStorage
 from tests.hostile.trouble import refusal, reopened
 from tests.support import memory_of
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import Header
+from agent_memory.memories import MigratableStorage
 from agent_memory.models import Memory, Observation
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.caller import NOBODY
@@ -23,7 +24,6 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.shards import Shards
-from agent_memory.storage.vector.storage import MigratableStorage
 from tests.power.events import NONE, Names
 from tests.power.sabotage import SABOTAGES, replace
 from tests.support import FrozenClock

@@ -14,10 +14,10 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.journal.reader import Problem
 from agent_memory.journal.salvage import keep_rejected
+from agent_memory.memories import MigratableStorage
 from agent_memory.scratchpad.file import read_edits, render_file
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.storage.vector.build import build
-from agent_memory.storage.vector.storage import MigratableStorage
 from tests.power.scenarios import OFFLINE, state_of
 from tests.support import FrozenClock, memory_of
 

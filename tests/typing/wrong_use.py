@@ -47,4 +47,4 @@ async def wrong_results() -> None:
     print((await storage.search("x")).hits)  # type: ignore[attr-defined]  # noqa: T201 - the results are the list
     print(storage.count() + 1)  # type: ignore[operator]  # noqa: T201 - not awaited
     storage.folder  # type: ignore[attr-defined]  # noqa: B018 - not every storage has one
-    MemoryStorage()  # type: ignore[abstract]
+    MemoryStorage()  # type: ignore[call-arg]

@@ -15,8 +15,8 @@ from agent_memory.settings import ServiceSettings, build_settings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from agent_memory.memories import QdrantServerStorage
     from agent_memory.storage import MemoryStorage
-    from agent_memory.storage.qdrant.storage import QdrantServerStorage
 
 Url = Annotated[
     str | None,
@@ -61,7 +61,7 @@ async def _transfer(run: Run, doing: str, memories: list[Memory], target: "Memor
 
 @asynccontextmanager
 async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
-    from agent_memory.storage.qdrant.storage import QdrantServerStorage
+    from agent_memory.memories import QdrantServerStorage
 
     if url is None:
         raise ConfigurationError(

@@ -69,6 +69,11 @@ class EmbeddingService(Generic[IndexT]):
         self.index = make_index(self._worker) if self._worker else None
 
     @property
+    def is_there(self) -> bool:
+        """Whether there is an embedder."""
+        return self._worker is not None
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing that could be found by meaning."""
         return self.index is not None and self.index.is_empty
@@ -118,6 +123,9 @@ class EmbeddingService(Generic[IndexT]):
                 return True
             if left <= _SLICE_SECONDS or not self._worker.goes_on:
                 return False
+
+    def fill_later(self) -> None:
+        """Do nothing: what is put into the index is embedded by itself."""
 
     def forget(self, texts: Iterable[str]) -> None:
         """Drop the cached vectors of texts that are gone, but for those that a memory still has.

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder, folder_of
+    from agent_memory.memories import (
+        FileStorage,
+        MemoryStorage,
+        MigratableStorage,
+        VectorStorage,
+        detect_storage,
+        rollback_migration,
+        should_migrate,
+    )
     from agent_memory.models import filters_of
     from agent_memory.settings import PAYS_FROM
     from agent_memory.storage.agents import (
@@ -21,12 +30,8 @@ if TYPE_CHECKING:
         sweep_agents,
         unfinished_agents,
     )
-    from agent_memory.storage.base import MemoryStorage
-    from agent_memory.storage.detect import detect_storage, rollback_migration, should_migrate
-    from agent_memory.storage.file import FileStorage
     from agent_memory.storage.trouble import Trouble
     from agent_memory.storage.vector.migration import MigrationProgress
-    from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 
 __all__ = [
     "PAYS_FROM",
@@ -78,11 +83,16 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "sweep_agents",
             "unfinished_agents",
         },
-        "storage.base": {"MemoryStorage"},
-        "storage.detect": {"detect_storage", "rollback_migration", "should_migrate"},
-        "storage.file": {"FileStorage"},
+        "memories": {
+            "FileStorage",
+            "MemoryStorage",
+            "MigratableStorage",
+            "VectorStorage",
+            "detect_storage",
+            "rollback_migration",
+            "should_migrate",
+        },
         "storage.trouble": {"Trouble"},
         "settings": {"PAYS_FROM"},
         "storage.vector.migration": {"MigrationProgress"},
-        "storage.vector.storage": {"MigratableStorage", "VectorStorage"},
     }

@@ -52,6 +52,9 @@ class ChangeLog(Protocol):
     def rewritten(self) -> int:
         """How often another program was found to have rewritten the changes."""
 
+    def looks_like(self) -> object:
+        """Return what tells, without reading, whether something was written since; None where only a look tells."""
+
     def poll(self, *, thorough: bool = False) -> Update:
         """Return what is new since the last call.
 
@@ -133,6 +136,14 @@ class FileLog:
     def rewritten(self) -> int:
         """See `ChangeLog`."""
         return self._journal.rewritten
+
+    def looks_like(self) -> object:
+        """See `ChangeLog`; some 2 µs, which each request of a session pays."""
+        try:
+            status = self._journal.path.stat()
+        except OSError:
+            return None  # reading it says why
+        return status.st_ino, status.st_size, status.st_mtime_ns
 
     def poll(self, *, thorough: bool = False) -> Update:
         """See `ChangeLog`; `thorough` reads the whole file again."""

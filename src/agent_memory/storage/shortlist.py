@@ -10,20 +10,22 @@ import contextlib
 import json
 import os
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 import pydantic
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import open_private, replace_file
 from agent_memory.journal.format import MalformedLineError, decode_entry
-from agent_memory.models import Memory, to_text
+from agent_memory.models import to_text
+from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.models import Kind
     from agent_memory.storage.recency import Order
 
 _VERSION: Final = 1
@@ -32,54 +34,57 @@ _LAST_LINE_BYTES: Final = 128 * 1024
 """A line of the journal is shorter, but for a batch; behind one of these nothing is written."""
 
 
-class Shortlist:
+class Shortlist(Generic[R]):
     """What a scratchpad is chosen from, beside one agent's journal. Blocking; for one thread.
 
     Args:
+        kind: Of which records.
         folder: The agent's.
     """
 
-    def __init__(self, folder: AgentFolder) -> None:
+    def __init__(self, kind: Kind[R], folder: AgentFolder) -> None:
+        self._kind = kind
+        self._journal = folder.path / kind.journal
         self._folder = folder
         self._path = folder.shortlist
 
-    def read(self, order: Order, now: datetime) -> list[Memory] | None:
-        """Return what `MemoryStorage.recent` would, or None if only the journal can tell."""
+    def read(self, order: Order, now: datetime) -> list[R] | None:
+        """Return what `Storage.recent` would, or None if only the journal can tell."""
         try:
             content = _content(self._path)
             known = json.loads(content) if content else None
             if not isinstance(known, dict) or known.get("asked") != _asked(order):
                 return None
-            if known["journal"] != _identity(self._folder.journal.stat()):
+            if known["journal"] != _identity(self._journal.stat()):
                 return None
             if not _is_time(now, known["since"], known["until"]):
                 return None
-            return [Memory.from_record(self._folder.agent_id, each, record) for each, record in known["memories"]]
+            return [self._kind.load(self._folder.agent_id, each, record) for each, record in known["memories"]]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError):
             return None
 
     def write(
         self,
         order: Order,
-        chosen: Sequence[Memory],
+        chosen: Sequence[R],
         seq: int,
-        all_memories: Iterable[Memory],
+        every: Iterable[R],
         now: datetime,
     ) -> None:
         """Keep `chosen`, which a reading of the journal up to `seq` gave; costs nothing but time if it cannot.
 
         Args:
             order: The rule by which it was chosen.
-            chosen: What `MemoryStorage.recent` returned.
+            chosen: What `Storage.recent` returned.
             seq: Of the last entry that was read.
-            all_memories: Of which the next to expire ends its time.
+            every: Of which the next to expire ends its time.
             now: The present.
         """
         with contextlib.suppress(OSError, AgentMemoryError, MalformedLineError):
             journal = self._identity_up_to(seq)
             if journal is None:
                 return
-            ends = [memory.expires_at for memory in all_memories if memory.expires_at]
+            ends = [memory.expires_at for memory in every if memory.expires_at]
             known: dict[str, Any] = {
                 "asked": _asked(order),
                 "journal": journal,
@@ -88,7 +93,7 @@ class Shortlist:
                 "memories": [[memory.id, memory.to_record()] for memory in chosen],
             }
             replace_file(self._path, json.dumps(known, ensure_ascii=False).encode(), durable=False)
-            if _identity(self._folder.journal.stat()) != journal:
+            if _identity(self._journal.stat()) != journal:
                 self.drop()  # somebody wrote meanwhile, and may have forgotten what stands in it
 
     def drop(self) -> None:
@@ -103,7 +108,7 @@ class Shortlist:
             OSError: It cannot be read.
             MalformedLineError: Its last line is no entry.
         """
-        descriptor = open_private(self._folder.journal, os.O_RDONLY)
+        descriptor = open_private(self._journal, os.O_RDONLY)
         try:
             status = os.fstat(descriptor)
             at = max(0, status.st_size - _LAST_LINE_BYTES)

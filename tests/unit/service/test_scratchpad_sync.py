@@ -13,6 +13,7 @@ import yaml
 from pydantic import SecretStr
 
 from agent_memory.errors import BusyError
+from agent_memory.memories import QdrantServerStorage
 from agent_memory.scratchpad import ScratchpadManager, saves
 from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.service import MemoryService
@@ -20,7 +21,6 @@ from agent_memory.service.limits import Limits
 from agent_memory.service.scratchpad_edits import MAX_EDITS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.qdrant.storage import QdrantServerStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

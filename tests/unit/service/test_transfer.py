@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterator
     from pathlib import Path
 
+    from agent_memory.memories import QdrantServerStorage
     from agent_memory.models import Memory
     from agent_memory.service.writing import Imported
-    from agent_memory.storage.qdrant.storage import QdrantServerStorage
     from tests.unit.service.conftest import Listener
 
 pytestmark = QUIET
@@ -247,7 +247,7 @@ import asyncio, sys
 from agent_memory.service import NOBODY, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.qdrant.storage import QdrantServerStorage
+from agent_memory.memories import QdrantServerStorage
 
 async def main(root, url):
     here = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))

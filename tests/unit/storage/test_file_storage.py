@@ -200,7 +200,7 @@ async def test_an_embedder_that_failed_keeps_no_later_search_waiting(
     await storage.store(memory_of("tea"))
     assert "no answer" in str((await storage.search("tea")).degraded)
     waits: list[float | None] = []
-    monkeypatch.setattr(storage._embeddings._worker, "drain", waits.append)
+    monkeypatch.setattr(storage.opened.embeddings._worker, "drain", waits.append)
     assert (await storage.search("tea")).mode == "keyword"
     assert waits == []
     await storage.close()

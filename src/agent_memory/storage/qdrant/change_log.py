@@ -59,6 +59,10 @@ class ServerChangeLog:
         """See `ChangeLog`."""
         return "server", self._server.seq
 
+    def looks_like(self) -> object:
+        """See `ChangeLog`."""
+        return None
+
     def poll(self, *, thorough: bool = False) -> Update:  # noqa: ARG002 - a server is believed
         """See `ChangeLog`."""
         reset, changed = self._server.sync()

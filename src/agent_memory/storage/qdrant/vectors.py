@@ -193,6 +193,29 @@ class ServerEmbeddings:
         self._absent = absent
         self._filler = Worker("agent-memory-vectors")
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there are vectors."""
+        return self.vectors is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether queries can be embedded."""
+        return self.vectors is not None and self.vectors.ready
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could be found by its embedding."""
+        return self.vectors is not None and self.vectors.is_empty
+
+    @property
+    def cost(self) -> float:
+        """0: who embeds for a server is not asked what it costs."""
+        return 0.0
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Do nothing: a vector goes with its record."""
+
     def fill_later(self) -> None:
         """Embed what is missing, with nobody waiting."""
         if self.vectors is not None and self.vectors.missing:

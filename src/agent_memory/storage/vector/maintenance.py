@@ -91,6 +91,8 @@ class IndexMaintenance:
         backend: `vector` once searches may use an index, else `file`.
     """
 
+    can_migrate: Final = True
+
     def __init__(
         self, indexed: Indexed, *, wanted: bool, batch: int = 100, options: IndexOptions = DEFAULT_OPTIONS
     ) -> None:

@@ -10,8 +10,8 @@ from httpx import Headers
 from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import UnexpectedResponse
 
+from agent_memory.memories import QdrantServerStorage
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage.qdrant.storage import QdrantServerStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

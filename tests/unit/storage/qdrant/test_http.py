@@ -9,10 +9,11 @@ import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError
+from agent_memory.memories import QdrantServerStorage
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import detect_storage
-from agent_memory.storage.qdrant.storage import QdrantServerStorage, connect
+from agent_memory.storage.qdrant.storage import connect
 from tests.support import FrozenClock, memory_of
 from tests.unit.storage.qdrant.http_server import Answer, HttpServer
 from tests.unit.storage.qdrant.local_server import QUIET

@@ -20,7 +20,7 @@ from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agent_memory.storage.qdrant.storage import QdrantServerStorage
+    from agent_memory.memories import QdrantServerStorage
     from tests.support import FrozenClock
 
 pytestmark = QUIET

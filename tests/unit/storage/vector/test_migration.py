@@ -17,11 +17,11 @@ import pytest
 from agent_memory.embeddings import PROVIDERS, EmbedderIdentity
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, MigrationError
+from agent_memory.memories import MigratableStorage, VectorStorage
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage
 from agent_memory.storage.vector.migration import estimate
 from agent_memory.storage.vector.shards import Shards
-from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 from tests.support import FrozenClock, memory_of
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError
+from agent_memory.memories import VectorStorage
 from agent_memory.retrieval import Limits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -23,7 +24,6 @@ from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
 from agent_memory.storage.vector.shards import Shards
-from agent_memory.storage.vector.storage import VectorStorage
 from tests.engines import EngineHere, made_index, options
 from tests.support import NOON, FrozenClock, memory_of
 

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING
 
 from agent_memory.files.layout import folder_of
 from agent_memory.logs import get_logger
+from agent_memory.memories.file import FileStorage
+from agent_memory.memories.server import QdrantServerStorage
+from agent_memory.memories.vector import MigratableStorage, VectorStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.change_log import FileLog
-from agent_memory.storage.file import FileStorage
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.possible import can_grow
 from agent_memory.storage.vector.shards import Shards
-from agent_memory.storage.vector.storage import MigratableStorage, VectorStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.storage.base import MemoryStorage
+    from agent_memory.memories.storage import MemoryStorage
 
 log = get_logger(__name__)
 
@@ -46,8 +47,6 @@ def detect_storage(
     """
     settings = settings or ServiceSettings()
     if settings.backend == "server":
-        from agent_memory.storage.qdrant.storage import QdrantServerStorage  # not for files
-
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
     if settings.backend == "file":
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)

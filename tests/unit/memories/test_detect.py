@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory import VectorStorage
+import agent_memory
+from agent_memory import VectorStorage, memories
+from agent_memory import storage as package
 from agent_memory.embeddings import PROVIDERS, EmbeddingService, OpenAIEmbedder, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError, ValidationError
@@ -14,12 +16,10 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import (
     FileStorage,
     MigrationProgress,
-    detect,
     detect_storage,
     rollback_migration,
     should_migrate,
 )
-from agent_memory.storage.vector import storage as vector
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def test_progress_of_nothing_is_complete() -> None:
 async def test_a_model_is_chosen_by_its_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not a real one")
     storage = VectorStorage("bob", root, embedding_model="text-embedding-3-small")
-    assert isinstance(storage._embeddings, EmbeddingService)
-    assert isinstance(storage._embeddings._embedder, OpenAIEmbedder)
-    assert storage._embeddings.identity().model == "text-embedding-3-small"
+    assert isinstance(storage.opened.embeddings, EmbeddingService)
+    assert isinstance(storage.opened.embeddings._embedder, OpenAIEmbedder)
+    assert storage.opened.embeddings.identity().model == "text-embedding-3-small"
     await storage.close()
     with pytest.raises(ConfigurationError):
         VectorStorage("bob", root, embedding_model="no-such-model")
 
 
 def test_the_names_are_those_of_one_place() -> None:
-    assert detect.VectorStorage is vector.VectorStorage is VectorStorage
+    assert agent_memory.VectorStorage is memories.VectorStorage is package.VectorStorage is VectorStorage

@@ -1,0 +1,86 @@
+"""`Files`: the records of one kind in an agent's folder, as a storage opens them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic
+
+from agent_memory.embeddings import EmbeddingService
+from agent_memory.journal import GRACE
+from agent_memory.models.kind import R
+from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
+from agent_memory.storage.change_log import FileLog
+from agent_memory.storage.moving import NoIndex
+from agent_memory.storage.running import PATIENCE, Backend, Opened
+from agent_memory.storage.shortlist import Shortlist
+from agent_memory.storage.store import RecordStore
+from agent_memory.storage.vector.possible import immovable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.models import Clock, Kind
+    from agent_memory.settings import ServiceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Files(Generic[R]):
+    """Where the records of one kind lie, and how they are searched.
+
+    Attributes:
+        kind: Of which kind.
+        folder: The agent's.
+        settings: Ranking and embedder.
+        clock: Source of the present.
+        embedder: One of the caller's own, instead of that of `settings`.
+        grace: How long what was forgotten or replaced can be brought back.
+        patience: As in `Backend`.
+    """
+
+    kind: Kind[R]
+    folder: AgentFolder
+    settings: ServiceSettings
+    clock: Clock
+    embedder: Embedder | None = None
+    grace: timedelta = GRACE
+    patience: float = PATIENCE
+
+    def backend(self, opening: Callable[[Any], Opened[R]]) -> Backend[R]:
+        """Return what a storage of these files is made of."""
+        return Backend(
+            self.kind,
+            self.folder.agent_id,
+            self.clock,
+            opening,
+            grace=self.grace,
+            lock=self.folder.lock,
+            patience=self.patience,
+            shortlist=Shortlist(self.kind, self.folder),
+        )
+
+    def open(self, _storage: object) -> Opened[R]:
+        """Open the records, to be searched in this process."""
+        embeddings = EmbeddingService(self.settings, self.folder.vectors, DenseIndex, self.embedder)
+        index = SearchIndex(ranking_of(self.settings), embeddings.index)
+        return Opened(self.store(index), embeddings, NoIndex("file", partial(immovable, self.settings), self.folder))
+
+    def store(self, index: SearchIndex) -> RecordStore[R]:
+        """Return the records, with an empty search index that is theirs from now on."""
+        log = FileLog(self.kind, self.folder, self.clock, self.grace)
+        return RecordStore(self.kind, self.folder.agent_id, log, index, self.clock)
+
+
+def ranking_of(settings: ServiceSettings) -> RankingSettings:
+    """Return the ranking that `settings` ask for."""
+    measured = RankingSettings()
+    floor = settings.freshness_floor
+    return RankingSettings(
+        freshness_decay_rate=settings.freshness_decay_rate,
+        freshness_floor=measured.freshness_floor if floor is None else floor,
+        access_boost_rate=settings.access_boost_rate,
+        similarity_threshold=settings.similarity_threshold,
+    )

@@ -1,0 +1,218 @@
+"""`Running`: a record store that is asked from an event loop: worker thread, late opening, fork care.
+
+The base of the faces of a storage. Knows no kind and no backend: what is opened, and where, is handed in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from agent_memory.models.kind import R
+from agent_memory.retrieval import embedded_texts
+from agent_memory.storage.shown import Shown
+from agent_memory.storage.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import timedelta
+    from pathlib import Path
+
+    from agent_memory.models import Clock, Kind
+    from agent_memory.storage.base import Upkeep
+    from agent_memory.storage.shortlist import Shortlist
+    from agent_memory.storage.state import State
+    from agent_memory.storage.store import RecordStore
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+PATIENCE = 5.0
+WARM_AT_ONCE = 200
+"""Records read in one go in the background: about 10 ms, which is what another call may have to wait."""
+
+
+class Embeddings(Protocol):
+    """Vectors for the texts of one store, or the reason why there are none."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is an embedder."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether queries can be embedded."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could be found by its embedding."""
+
+    @property
+    def cost(self) -> float:
+        """What the embedder has charged so far, in US dollars."""
+
+    async def ready(self, patience: float | None) -> bool:
+        """Wait until searches go by embeddings too; tell whether they do."""
+
+    def fill_later(self) -> None:
+        """Embed what is missing, with nobody waiting."""
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Drop the cached vectors of texts that are gone, but for those that others share."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return how embedding stands, for people."""
+
+    def close(self) -> None:
+        """Stop embedding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(Generic[R]):
+    """What one process has open.
+
+    Attributes:
+        store: The records.
+        embeddings: Their vectors.
+        upkeep: What moves them between engines and keeps an index.
+    """
+
+    store: RecordStore[R]
+    embeddings: Embeddings
+    upkeep: Upkeep
+
+
+@dataclass(frozen=True, slots=True)
+class Backend(Generic[R]):
+    """How the records of one agent are opened.
+
+    Attributes:
+        kind: Of which records.
+        agent_id: Whose.
+        clock: Source of the present.
+        open: Opens them for the storage that is its argument, whose thread and `prepare` an index needs.
+        close: Gives back what they were opened with.
+        upkeep: What is said while nothing is open; None opens at once, where the storage is made.
+        grace: How long at least the text of what is forgotten stays and can be brought back; None: not at all.
+        lock: The file whose lock a write waits for.
+        patience: Seconds that a search which names none waits until what is stored is found by its embedding, too.
+        shortlist: Where to keep what a start needs.
+    """
+
+    kind: Kind[R]
+    agent_id: str
+    clock: Clock
+    open: Callable[[Any], Opened[R]]
+    close: Callable[[], object] = lambda: None
+    upkeep: Upkeep | None = None
+    grace: timedelta | None = None
+    lock: Path | None = None
+    patience: float = PATIENCE
+    shortlist: Shortlist[R] | None = None
+
+
+class Running(Generic[R]):
+    """A record store in a thread of its own. See `RecordStorage`."""
+
+    def __init__(self, backend: Backend[R]) -> None:
+        self.agent_id = backend.agent_id
+        self.kind = backend.kind
+        self._of = backend
+        self._clock = backend.clock
+        self.thread = Worker(f"agent-memory-{self.agent_id}", backend.lock)
+        self._parents: list[object] = []
+        self._pid = os.getpid()
+        self._open: Opened[R] | None = None
+        self._shown: Shown[R] = Shown(backend.shortlist)
+        self._folds = 0
+        if backend.upkeep is None:
+            self._open = backend.open(self)
+
+    @property
+    def opened(self) -> Opened[R]:
+        """What this process has open, opened now if need be.
+
+        In a forked child everything begins anew. Its parent's threads may have been in the middle of anything, and hold
+        locks that nobody here would give back. What they left is kept unused: finalising it would touch files that are
+        still the parent's.
+        """
+        if self._pid != os.getpid():
+            self._parents.append((self._open, self._shown))
+            self._pid, self._open = os.getpid(), None
+            self._shown = Shown(self._of.shortlist)
+        if self._open is None:
+            self._open = self._of.open(self)
+        return self._open
+
+    @property
+    def _worker(self) -> Worker:
+        if self._of.upkeep is None:
+            _ = self.opened
+        return self.thread
+
+    @property
+    def _is_open(self) -> bool:
+        return self._of.upkeep is None or (self._open is not None and self._pid == os.getpid())
+
+    @property
+    def _upkeep(self) -> Upkeep:
+        return self._of.upkeep or self.opened.upkeep
+
+    @property
+    def _store(self) -> RecordStore[R]:
+        return self.opened.store
+
+    async def _run(self, ask: Callable[[RecordStore[R]], T]) -> T:
+        """Ask the store, in its thread."""
+        return await self._worker.run(lambda: ask(self._store))
+
+    async def _look(self, ask: Callable[[State[R]], T]) -> T:
+        """Ask the state as it is now."""
+        return await self._worker.run(lambda: ask(self._store.refresh()))
+
+    async def _write(
+        self, prepare: Callable[[], S], write: Callable[[RecordStore[R], S], T], *, indexed: bool = True
+    ) -> T:
+        """Have something written that takes milliseconds to prepare, and see to what follows from it."""
+        if self._of.lock is None:  # the log itself sees to races
+            done = await self._worker.run(lambda: write(self._store, prepare()))
+        else:
+            done = await self._worker.write_prepared(prepare, lambda prepared: write(self._store, prepared))
+        self._worker.submit(self._follow_up)
+        if indexed:
+            self._upkeep.after_write()
+        return done
+
+    def _follow_up(self) -> None:
+        """Do what a write leaves to be done behind the answer: words now, vectors after that, then the files."""
+        opened = self.opened
+        opened.store.warm(WARM_AT_ONCE)
+        opened.embeddings.fill_later()
+        if opened.store.compact_if_worthwhile():
+            self._folds += 1
+            self._shown.drop()
+
+    def _forget_vectors(self) -> None:
+        opened = self.opened
+        gone = map(self.kind.text_of, opened.store.take_gone())
+        opened.embeddings.forget(piece for text in gone for piece in embedded_texts(text))
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of files and threads. May be called more than once."""
+        opened = self._open if self._pid == os.getpid() else None
+        if opened is not None:
+            await opened.upkeep.close()
+            if self._shown.wants_keeping:
+                await self._worker.run(self._shown.keep, opened.store)
+        await asyncio.to_thread(self.thread.close)
+        if opened is not None:
+            await asyncio.to_thread(opened.embeddings.close)
+            self._open = opened if self._of.upkeep is None else None
+        await asyncio.to_thread(self._of.close)
+
+    async def folds(self) -> int:
+        """Return how often this object compacted its files unasked, behind a write."""
+        has_read = self._is_open and self._store.log.watermark[1] > 0
+        return await self._worker.run(lambda: self._folds) if has_read else self._folds

@@ -1,0 +1,77 @@
+"""`Shown`: what a scratchpad is chosen from, known without reading the log wherever that can be told for certain."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Generic
+
+from agent_memory.errors import StorageError
+from agent_memory.models.kind import R
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from agent_memory.storage.recency import Order
+    from agent_memory.storage.shortlist import Shortlist
+    from agent_memory.storage.store import RecordStore
+
+
+class Shown(Generic[R]):
+    """Remembers what was asked for and what was true. Blocking, but for `is_known_true`.
+
+    Args:
+        shortlist: The file that a start reads instead of the journal; None where there is none.
+    """
+
+    def __init__(self, shortlist: Shortlist[R] | None) -> None:
+        self._shortlist = shortlist
+        self._asked: Order | None = None
+        self._true: tuple[object, frozenset[str]] = (None, frozenset())
+
+    @property
+    def wants_keeping(self) -> bool:
+        """Whether `keep` has something to keep."""
+        return self._asked is not None and self._shortlist is not None
+
+    def recent(self, store: RecordStore[R], order: Order) -> list[R]:
+        """Return what a scratchpad is chosen from."""
+        self._asked = order
+        looked = store.log.looks_like()
+        found = None
+        if self._shortlist is not None and not store.log.watermark[1]:
+            known = self._shortlist.read(order, store.clock())
+            found = known if known is not None and all(map(order.admits, known)) else None
+        if found is None:
+            found = store.refresh().recent(order, store.clock())
+        self._true = (looked, frozenset(record.id for record in found))
+        return found
+
+    def is_known_true(self, store: RecordStore[R], shown: Sequence[R], now: datetime) -> bool:
+        """Tell whether records may be shown on since nothing was written; some 2 µs, which each request pays."""
+        looked, true = self._true
+        same = looked is not None and looked == store.log.looks_like()
+        return same and all(record.id in true and not record.is_expired(now) for record in shown)
+
+    def still_true(self, store: RecordStore[R], shown: Sequence[R]) -> bool:
+        """Tell whether records may be shown on, whoever changed something meanwhile."""
+        looked = store.log.looks_like()
+        if not store.refresh().still_true(shown, store.clock()):
+            return False
+        self._true = (looked, frozenset(record.id for record in shown))
+        return True
+
+    def keep(self, store: RecordStore[R]) -> None:
+        """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
+        order, self._asked = self._asked, None
+        if order is None or self._shortlist is None or not store.log.watermark[1]:
+            return
+        with contextlib.suppress(StorageError):
+            state, now = store.refresh(), store.clock()
+            seq = store.log.watermark[1]
+            self._shortlist.write(order, state.recent(order, now), seq, state.records.values(), now)
+
+    def drop(self) -> None:
+        """Remove what is kept: something in it was forgotten or reworded."""
+        if self._shortlist is not None:
+            self._shortlist.drop()
