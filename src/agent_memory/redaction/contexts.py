@@ -9,8 +9,8 @@ import functools
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.believing import MIN_SECRET, TRAILING, is_chosen, is_surely_password
 from agent_memory.redaction.data import read_patterns
+from agent_memory.redaction.plausibility import MIN_SECRET, TRAILING, is_chosen, is_surely_password
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder, looks_like_password, looks_random
 from agent_memory.redaction.values import names_a_secret
@@ -183,18 +183,22 @@ def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
         yield Finding(match.start(group), match.start(group) + len(value), kind)
 
 
+def _password(match: re.Match[str], value: str) -> Finding:
+    return Finding(match.start("bare"), match.start("bare") + len(value), "password")
+
+
 def _pairs(text: str) -> Iterator[Finding]:
     for match in _PAIR.finditer(text):
         value = match["bare"].rstrip(TRAILING)
         if looks_like_password(value) and (match["slash"] or (is_chosen(value) and "." not in value)):
-            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+            yield _password(match, value)
     for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
         for match in pattern.finditer(text) if stem in text else ():
             value = match["bare"].rstrip(TRAILING)
             marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
             digits = sum(map(str.isdigit, value))
             if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
-                yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+                yield _password(match, value)
 
 
 def _named(text: str) -> Iterator[Finding]:
@@ -252,4 +256,4 @@ def _asian(text: str) -> Iterator[Finding]:
         value = match["bare"].rstrip(TRAILING)
         letters = value.isalpha() and not (len(value) >= _LETTERS and value.lower() not in _HASHES)
         if not is_placeholder(value) and not letters:
-            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+            yield _password(match, value)

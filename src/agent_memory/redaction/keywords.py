@@ -1,6 +1,6 @@
 """Secrets known by the words around them: `DB_PASS=…`, "Passwort ist …", "use … as the password", "backup code: …".
 
-Assignments are believed readily, prose only when the value looks chosen or generated, so that "the password is stored
+An assignment counts nearly always, prose only when the value looks chosen or generated, so that "the password is stored
 hashed" stays as it is. The words stand in `patterns/keywords.yaml`; no provider formats here.
 """
 
@@ -11,7 +11,8 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_memory.redaction.believing import (
+from agent_memory.redaction.data import read_patterns
+from agent_memory.redaction.plausibility import (
     MIN_SECRET,
     TRAILING,
     is_assigned_secret,
@@ -21,9 +22,8 @@ from agent_memory.redaction.believing import (
     is_said_secret,
     is_told_secret,
     is_vaguely_assigned,
-    lies_in_words,
+    passphrase_length,
 )
-from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder
 
@@ -168,7 +168,7 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> 
         return None
     if _is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
         return _with_more(text, kind, first, value)
-    if kind != "code" and (length := lies_in_words(value, rest)):
+    if kind != "code" and (length := passphrase_length(value, rest)):
         return iter([Finding(first, first + length, "password")])
     return None
 
@@ -191,7 +191,7 @@ def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
         if _is_worth(value) and is_told_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
             yield from _with_more(text, kind, first, value)
             return
-        if kind == "password" and (length := lies_in_words(value, rest)):
+        if kind == "password" and (length := passphrase_length(value, rest)):
             yield Finding(first, first + length, "password")
             return
     for token in itertools.islice(_TOKEN.finditer(text, end, stop + _GAP), _TRIES):

@@ -51,20 +51,24 @@ class SecretRedactor:
 
 
 def _find(text: str) -> list[Finding]:
-    """Return what is in `text` as it stands, as it is meant, and as it is encoded."""
+    """Return what is found in `text` as it stands and in its decoded form."""
     if len(text) < _MIN_CHARS:
         return []
-    from agent_memory.redaction.dress import blobs, undressed
+    from agent_memory.redaction.decoding import decoded
+
+    found = _with_encoded(text)
+    if (view := decoded(text)) is not None:
+        found += [Finding(*view.span(start, end), kind) for start, end, kind in _with_encoded(view.text)]
+    return found
+
+
+def _with_encoded(text: str) -> list[Finding]:
+    """Return what is found in `text`, and its encoded parts in which something is found."""
+    from agent_memory.redaction.decoding import encoded_parts
 
     found = _plain(text)
-    for blob in blobs(text):
-        found += [Finding(blob.start, blob.end, finding.kind) for finding in _plain(blob.text)[:1]]
-    view = undressed(text)
-    if view is not None:
-        inner = _plain(view.text)
-        for blob in blobs(view.text):
-            inner += [Finding(blob.start, blob.end, finding.kind) for finding in _plain(blob.text)[:1]]
-        found += [Finding(*view.span(start, end), kind) for start, end, kind in inner]
+    for part in encoded_parts(text):
+        found += [Finding(part.start, part.end, finding.kind) for finding in _plain(part.text)[:1]]
     return found
 
 

@@ -320,7 +320,7 @@ def test_a_key_in_base64_is_no_path_however_many_slashes_it_has(size: int) -> No
     assert not [key for key in keys if key in REDACTOR.redact(f"SECRET_KEY={key}").text]
 
 
-def dressed(secret: str) -> dict[str, str]:
+def encoded(secret: str) -> dict[str, str]:
     assignment = f"password={secret}"
     return {
         "base64": base64.b64encode(assignment.encode()).decode(),
@@ -331,12 +331,12 @@ def dressed(secret: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("dress", dressed(""))
-def test_what_is_encoded_goes_as_a_whole(dress: str) -> None:
-    worn = dressed(PASSWORD)[dress]
-    left = REDACTOR.redact(f"the line was {worn} yesterday").text
+@pytest.mark.parametrize("encoding", encoded(""))
+def test_what_is_encoded_goes_as_a_whole(encoding: str) -> None:
+    hidden = encoded(PASSWORD)[encoding]
+    left = REDACTOR.redact(f"the line was {hidden} yesterday").text
 
-    assert worn[-12:] not in left
+    assert hidden[-12:] not in left
     assert left.startswith("the line was ")
     assert left.endswith(" yesterday")
 

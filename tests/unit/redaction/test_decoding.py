@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.redaction.dress import blobs, undressed
+from agent_memory.redaction.decoding import decoded, encoded_parts
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from agent_memory.redaction.dress import blobs, undressed
         ("lo\u0308sen", "l\u00f6sen"),
     ],
 )
-def test_a_dressed_text_says_what_it_means(text: str, plain: str) -> None:
-    view = undressed(text)
+def test_a_decoded_text_says_what_is_meant(text: str, plain: str) -> None:
+    view = decoded(text)
 
     assert view is not None
     assert view.text == plain
@@ -44,13 +44,13 @@ def test_a_dressed_text_says_what_it_means(text: str, plain: str) -> None:
         "e.g. a b",
     ],
 )
-def test_a_text_that_wears_nothing_is_not_looked_at_twice(text: str) -> None:
-    assert undressed(text) is None
+def test_a_text_without_anything_to_decode_is_not_looked_at_twice(text: str) -> None:
+    assert decoded(text) is None
 
 
 @given(st.text(alphabet="ab%41\\u0061x&#;=3D \u0430\u200b\uff50\ud800\u0308.'\"+\n", max_size=60))
 def test_every_letter_has_its_place_in_the_original(text: str) -> None:
-    view = undressed(text)
+    view = decoded(text)
     if view is not None:
         assert len(view.places) == len(view.text) + 1
         assert view.places == sorted(view.places)
@@ -62,7 +62,7 @@ def test_every_letter_has_its_place_in_the_original(text: str) -> None:
     [base64.b64encode(b"user=bob&lang=en").decode(), b"user=bob&lang=en".hex(), "0x" + b"user=bob&lang=en".hex()],
 )
 def test_an_encoded_part_is_read_where_it_stands(encoded: str) -> None:
-    (blob,) = blobs(f"see {encoded} there")
+    (blob,) = encoded_parts(f"see {encoded} there")
 
     assert (blob.start, blob.end, blob.text) == (4, 4 + len(encoded), "user=bob&lang=en")
 
@@ -71,4 +71,4 @@ def test_an_encoded_part_is_read_where_it_stands(encoded: str) -> None:
     "text", ["getUserAccountSettingsById", "9f86d081884c7d659a2feaa0c55ad015", "a/very/long/path/of/words"]
 )
 def test_what_decodes_to_no_text_is_left(text: str) -> None:
-    assert not list(blobs(text))
+    assert not list(encoded_parts(text))

@@ -1,4 +1,4 @@
-"""A text as it is meant: without invisible letters, lookalikes, escapes and encodings, and where each part came from.
+"""Decoding of text: invisible letters, lookalikes, escapes, base64 and hex undone, and where each part came from.
 
 Detectors read plain text; a token with a zero-width space in it, `p\u0430ssword` with a Cyrillic letter, `%70%61…` or
 base64 would pass them. One level of each is undone here. Finds no secret itself.
@@ -52,8 +52,8 @@ _SHORT: Final = 3
 _MIN_DECODED: Final = 8
 
 
-class View(NamedTuple):
-    """A text as it is meant; `places[i]` is where its letter `i` begins in the original, with one more for its end."""
+class Decoded(NamedTuple):
+    """A decoded text; `places[i]` is where its letter `i` begins in the original, with one more for its end."""
 
     text: str
     places: list[int]
@@ -63,7 +63,7 @@ class View(NamedTuple):
         return self.places[start], self.places[end]
 
 
-class Blob(NamedTuple):
+class EncodedPart(NamedTuple):
     """An encoded part of a text, `text[start:end]`, and what it says."""
 
     start: int
@@ -71,8 +71,8 @@ class Blob(NamedTuple):
     text: str
 
 
-def undressed(text: str) -> View | None:
-    """Return `text` without what hides it from a reader of plain letters; None if it wears nothing."""
+def decoded(text: str) -> Decoded | None:
+    """Return `text` in plain letters, one level of each encoding undone; None if there is none."""
     edits = sorted(_edits(text))
     if not edits:
         return None
@@ -88,23 +88,19 @@ def undressed(text: str) -> View | None:
         position = end
     parts.append(text[position:])
     places += range(position, len(text) + 1)
-    return View("".join(parts), places)
+    return Decoded("".join(parts), places)
 
 
-def blobs(text: str) -> Iterator[Blob]:
+def encoded_parts(text: str) -> Iterator[EncodedPart]:
     """Yield what base64 and hex in `text` say, where that is text."""
     for match in _BASE64.finditer(text):
-        plain = _from_base64(match[0])
-        if plain is not None:
-            yield Blob(*match.span(), plain)
+        if (plain := _from_base64(match[0])) is not None:
+            yield EncodedPart(*match.span(), plain)
     for match in _HEX.finditer(text):
-        plain = (
-            _printable(bytes.fromhex(re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]))
-            if _even(match[1])
-            else None
-        )
-        if plain is not None:
-            yield Blob(*match.span(), plain)
+        if any(map(str.isdigit, match[1])):
+            digits = re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]
+            if (plain := _printable(bytes.fromhex(digits))) is not None:
+                yield EncodedPart(*match.span(), plain)
 
 
 def _edits(text: str) -> Iterator[tuple[int, int, str]]:
@@ -152,10 +148,6 @@ def _unescaped(escape: str) -> str:
         units = "".join(chr(code) for code in codes if code <= sys.maxunicode)
         return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return chr(int(escape[1:], 8)) if escape[1].isdigit() else _LETTERS.get(escape[1], escape[1])
-
-
-def _even(digits: str) -> bool:
-    return any(letter.isdigit() for letter in digits)
 
 
 def _from_base64(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether a value beside a word such as "password" is one: how readily, by what stands between them. Finds nothing."""
+"""How plausible it is that a value beside a word such as "password" is one, by what stands between. Finds nothing."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _is_plain_word(value: str, rest: str) -> bool:
     return inner or _ENDS.match(rest) is not None
 
 
-def lies_in_words(value: str, rest: str) -> int:
+def passphrase_length(value: str, rest: str) -> int:
     """Return the length of a phrase of four to eight plain words that is a password, 0 if it is none.
 
     No word of it holds a sentence together, and it ends where the sentence does.
