@@ -69,12 +69,12 @@ class AnnIndex(DenseIndex):
     @property
     def is_outdated(self) -> bool:
         """Whether so much changed since the engine's index was built that a new one makes searches faster."""
-        return len(self._keys) >= self._limits.asked_from and len(self.behind) >= self._limits.rebuilt_from
+        return len(self.texts) >= self._limits.asked_from and len(self.behind) >= self._limits.rebuilt_from
 
     @override
     def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         self._absorb()
-        few = len(self._keys) < self._limits.asked_from
+        few = len(self.texts) < self._limits.asked_from
         if self.engine is None or few or len(self.behind) > self._limits.most_changes:
             return self.exact(query)
         return _NearCosines(self, query, scope)
@@ -82,10 +82,6 @@ class AnnIndex(DenseIndex):
     def exact(self, query: Vector) -> Cosines:
         """Compare a query with every memory."""
         return super().cosines(query)
-
-    def memories(self) -> dict[str, tuple[bytes, ...]]:
-        """Return every memory with the hashes of the texts that stand for it."""
-        return self._keys
 
     def near(self, query: Vector, floor: float, scope: Scope | None = None) -> _Near | None:
         """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.
@@ -98,7 +94,7 @@ class AnnIndex(DenseIndex):
         found = self.engine.nearest(query.tolist(), NEAREST, floor - _SLACK, _where(scope))
         if found is None:
             return None
-        ids = [memory_id for memory_id, _ in found.pairs if memory_id in self._keys and memory_id not in self.behind]
+        ids = [memory_id for memory_id, _ in found.pairs if memory_id in self.texts and memory_id not in self.behind]
         if not found.complete and not _leaves_enough(ids, scope):
             return None
         wanted = dict.fromkeys([*ids, *self.behind])
@@ -108,14 +104,9 @@ class AnnIndex(DenseIndex):
 
     def estimate(self, query: Vector, floor: float, scope: Scope | None) -> int:
         """Return about how many memories have a cosine of at least `floor` and lie within the scope."""
-        import numpy as np  # nothing slow at import
-
-        if self._matrix is None or self._shared is None:
-            return 0
-        step = max(1, self._used // _SAMPLE)
-        values = self._matrix[: self._used : step] @ query
-        rows = np.flatnonzero((values >= floor) & (self._shared[: self._used : step] > 0)) * step
-        near = [memory_id for row in rows.tolist() for memory_id in self.memories_at(row)]
+        step = max(1, len(self.rows.texts) // _SAMPLE)
+        rows = (self.rows.cosines(query, step) >= floor).nonzero()[0] * step
+        near = [memory_id for row in rows.tolist() for memory_id in self.rows.records_at(row)]
         return step * (len(near) if scope is None else sum(map(scope.admits, near)))
 
 

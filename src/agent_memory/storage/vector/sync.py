@@ -183,7 +183,7 @@ class IndexSync:
 
     def _take_stock(self, opened: Opened) -> None:
         """Find what changed since the shard was built, from here on kept by the index itself."""
-        memories, held = self._index.memories(), opened.memories
+        memories, held = self._index.texts, opened.memories
         differing = {memory_id for memory_id, keys in memories.items() if held.get(memory_id) != len(keys)}
         self._index.behind = differing | (held.keys() - memories.keys()) | self._store.state.since(self._seq)
         self._index.engine = self._client
