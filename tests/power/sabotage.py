@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SYNCING = (
     "agent_memory.files.atomic",
-    "agent_memory.journal.journal",
+    "agent_memory.journal.opening",
     "agent_memory.journal.durability",
     "agent_memory.journal.salvage",
     "agent_memory.journal.writer",
@@ -78,7 +78,7 @@ def renamed_first(put: Put) -> None:
         if durable:
             atomic.sync_folder(path.parent)
 
-    put("agent_memory.journal.journal.replace_file", replaced)
+    put("agent_memory.journal.opening.replace_file", replaced)
     put("agent_memory.journal.writer.replace_file", replaced)
 
 
@@ -99,7 +99,7 @@ def trusts_the_name(put: Put) -> None:
 
 def trusts_a_second_sync(put: Put) -> None:
     """After a sync that failed, take the next one that succeeds for a proof."""
-    put("agent_memory.journal.journal.Journal._write_anew", _nothing)
+    put("agent_memory.journal.opening.JournalFile.write_anew", _nothing)
 
 
 def _nothing(*_args: object, **_named: object) -> None:

@@ -13,41 +13,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.files.atomic import (
-    blocks_of,
-    make_private_folder,
-    open_private,
-    read_at,
-    replace_file,
     translated,
-    write_all,
 )
 from agent_memory.files.entries import names_of
-from agent_memory.files.filesystem import locks_keep_readers_out, shared_file_system
-from agent_memory.files.lock import WAIT_SECONDS, file_lock, folder_lock, locks_work, make_lock, no_locks
+from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.lock import WAIT_SECONDS, folder_lock
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.compaction import first_young, fold, refused
-from agent_memory.journal.durability import SyncState
 from agent_memory.journal.format import (
     Change,
     Entry,
     Header,
-    MalformedLineError,
-    decode_entry,
-    decode_header,
 )
+from agent_memory.journal.opening import JournalFile
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.salvage import drop_forgotten, keep_lost, keep_rejected, rejected_path
-from agent_memory.journal.writer import JournalWriter, unchanged
+from agent_memory.journal.writer import JournalWriter
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from agent_memory.files.lock import FolderLock
 
 log = get_logger(__name__)
 
@@ -87,10 +76,9 @@ class Journal:
         self.grace = grace
         self._look_where = look_where or (lambda: None)
         self._reader = JournalReader(path)
-        self._checked_tail = self._lock_works = self._swept = False
-        self._locks_file = True
+        self._file = JournalFile(self._reader, wait, self._take)
+        self._checked_tail = False
         self._undelivered = Update()
-        self._proof = SyncState()
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -189,12 +177,12 @@ class Journal:
             StorageError: The file cannot be opened or mended.
         """
         self._look_where()
-        self._prepare()
+        self._file.prepare()
         with folder_lock(self.path.parent, self._wait) as lock, translated(self.path, "write"):
-            if self._proof.is_doubtful:
-                with self._opened() as descriptor:
-                    self._write_anew(descriptor, lock)
-            with self._opened() as descriptor:
+            if self._file.proof.is_doubtful:
+                with self._file.opened() as descriptor:
+                    self._file.write_anew(descriptor, lock)
+            with self._file.opened() as descriptor:
                 self._take(self._reader.poll_open(descriptor))
                 if self._reader.too_new:
                     raise ReadOnlyError(
@@ -202,9 +190,9 @@ class Journal:
                         code="newer_format",
                         recovery="Upgrade amplifier-bundle-agent-memory.",
                     )
-                self._mend_tail(descriptor)
-                self._sweep(lock)
-                writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._proof, lock)
+                self._file.mend_tail(descriptor, to_text(self._clock()))
+                self._file.sweep(lock)
+                writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._file.proof, lock)
                 yield writer
                 writer.confirm()
 
@@ -256,73 +244,19 @@ class Journal:
             header = Header.fresh(max(writer.last_seq, whole.last_seq))
             young = first_young(entries, self._clock(), self.grace if grace is None else grace)
             folded = fold(entries, young, self.kinds, keep, ended)
-            self._drop_forgotten(folded.forgotten)
+            drop_forgotten(self.path, folded.forgotten)
             writer.replace(header.encode() + b"".join(folded.lines), check)
         return self.poll()
-
-    def _drop_forgotten(self, forgotten: Collection[str]) -> None:
-        try:
-            drop_forgotten(self.path, forgotten)
-        except OSError as error:  # no reason for the journal itself to keep them
-            log.warning("forgotten_text_not_removed", error=error.strerror or str(error), file=error.filename)
-
-    def _prepare(self) -> None:
-        """Make sure that there is a folder to write to and that its lock keeps others out."""
-        folder = self.path.parent
-        with translated(self.path, "read"):
-            if self._reader.offset and not self.path.exists():
-                raise self._reader.gone()
-        make_private_folder(folder)
-        if not self._lock_works:
-            make_lock(folder)
-            reason = locks_work(folder)
-            if reason is not None:
-                raise no_locks(reason)
-            self._lock_works = True
-            self._locks_file = not locks_keep_readers_out(folder)
-
-    def _open(self) -> int:
-        flags = os.O_RDWR | os.O_APPEND
-        try:
-            return open_private(self.path, flags)
-        except FileNotFoundError:
-            if self._reader.offset:
-                raise self._reader.gone() from None
-            if self.path.with_name(f".{self.path.name}.icloud").exists():
-                raise StorageError(
-                    f"{self.path.name} is in the cloud and not on this machine. Nothing was written.",
-                    code="not_downloaded",
-                    recovery="Have the folder downloaded and kept on this machine, or move it out of the cloud folder.",
-                ) from None
-            return open_private(self.path, flags | os.O_CREAT)
-
-    def _opened(self) -> AbstractContextManager[int]:
-        """Open the file and lock it, too: the folder's lock is a name that somebody may have deleted."""
-        return file_lock(self.path, self._open, self._wait, lock_it=self._locks_file)
-
-    def _write_anew(self, descriptor: int, lock: FolderLock) -> None:
-        """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
-        check = unchanged(self.path, descriptor, lock)
-        size = os.fstat(descriptor).st_size
-        replace_file(self.path, blocks_of(descriptor, 0, size), durable=True, check=check)
-        self._proof = SyncState()
 
     def _take(self, update: Update) -> None:
         """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""
         if update.reset:
-            self._proof.forget()
+            self._file.proof.forget()
         self._undelivered = self._undelivered.then(update)
 
     def _deliver(self) -> Update:
         update, self._undelivered = self._undelivered, Update()
         return update
-
-    def _sweep(self, lock: FolderLock) -> None:
-        """Remove what killed processes left, at the first write of this one; the lock is held."""
-        if not self._swept:
-            self._swept = True
-            lock.keep_room()
-            remove_leftovers(self.path.parent, self.path.name)
 
     def _recover_tail(self) -> None:
         """Let a whole last line that lacks only its newline be seen before the next writer comes by."""
@@ -333,40 +267,3 @@ class Journal:
                 self._take(writer.update)
         except StorageError:
             return  # a writer is at it, or nobody can write: what is whole has been read already
-
-    def _mend_tail(self, descriptor: int) -> None:
-        """Make the file end with a newline: finish a whole last line, set a torn one aside.
-
-        Torn is only what holds no newline, and was read with the locks held: anything else has not been read yet.
-        Synced together with what is appended next, or at the end of the block.
-        """
-        tail = self._tail(descriptor)
-        while b"\n" in tail:
-            before = self._reader.offset
-            self._take(self._reader.poll_open(descriptor))
-            if self._reader.offset == before:
-                raise StorageError(f"{self.path.name} cannot be read to its end. Nothing was written.")
-            tail = self._tail(descriptor)
-        if not tail:
-            return
-        offset = self._reader.offset
-        try:
-            (decode_entry if offset else decode_header)(tail)
-        except MalformedLineError as error:
-            keep_rejected(rejected_path(self.path), [Problem(0, f"torn: {error}", tail)], to_text(self._clock()))
-            os.ftruncate(descriptor, offset)
-            return
-        write_all(descriptor, b"\n")
-        self._take(self._reader.poll_open(descriptor))
-
-    def _tail(self, descriptor: int) -> bytes:
-        """Return what stands behind the last line that was read.
-
-        Raises:
-            StorageError: It cannot be read to its end.
-        """
-        offset, size = self._reader.offset, os.fstat(descriptor).st_size
-        tail = read_at(descriptor, offset, size)
-        if len(tail) != size - offset:
-            raise StorageError(f"{self.path.name} cannot be read to its end. Nothing was written.")
-        return tail

@@ -37,6 +37,7 @@ from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.names import aside_path, keeps_lines_of
 from agent_memory.files.wording import counted, few
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
+from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.journal.reader import Problem
+
+log = get_logger(__name__)
 
 _ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
 
@@ -191,14 +194,18 @@ def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
 def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
     """Take the lines about forgotten records out of the files beside a journal; one with none left is removed.
 
-    To be called with the journal's lock held, before the journal itself forgets which records these were.
-
-    Raises:
-        OSError: A file could not be read or written; it is as it was.
+    To be called with the journal's lock held, before the journal itself forgets which records these were. A file that
+    cannot be read or written stays as it is: no reason for the journal itself to keep them.
     """
     gone = {record_id.encode() for record_id in forgotten}
-    if not gone:
-        return
+    try:
+        if gone:
+            _drop(journal, gone)
+    except OSError as error:
+        log.warning("forgotten_text_not_removed", error=error.strerror or str(error), file=error.filename)
+
+
+def _drop(journal: Path, gone: set[bytes]) -> None:
     for path in sorted(journal.parent.iterdir()):
         if not keeps_lines_of(journal.name, path.name) or path.is_symlink():
             continue

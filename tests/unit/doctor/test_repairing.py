@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.doctor import examine, repair_all
+from agent_memory.doctor import examine, repair, repair_all
 from agent_memory.doctor.context import Reading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
@@ -97,7 +97,7 @@ def test_a_journal_in_use_is_left_and_that_is_said(
     bob: Path, repaired: Repaired, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damaged = _damage_journal(bob)
-    monkeypatch.setattr("agent_memory.doctor.repair.folder_lock", lambda folder: folder_lock(folder, 0))
+    monkeypatch.setattr(repair, "folder_lock", lambda folder: folder_lock(folder, 0))
     with (bob / ".lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (action,) = repaired()

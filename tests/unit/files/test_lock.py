@@ -13,7 +13,7 @@ import pytest
 from agent_memory.errors import BusyError
 from agent_memory.files.lock import folder_lock, seems_free
 from agent_memory.files.names import LOCK
-from agent_memory.journal import Change, Journal
+from agent_memory.journal import Change, Journal, opening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,7 +167,7 @@ def test_a_compaction_that_others_got_in_beside_changes_nothing(
 def test_where_locks_keep_readers_out_the_journal_itself_is_not_locked(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.journal.journal.locks_keep_readers_out", lambda _: True)
+    monkeypatch.setattr(opening, "locks_keep_readers_out", lambda _: True)
     path = root / "memories.yaml"
     with Journal(path, {"memory"}).locked() as writer:
         writer.append([Change("put", "memory", "a")])

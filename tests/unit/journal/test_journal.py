@@ -13,7 +13,7 @@ import yaml
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, ValidationError
 from agent_memory.files import atomic as journal_files
-from agent_memory.journal import Change, Journal, Update
+from agent_memory.journal import Change, Journal, Update, writer
 from agent_memory.journal.format import encode_line
 from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock, lines_of
@@ -154,7 +154,7 @@ def test_what_came_before_a_failed_compaction_is_still_delivered(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("agent_memory.journal.writer.replace_file", full)
+    monkeypatch.setattr(writer, "replace_file", full)
     with pytest.raises(DiskFullError):
         reader.compact()
     assert path.read_bytes() == before

@@ -1,0 +1,143 @@
+"""The file of a journal as whoever writes opens it: prepared, locked, its end mended. Owns no entry and no kind."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import (
+    blocks_of,
+    make_private_folder,
+    open_private,
+    read_at,
+    replace_file,
+    translated,
+    write_all,
+)
+from agent_memory.files.filesystem import locks_keep_readers_out
+from agent_memory.files.lock import file_lock, locks_work, make_lock, no_locks
+from agent_memory.files.temporary import remove_leftovers
+from agent_memory.journal.durability import SyncState
+from agent_memory.journal.format import MalformedLineError, decode_entry, decode_header
+from agent_memory.journal.reader import Problem
+from agent_memory.journal.salvage import keep_rejected, rejected_path
+from agent_memory.journal.writer import unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from agent_memory.files.lock import FolderLock
+    from agent_memory.journal.reader import JournalReader, Update
+
+
+class JournalFile:
+    """What a process knows of a journal's file and folder for writing.
+
+    Args:
+        reader: Follows the file.
+        wait: Seconds to wait for the lock of the file.
+        take: Takes what is read on the way.
+
+    Attributes:
+        proof: What of the file is known to be on the disk.
+    """
+
+    def __init__(self, reader: JournalReader, wait: float, take: Callable[[Update], None]) -> None:
+        self.proof = SyncState()
+        self._path = reader.path
+        self._reader = reader
+        self._wait = wait
+        self._take = take
+        self._lock_works = self._swept = False
+        self._locks_file = True
+
+    def prepare(self) -> None:
+        """Make sure that there is a folder to write to and that its lock keeps others out.
+
+        Raises:
+            StorageError: There is none, its lock keeps nobody out, or the file is gone.
+        """
+        folder = self._path.parent
+        with translated(self._path, "read"):
+            if self._reader.offset and not self._path.exists():
+                raise self._reader.gone()
+        make_private_folder(folder)
+        if not self._lock_works:
+            make_lock(folder)
+            reason = locks_work(folder)
+            if reason is not None:
+                raise no_locks(reason)
+            self._lock_works = True
+            self._locks_file = not locks_keep_readers_out(folder)
+
+    def opened(self) -> AbstractContextManager[int]:
+        """Open the file and lock it, too: the folder's lock is a name that somebody may have deleted."""
+        return file_lock(self._path, self._open, self._wait, lock_it=self._locks_file)
+
+    def write_anew(self, descriptor: int, lock: FolderLock) -> None:
+        """Put a copy in the place of a file whose sync failed: syncing that again would prove nothing."""
+        check = unchanged(self._path, descriptor, lock)
+        size = os.fstat(descriptor).st_size
+        replace_file(self._path, blocks_of(descriptor, 0, size), durable=True, check=check)
+        self.proof = SyncState()
+
+    def sweep(self, lock: FolderLock) -> None:
+        """Remove what killed processes left, at the first write of this one; the lock is held."""
+        if not self._swept:
+            self._swept = True
+            lock.keep_room()
+            remove_leftovers(self._path.parent, self._path.name)
+
+    def mend_tail(self, descriptor: int, at: str) -> None:
+        """Make the file end with a newline: finish a whole last line, set a torn one aside.
+
+        Torn is only what holds no newline, and was read with the locks held: anything else has not been read yet.
+        Synced together with what is appended next, or at the end of the block.
+        """
+        tail = self._tail(descriptor)
+        while b"\n" in tail:
+            before = self._reader.offset
+            self._take(self._reader.poll_open(descriptor))
+            if self._reader.offset == before:
+                raise StorageError(f"{self._path.name} cannot be read to its end. Nothing was written.")
+            tail = self._tail(descriptor)
+        if not tail:
+            return
+        offset = self._reader.offset
+        try:
+            (decode_entry if offset else decode_header)(tail)
+        except MalformedLineError as error:
+            keep_rejected(rejected_path(self._path), [Problem(0, f"torn: {error}", tail)], at)
+            os.ftruncate(descriptor, offset)
+            return
+        write_all(descriptor, b"\n")
+        self._take(self._reader.poll_open(descriptor))
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_APPEND
+        try:
+            return open_private(self._path, flags)
+        except FileNotFoundError:
+            if self._reader.offset:
+                raise self._reader.gone() from None
+            if self._path.with_name(f".{self._path.name}.icloud").exists():
+                raise StorageError(
+                    f"{self._path.name} is in the cloud and not on this machine. Nothing was written.",
+                    code="not_downloaded",
+                    recovery="Have the folder downloaded and kept on this machine, or move it out of the cloud folder.",
+                ) from None
+            return open_private(self._path, flags | os.O_CREAT)
+
+    def _tail(self, descriptor: int) -> bytes:
+        """Return what stands behind the last line that was read.
+
+        Raises:
+            StorageError: It cannot be read to its end.
+        """
+        offset, size = self._reader.offset, os.fstat(descriptor).st_size
+        tail = read_at(descriptor, offset, size)
+        if len(tail) != size - offset:
+            raise StorageError(f"{self._path.name} cannot be read to its end. Nothing was written.")
+        return tail
