@@ -29,7 +29,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         context.note_compaction()
 
     undo = [coordinator.hooks.register(event, on_compaction, name=MODULE_ID) for event in _COMPACTIONS]
-    leave = session.farewell()
+    leave = session.cleanup()
 
     async def cleanup() -> None:
         while undo:

@@ -25,7 +25,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     """Listen to a session. Opens nothing; a wrong configuration or a sub-session captures nothing."""
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, CaptureSettings, config)
-    leave = session.farewell()
+    leave = session.cleanup()
     if settings is None or session.is_child:
         return _callable_anyhow(leave)
     try:

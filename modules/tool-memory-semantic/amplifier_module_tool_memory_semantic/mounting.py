@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
+from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off, withdraw_assistant
 from agent_memory.settings import TOOL_NAMES, ToolSettings
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
 
@@ -24,9 +24,9 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, ToolSettings, config)
-    if session.is_switched_off:
+    if is_switched_off(coordinator):
         withdraw_assistant(coordinator)
-        return session.farewell()
+        return session.cleanup()
     names = settings.tools if settings else TOOL_NAMES
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
@@ -37,4 +37,4 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         if tool_class.name in names:
             tool = tool_class(session)
             await coordinator.mount("tools", tool, name=tool.name)
-    return session.farewell()
+    return session.cleanup()

@@ -214,13 +214,12 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
 
     @override
     async def run(self, args: inputs.StatusInput) -> dict[str, Any]:
-        warnings = _told(warnings=list(self.session.warnings))
         try:
             service = await self.session.require()
         except AgentMemoryError as error:
             off = {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
             folder = self.session.folder() if isinstance(error, StorageError) else None
-            return {**off, **_told(folder=folder), **warnings}
+            return {**off, **_told(folder=folder, warnings=list(self.session.warnings))}
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
         status = await service.status()
@@ -233,9 +232,9 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             "folder": status.folder,
             "counts": counts,
             **{name: getattr(status, name) for name in ("embedder", "health", "last_write", "suggestions")},
-            **_told(low_trust_since=self.session.taint.by),
+            **_told(low_trust_since=self.session.taint.by, warnings=list(self.session.warnings)),
         }
-        return {**output, **warnings, **(full if args.detail == "full" else {})}
+        return {**output, **(full if args.detail == "full" else {})}
 
 
 class ActivateTool(MemoryTool[inputs.ActivateInput]):

@@ -1,7 +1,21 @@
 """The seam to Amplifier: session, identity, turn. Everything below knows no host; the modules above are thin."""
 
-from agent_memory.host.identity import MEMORY_ASSISTANT, Configured, is_memory_assistant, withdraw_assistant
+from agent_memory.host.identity import (
+    MEMORY_ASSISTANT,
+    Configured,
+    is_memory_assistant,
+    is_switched_off,
+    withdraw_assistant,
+)
 from agent_memory.host.session import MemorySession
 from agent_memory.host.turn import TurnState
 
-__all__ = ["MEMORY_ASSISTANT", "Configured", "MemorySession", "TurnState", "is_memory_assistant", "withdraw_assistant"]
+__all__ = [
+    "MEMORY_ASSISTANT",
+    "Configured",
+    "MemorySession",
+    "TurnState",
+    "is_memory_assistant",
+    "is_switched_off",
+    "withdraw_assistant",
+]

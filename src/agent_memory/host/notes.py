@@ -5,6 +5,7 @@ A note is believed as much as the memories beside it: who can write the one can 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
@@ -14,10 +15,14 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.names import SESSIONS
 from agent_memory.files.temporary import remove_leftovers
+from agent_memory.logs import get_logger
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+log = get_logger(__name__)
 
 _REMEMBERED_SESSIONS: Final = 1000
 
@@ -68,3 +73,40 @@ class SessionMemory:
             notes.sort(key=lambda path: path.stat().st_mtime)
             for note in notes[: len(notes) - _REMEMBERED_SESSIONS]:
                 note.unlink(missing_ok=True)
+
+
+class Resume:
+    """Keeps the note of one session up to date, behind its conversation.
+
+    Args:
+        session_id: The session.
+        root: Returns the folder of all agents, as it is configured by now.
+        note: Returns what is to be kept.
+    """
+
+    def __init__(self, session_id: str, root: Callable[[], Path], note: Callable[[], Note]) -> None:
+        self._session_id, self._root, self._note = session_id, root, note
+        self._noting = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def recall(self) -> Note:
+        """Return what was kept of this session before a resume."""
+        return SessionMemory(self._root()).recall(self._session_id)
+
+    async def remember(self) -> None:
+        """Keep the note as it is now."""
+        try:
+            async with self._noting:  # the note is made when it is its turn: none is written after a newer one
+                await asyncio.to_thread(SessionMemory(self._root()).remember, self._session_id, self._note())
+        except AgentMemoryError as error:  # what can only be read is read: no more is lost than the note at a resume
+            log.warning("session_not_remembered", code=error.code, error=error.message)
+
+    def remember_soon(self) -> None:
+        """Keep the note as it is then, without waiting for it."""
+        task = asyncio.get_running_loop().create_task(self.remember())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def settle(self) -> None:
+        """Wait for what is being kept."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)

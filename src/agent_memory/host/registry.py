@@ -5,6 +5,7 @@ The only state of this package that outlives a session, and it is keyed by sessi
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,6 +63,36 @@ class ServiceRegistry:
 
 
 SERVICES = ServiceRegistry()
+
+
+class ServiceShare:
+    """One session's share of the service of its agent."""
+
+    def __init__(self) -> None:
+        self.service: MemoryService | None = None
+        self._key: Key | None = None
+        self._opening = asyncio.Lock()
+
+    async def opened(
+        self, root_session: str, agent_id: str, settings: ServiceSettings, begin: Callable[[MemoryService], object]
+    ) -> MemoryService:
+        """Return the service of an agent; of another than before, that one is given back and `begin` is told of this.
+
+        Raises:
+            ValidationError, ConfigurationError, StorageError: It cannot be opened.
+        """
+        async with self._opening:
+            if self.service is None or self.service.agent_id.lower() != agent_id.lower():
+                await self.close()
+                self._key, self.service = SERVICES.acquire(root_session, agent_id, settings)
+                begin(self.service)
+            return self.service
+
+    async def close(self) -> None:
+        """Give the service back, if one is open."""
+        key, self._key, self.service = self._key, None, None
+        if key is not None:
+            await SERVICES.release(key)
 
 
 def once(work: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:

@@ -13,53 +13,46 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under, root_of
+from agent_memory.host.conversation import Conversation
+from agent_memory.host.emitting import Emitter
 from agent_memory.host.identity import (
     Activated,
     Configured,
     activation,
     configured,
     delegate_name,
-    is_switched_off,
     named,
     write_activation,
 )
-from agent_memory.host.model_writes import ModelWrites
-from agent_memory.host.notes import Note, SessionMemory
+from agent_memory.host.notes import Note, Resume
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
-from agent_memory.host.registry import SERVICES, Key, once
-from agent_memory.host.strangers import Strangers, Taint, calls_in
-from agent_memory.host.turn import TurnState, text_of
+from agent_memory.host.registry import ServiceShare, once
 from agent_memory.logs import get_logger
-from agent_memory.models import to_text, utc_now
 from agent_memory.service import EVENTS, Caller, MemoryService
-from agent_memory.service.events import payload
-from agent_memory.settings import SettingsT, ToolSettings, merge_shared, parse_module_config
+from agent_memory.settings import SettingsT, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
 
 CAPABILITY: Final = "agent_memory.session"
 SERVICE_CAPABILITY: Final = "agent_memory.service"
-_EARLY: Final = -1000
-"""Hook priority: before any hook that asks what turn it is."""
 
 
 class MemorySession:
     """The memory of one session, or of one sub-session.
 
-    Get it with `MemorySession.of(coordinator)`; each module does so in `mount` and returns `farewell()` as its cleanup.
+    Get it with `MemorySession.of(coordinator)`; each module does so in `mount` and returns `cleanup()` as its cleanup.
     Nothing on disk is touched before the first use of `service` or `require`.
 
     Attributes:
-        turn: The turn under way.
-        taint: Whether a stranger's text is in the conversation, of this session or of another of the same root.
-        model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
+        conversation: What it hears; its turn, taint, distrust and note_returned stand here, too.
+        emit, degraded: Of its `Emitter`.
+        named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
     """
@@ -67,23 +60,29 @@ class MemorySession:
     def __init__(self, coordinator: Any) -> None:
         self.session_id: str = coordinator.session_id
         self.parent_id: str | None = coordinator.parent_id
+        self.is_child = self.parent_id is not None
         self.root_id: str = _ROOTS.get(self.parent_id, self.parent_id) if self.parent_id else self.session_id
-        self.turn = TurnState()
-        self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
-        self.taint: Taint = self._root.taint if self._root else Taint()
-        self.model_writes: ModelWrites = self._root.model_writes if self._root else ModelWrites()
         self.warnings: list[str] = []
         self.problem: AgentMemoryError | None = None
         self._coordinator = coordinator
+        self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
+        emitter = Emitter(coordinator)
+        self.emit, self.degraded = emitter.emit, emitter.degraded
+        of_root = self._root.conversation if self._root is not None else None
+        self.conversation: Conversation = Conversation(coordinator, of_root, self.emit)
+        self.turn, self.taint = self.conversation.turn, self.conversation.taint
+        self.distrust, self.note_returned = self.conversation.distrust, self.conversation.note_returned
         self._shared: dict[str, dict[str, Any]] = {}
-        self._strangers = Strangers(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
+        self._resume = Resume(
+            self.session_id,
+            lambda: root_of(self.settings.storage_root),
+            lambda: Note(self._activated, is_tainted=self.taint.by is not None),
+        )
+        self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
         self._activated: str | None = None
-        self._recalled = False
-        self._said_whose = False
-        self._background: set[asyncio.Task[None]] = set()
-        self._opened: tuple[Key, MemoryService] | None = None
+        self._recalled = self._said_whose = False
+        self._share = ServiceShare()
         self._users = 0
-        self._opening, self._noting = asyncio.Lock(), asyncio.Lock()
         self._undo: list[Callable[[], None]] = []
 
     @classmethod
@@ -98,16 +97,6 @@ class MemorySession:
         session._users += 1
         return session
 
-    @property
-    def is_child(self) -> bool:
-        """Whether this is a sub-session."""
-        return self.parent_id is not None
-
-    @property
-    def is_switched_off(self) -> bool:
-        """Whether the configuration says in clear words that there is to be no memory."""
-        return is_switched_off(self._coordinator)
-
     # -- settings -----------------------------------------------------------------------------------------------------
 
     def configure(self, module: str, own: type[SettingsT], raw: Any) -> SettingsT | None:
@@ -120,7 +109,7 @@ class MemorySession:
             self.problem = self.problem or error
             return None
         self._shared[module] = shared
-        self.model_writes.watch(self.settings.storage_root)
+        self.conversation.model_writes.watch(self.settings.storage_root)
         self.warn(warnings)
         return settings
 
@@ -131,59 +120,15 @@ class MemorySession:
                 self.warnings.append(warning)
                 log.warning_once("setting_not_understood", warning=warning)
 
-    def distrust(self, tool_patterns: Iterable[str], trusted: Iterable[str] = ()) -> None:
-        """Name the tools (`fnmatch` patterns) whose output is a stranger's words, and those that look like it."""
-        self._strangers = Strangers(tool_patterns, trusted)
-
     @property
     def settings(self) -> ServiceSettings:
         """The service's settings, as given to all modules so far."""
         return merge_shared(self._shared, partial=True)
 
-    # -- trust --------------------------------------------------------------------------------------------------------
-
     @property
     def caller(self) -> Caller:
         """This session as the service's caller: whose words it brings now, and what the user typed in this turn."""
-        turn = (self._root or self).turn
-        return Caller(self.session_id, self.emit, "low" if self.taint.by else "medium", turn.prompt, turn.shown_before)
-
-    def note_returned(self, memories: Iterable[Memory]) -> None:
-        """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
-        memories = list(memories)
-        self.turn.note_returned(memories)
-        if self._root is not None:
-            self._root.turn.shown |= {memory.id for memory in memories}
-        if any(memory.trust == "low" for memory in memories):
-            self.taint.note("a memory of low trust")
-
-    def _keep_note(self) -> None:
-        """Have it remembered for a resume, behind the conversation; nothing is written while memory is off."""
-        with contextlib.suppress(AgentMemoryError):
-            identity = self.identity()
-            if identity.enabled and identity.agent_id is not None:
-                task = asyncio.get_running_loop().create_task(self._remember())
-                self._background.add(task)
-                task.add_done_callback(self._background.discard)
-
-    async def _remember(self) -> None:
-        try:
-            root = root_of(self.settings.storage_root)
-            async with self._noting:  # the note is made when it is its turn: none is written after a newer one
-                note = Note(self._activated, is_tainted=self.taint.by is not None)
-                await asyncio.to_thread(SessionMemory(root).remember, self.session_id, note)
-        except AgentMemoryError as error:  # what can only be read is read: no more is lost than the note at a resume
-            log.warning("session_not_remembered", code=error.code, error=error.message)
-
-    def _recall(self) -> None:
-        """Take over, once, what was kept of this session before a resume."""
-        if self._recalled or not self._is_resumed():
-            return
-        self._recalled = True
-        note = SessionMemory(root_of(self.settings.storage_root)).recall(self.session_id)
-        self._activated = note.agent_id
-        if note.is_tainted:  # as noted: there is nothing to note anew
-            self.taint.by = self.taint.by or "what was read before the resume"
+        return self.conversation.caller()
 
     # -- identity -----------------------------------------------------------------------------------------------------
 
@@ -194,26 +139,23 @@ class MemorySession:
             ValidationError: The configured name cannot name an agent.
         """
         if self._root is not None:
-            self._warn_of_own_identity(self._root)
+            if not self._said_whose:
+                self._said_whose = True
+                own = configured(self._coordinator, self.settings.agent_id).agent_id
+                if warning := ineffective(own, self._root.named(), delegate_name(self._coordinator)):
+                    for session in (self, self._root):
+                        session.warn([warning])
             return self._root.identity()
         found = configured(self._coordinator, self.settings.agent_id)
         self.warn(found.warnings)
-        self._recall()
+        if not self._recalled and getattr(getattr(self._coordinator, "session", None), "is_resumed", False):
+            self._recalled = True
+            note = self._resume.recall()
+            self._activated = note.agent_id
+            if note.is_tainted:  # as noted: there is nothing to note anew
+                self.taint.by = self.taint.by or "what was read before the resume"
         activated = self._activated or activation(self._coordinator)
         return Configured(activated, enabled=True, mode=found.mode) if activated and found.enabled else found
-
-    def _warn_of_own_identity(self, root: MemorySession) -> None:
-        """Say once that a sub-agent was given an agent of its own, and that this has no effect."""
-        if not self._said_whose:
-            self._said_whose = True
-            own = configured(self._coordinator, self.settings.agent_id).agent_id
-            if warning := ineffective(own, root.named(), delegate_name(self._coordinator)):
-                for session in (self, root):
-                    session.warn([warning])
-
-    def named(self) -> list[str]:
-        """Return every agent that this session was given, whichever is active."""
-        return named(self._coordinator, self.settings.agent_id)
 
     async def activate(self, agent_id: str) -> Activated:
         """Make this session use the memory of `agent_id`.
@@ -242,16 +184,13 @@ class MemorySession:
         is_known, in_doubt = name in known, self.taint.by is not None
         if not await asyncio.to_thread(is_wished, name, self.turn.prompt, is_known=is_known, in_doubt=in_doubt):
             raise not_wished(name, before, is_heard=self.turn.is_heard)
-        await self._switch_to(name, current)
-        return Activated(name, current, is_new=not is_known, known=known)
-
-    async def _switch_to(self, name: str, previous: str | None) -> None:
-        await self._close_service()
+        await self._share.close()
         self._activated = name
         write_activation(self._coordinator, name)
-        await self._remember()
+        await self._resume.remember()
         service = await self.require()
-        await service.report("memory:activated", self.caller, previous=previous, reason="tool")
+        await service.report("memory:activated", self.caller, previous=current, reason="tool")
+        return Activated(name, current, is_new=not is_known, known=known)
 
     # -- service ------------------------------------------------------------------------------------------------------
 
@@ -266,14 +205,13 @@ class MemorySession:
         identity = self.identity()
         if identity.agent_id is None or not identity.enabled:
             raise memory_off(identity)
-        async with self._opening:
-            if self._opened is None or self._opened[1].agent_id.lower() != identity.agent_id.lower():
-                await self._close_service()
-                self._opened = SERVICES.acquire(self.root_id, identity.agent_id, self.settings)
-                self._coordinator.register_capability(SERVICE_CAPABILITY, self._opened[1])
-                self._opened[1].pad.attribute_edits((self._root or self).model_at)
-                self._opened[1].warm_up()
-        return self._opened[1]
+
+        def begin(service: MemoryService) -> None:
+            self._coordinator.register_capability(SERVICE_CAPABILITY, service)
+            service.pad.attribute_edits(self.conversation.model_at)
+            service.warm_up()
+
+        return await self._share.opened(self.root_id, identity.agent_id, self.settings, begin)
 
     def _check_settings(self) -> None:
         if self.problem is not None:
@@ -297,21 +235,7 @@ class MemorySession:
         agent = self.identity().agent_id if self.problem is None else None
         return str(Path(self.settings.storage_root, agent or ""))
 
-    async def degraded(self, component: str, error: AgentMemoryError) -> None:
-        """Tell, by event and log, that something does not work."""
-        log.warning("memory_degraded", component=component, code=error.code, error=error.message)
-        fields = {"component": component, "code": error.code, "message": error.message}
-        common = {"session_id": self.session_id, "timestamp": to_text(utc_now())}
-        await self.emit("memory:degraded", payload("memory:degraded", {**fields, **common}))
-
-    async def emit(self, event: str, data: dict[str, Any]) -> None:
-        """Emit an event to this session's hooks. A host that refuses it costs a log line, never the caller's work."""
-        try:
-            await self._coordinator.hooks.emit(event, data)
-        except Exception as error:  # noqa: BLE001 - whatever a host raises, memory must not fail because of it
-            log.warning("event_not_emitted", name=event, error=type(error).__name__)
-
-    def farewell(self) -> Callable[[], Awaitable[None]]:
+    def cleanup(self) -> Callable[[], Awaitable[None]]:
         """Return a module's cleanup: gives its share back, once, however often it is called."""
         return once(self.release)
 
@@ -328,21 +252,22 @@ class MemorySession:
             del _SESSIONS[self.session_id]
         if activation(self._coordinator) is not None:
             write_activation(self._coordinator, None)
-        await asyncio.gather(*self._background, return_exceptions=True)
-        await self._close_service()
-
-    async def _close_service(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            await SERVICES.release(opened[0])
-
-    # -- the host's events --------------------------------------------------------------------------------------------
+        await self._resume.settle()
+        await self._share.close()
 
     def _listen(self) -> None:
         _ROOTS[self.session_id] = self.root_id
         if not self.is_child:
             _SESSIONS[self.session_id] = self
-            self.taint.on_change = self._keep_note
+
+            def remember() -> None:
+                """Have the session remembered for a resume; nothing is written while memory is off."""
+                with contextlib.suppress(AgentMemoryError):
+                    identity = self.identity()
+                    if identity.enabled and identity.agent_id is not None:
+                        self._resume.remember_soon()
+
+            self.taint.on_change = remember
         else:
             if (inherited := activation(self._coordinator)) is not None:
                 write_activation(self._coordinator, inherited)  # for grandchildren in other processes
@@ -350,46 +275,12 @@ class MemorySession:
                 self.taint.note("a session of another process")
         # Once for the three modules: a logger that follows the declarations would write an event once for each.
         self._coordinator.register_contributor("observability.events", "agent-memory", lambda: list(EVENTS))
-        register = self._coordinator.hooks.register
-        self._undo = [
-            register("prompt:submit", self._on_prompt, priority=_EARLY, name="agent-memory-turn"),
-            register("tool:post", self._on_tool, priority=_EARLY, name="agent-memory-trust"),
-            # A server writes what it likes into an error, too.
-            register("tool:error", self._on_tool, priority=_EARLY, name="agent-memory-trust-error"),
-            *self.model_writes.listen(register, self.session_id, self._notice_edits, is_child=self.is_child),
-        ]
 
-    async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
-        is_first = not self.turn.is_heard
-        self.turn.begin("" if self.is_child else text_of(data, "prompt"))
-        if is_first and not self.is_child:
-            await self._look_back()
+        async def notice_edits() -> None:
+            if self._share.service is not None:
+                await self._share.service.pad.notice(self.caller)
 
-    def model_at(self, moment: float) -> Caller | None:
-        """Return the model as a caller if it may have saved scratchpad.yaml at that moment."""
-        return self.caller if self.model_writes.wrote_at(moment, is_tainted=self.taint.by is not None) else None
-
-    async def _look_back(self) -> None:
-        """Look through a conversation that was there before this session for what strangers said in it."""
-        context = self._coordinator.get("context")
-        for name, given in calls_in(await context.get_messages()) if context is not None else ():
-            if self._strangers.speak_by(name, given):
-                self.taint.note(name)
-
-    async def _on_tool(self, _event: str, data: dict[str, Any]) -> None:
-        name = text_of(data, "tool_name")
-        if self.taint.by is None and self._strangers.speak_by(name, data.get("tool_input")):
-            self.taint.note(name)
-        if self.model_writes.end_call(data, self.session_id):
-            await self._notice_edits()
-
-    async def _notice_edits(self) -> None:
-        """Take over what the model saved, before another process takes it for a person's."""
-        if self._opened is not None:
-            await self._opened[1].pad.notice(self.caller)
-
-    def _is_resumed(self) -> bool:
-        return bool(getattr(getattr(self._coordinator, "session", None), "is_resumed", False))
+        self._undo = self.conversation.listen(notice_edits)
 
 
 _ROOTS: Final[dict[str, str]] = {}

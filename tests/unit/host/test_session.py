@@ -134,7 +134,7 @@ async def test_the_last_module_to_leave_closes_the_service(root: Path) -> None:
     coordinator = coordinator_of(config={})
     first, second = MemorySession.of(coordinator), MemorySession.of(coordinator)
     first.configure("tool", ToolSettings, {"agent_id": "bob", "storage_root": str(root), "embedder": "none"})
-    leave_first, leave_second = first.farewell(), second.farewell()
+    leave_first, leave_second = first.cleanup(), second.cleanup()
     await first.require()
     await leave_first()
     await leave_first()

@@ -407,8 +407,8 @@ async def test_of_two_notes_at_once_the_newer_is_the_last(
             newer_is_written.set()
 
     monkeypatch.setattr(SessionMemory, "remember", slow_when_clean)
-    older = asyncio.create_task(session._remember())
+    older = asyncio.create_task(session._resume.remember())
     await asyncio.sleep(0)
     session.taint.by = "web_fetch"
-    await asyncio.gather(older, session._remember())
+    await asyncio.gather(older, session._resume.remember())
     assert SessionMemory(root).recall("root-1").is_tainted

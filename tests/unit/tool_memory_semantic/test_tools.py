@@ -334,7 +334,7 @@ async def test_a_stranger_is_refused_with_what_the_user_can_say(mounted: Any) ->
 
 async def test_status_answers_although_the_journal_cannot_be_read(tools: dict[str, Any], root: Path) -> None:
     await stored(tools, "Prefers tea")
-    await tools["memory_status"].session._opened[1].settle()
+    await (await tools["memory_status"].session.require()).settle()
     (root / "bob" / "memories.yaml").unlink()
     (root / "bob" / "memories.yaml").mkdir()
     output = await done(tools, "status", detail="full")

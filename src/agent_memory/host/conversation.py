@@ -1,0 +1,104 @@
+"""`Conversation`: what one session hears of the host: the user's words, the tools' work, and whose text came in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.host.model_writes import ModelWrites
+from agent_memory.host.strangers import Strangers, Taint, calls_in
+from agent_memory.host.turn import TurnState, text_of
+from agent_memory.service import Caller
+from agent_memory.settings import ToolSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from agent_memory.models import Memory, Trust
+    from agent_memory.service.caller import Emit
+
+_EARLY: Final = -1000
+"""Hook priority: before any hook that asks what turn it is."""
+
+
+class Conversation:
+    """The conversation of one session, or of one sub-session.
+
+    Args:
+        coordinator: The host's.
+        root: The conversation of its root session, if that is known in this process.
+        emit: Takes events to the session.
+
+    Attributes:
+        turn: The turn under way.
+        taint: Whether a stranger's text is in the conversation, of this session or of another of the same root.
+        model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
+    """
+
+    def __init__(self, coordinator: Any, root: Conversation | None, emit: Emit) -> None:
+        self._coordinator, self._root, self._emit = coordinator, root, emit
+        self._session_id: str = coordinator.session_id
+        self._is_child = coordinator.parent_id is not None
+        self.turn = TurnState()
+        self.taint: Taint = root.taint if root else Taint()
+        self.model_writes: ModelWrites = root.model_writes if root else ModelWrites()
+        self._strangers = Strangers(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
+
+    def distrust(self, tool_patterns: Iterable[str], trusted: Iterable[str] = ()) -> None:
+        """Name the tools (`fnmatch` patterns) whose output is a stranger's words, and those that look like it."""
+        self._strangers = Strangers(tool_patterns, trusted)
+
+    def caller(self) -> Caller:
+        """Return the session as the service's caller: whose words it brings, and what the user typed in this turn."""
+        turn = (self._root or self).turn
+        trust: Trust = "low" if self.taint.by else "medium"
+        return Caller(self._session_id, self._emit, trust, turn.prompt, turn.shown_before)
+
+    def note_returned(self, memories: Iterable[Memory]) -> None:
+        """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
+        memories = list(memories)
+        self.turn.note_returned(memories)
+        if self._root is not None:
+            self._root.turn.shown |= {memory.id for memory in memories}
+        if any(memory.trust == "low" for memory in memories):
+            self.taint.note("a memory of low trust")
+
+    def model_at(self, moment: float) -> Caller | None:
+        """Return the model as a caller if it may have saved scratchpad.yaml at that moment."""
+        root = self._root or self
+        return root.caller() if self.model_writes.wrote_at(moment, is_tainted=self.taint.by is not None) else None
+
+    def listen(self, notice_edits: Callable[[], Awaitable[None]]) -> list[Callable[[], None]]:
+        """Follow the session by its hooks; return how to end that.
+
+        Args:
+            notice_edits: Takes over what the model saved, before another process takes it for a person's.
+        """
+        register = self._coordinator.hooks.register
+
+        async def on_tool(_event: str, data: dict[str, Any]) -> None:
+            name = text_of(data, "tool_name")
+            if self.taint.by is None and self._strangers.speak_by(name, data.get("tool_input")):
+                self.taint.note(name)
+            if self.model_writes.end_call(data, self._session_id):
+                await notice_edits()
+
+        return [
+            register("prompt:submit", self._on_prompt, priority=_EARLY, name="agent-memory-turn"),
+            register("tool:post", on_tool, priority=_EARLY, name="agent-memory-trust"),
+            # A server writes what it likes into an error, too.
+            register("tool:error", on_tool, priority=_EARLY, name="agent-memory-trust-error"),
+            *self.model_writes.listen(register, self._session_id, notice_edits, is_child=self._is_child),
+        ]
+
+    async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
+        is_first = not self.turn.is_heard
+        self.turn.begin("" if self._is_child else text_of(data, "prompt"))
+        if is_first and not self._is_child:
+            await self._look_back()
+
+    async def _look_back(self) -> None:
+        """Look through a conversation that was there before this session for what strangers said in it."""
+        context = self._coordinator.get("context")
+        for name, given in calls_in(await context.get_messages()) if context is not None else ():
+            if self._strangers.speak_by(name, given):
+                self.taint.note(name)
