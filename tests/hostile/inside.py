@@ -14,9 +14,11 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_memory.embeddings import PROVIDERS
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.memories import MigratableStorage
@@ -25,7 +27,7 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, meaning
+from agent_memory.storage import FileStorage
 from agent_memory.storage.vector import migration
 
 if TYPE_CHECKING:
@@ -157,7 +159,8 @@ def full_disk_and_import(root: str, export: str) -> dict[str, Any]:
 
     from agent_memory.cli.app import build
 
-    meaning._LOCAL_PARTS = ("a_package_that_is_not_installed",)  # this is about room, not about vectors
+    # This is about room, not about vectors.
+    PROVIDERS["local"] = replace(PROVIDERS["local"], needs=("a_package_that_is_not_installed",))
     app, runner = build(), CliRunner()
     command = ["import", export, "--root", root, "--agent", "bob"]
     with mounted(root, "200k"):

@@ -10,9 +10,7 @@ from agent_memory.files.concerns import Concern, of_lock
 from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
-from agent_memory.journal import GRACE
-from agent_memory.journal.inspection import inspect_journal
-from agent_memory.journal.salvage import of_rejected, rejected_items
+from agent_memory.journal import GRACE, inspect_journal, of_rejected, rejected_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_memory.doctor.context import Case
     from agent_memory.files.names import Sort
-    from agent_memory.journal.inspection import Inspection
+    from agent_memory.journal import Inspection
 
 _REPAIR: Final = (
     "`agent-memory doctor --repair` copies the journal aside and moves what is no entry to memories.rejected.yaml."

@@ -6,10 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.journal import Update
-from agent_memory.journal.compaction import refused
-from agent_memory.journal.inspection import Inspection, inspect_journal
-from agent_memory.journal.salvage import rejected_path
+from agent_memory.journal import Inspection, Update, inspect_journal, refused, rejected_path
 from agent_memory.models import KINDS
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.selection import Selection

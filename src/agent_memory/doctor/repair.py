@@ -68,7 +68,7 @@ def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceS
     """Repair the files of one agent."""
     actions: list[Action] = []
     report = examine_agent(root, agent_id, now=now, settings=settings)
-    for code, remedy in _REMEDIES.items():
+    for code, remedy in REMEDIES.items():
         if _wanted(report, code):
             action = _attempt(code, remedy, Case(folder_of(agent_id, root), settings, now))
             if not action.sentence:
@@ -294,7 +294,7 @@ def _move_audit(case: Case, stamp: str) -> str:
 _JOURNAL_CODES: Final = frozenset(
     {"journal_header", "journal_lines", "journal_tail", "journal_records", "journal_backwards"}
 )
-_REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
+REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
     "rejected_unusable": lambda case, stamp: _moved(case.rejected, stamp, "memories.rejected"),

@@ -1,9 +1,28 @@
 """The journal: an append-only file that is the truth, everything else being derived from it."""
 
+from agent_memory.journal.compaction import refused
 from agent_memory.journal.format import Change, Entry
+from agent_memory.journal.inspection import Inspection, inspect_journal
 from agent_memory.journal.journal import GRACE, Journal
 from agent_memory.journal.reader import Problem, Update
 from agent_memory.journal.replay import Records, apply_change
+from agent_memory.journal.salvage import of_rejected, rejected_items, rejected_path
 from agent_memory.journal.writer import JournalWriter
 
-__all__ = ["GRACE", "Change", "Entry", "Journal", "JournalWriter", "Problem", "Records", "Update", "apply_change"]
+__all__ = [
+    "GRACE",
+    "Change",
+    "Entry",
+    "Inspection",
+    "Journal",
+    "JournalWriter",
+    "Problem",
+    "Records",
+    "Update",
+    "apply_change",
+    "inspect_journal",
+    "of_rejected",
+    "refused",
+    "rejected_items",
+    "rejected_path",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.concerns import of_lock, of_place
-from agent_memory.journal.salvage import of_rejected
+from agent_memory.journal import of_rejected
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.storage.vector.inspection import of_metadata
 

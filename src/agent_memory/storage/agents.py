@@ -26,6 +26,7 @@ from agent_memory.files.atomic import (
     sync_tree,
     translated,
 )
+from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
@@ -84,7 +85,7 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     with contextlib.suppress(OSError):
         used = datetime.fromtimestamp(folder.journal.stat().st_mtime, UTC)
     return AgentSummary(
-        folder.agent_id, folder.path, None if problem else len(records), _size_of(folder.path), used, problem
+        folder.agent_id, folder.path, None if problem else len(records), size_of(folder.path), used, problem
     )
 
 
@@ -262,12 +263,3 @@ def _copy_vectors(source: Path, target: Path) -> None:
         target.chmod(PRIVATE_FILE)
     except sqlite3.Error:
         target.unlink(missing_ok=True)
-
-
-def _size_of(folder: Path) -> int:
-    size = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                size += (Path(path) / name).lstat().st_size
-    return size

@@ -15,7 +15,7 @@ import pytest
 
 from agent_memory.doctor import CODES, examine, repair_all
 from agent_memory.doctor.context import Reading
-from agent_memory.doctor.repair import _REMEDIES
+from agent_memory.doctor.repair import REMEDIES
 from agent_memory.journal.format import Header
 from tests.support import NOON
 from tests.unit.doctor.homes import snapshot
@@ -210,4 +210,4 @@ def test_whatever_happened_to_the_files(seed: int, bob: Path, root: Path, tmp_pa
 def test_every_code_with_a_repair_has_a_remedy_and_the_other_way_round() -> None:
     promised = {code for code, entry in CODES.items() if entry.repair}
     mended_with_lines = {"journal_header", "journal_tail", "journal_records", "journal_backwards"}
-    assert promised == {*_REMEDIES, *mended_with_lines, "session_broken"}
+    assert promised == {*REMEDIES, *mended_with_lines, "session_broken"}
