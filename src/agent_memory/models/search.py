@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.invalid import describe
@@ -27,7 +27,7 @@ MatchType = Literal["scratchpad", "keyword", "vector", "hybrid"]
 """How one hit was found: in the scratchpad, by its words, by its embedding, or by both."""
 
 SearchMode = Literal["keyword", "hybrid"]
-"""How the answer was found: by words alone, or by words and meaning."""
+"""How the answer was found: by words alone, or by words and embeddings."""
 
 
 class DateRange(BaseModel):
@@ -38,15 +38,10 @@ class DateRange(BaseModel):
     start: UtcDatetime | None = None
     end: UtcDatetime | None = None
 
-    @field_validator("start", mode="before")
+    @field_validator("start", "end", mode="before")
     @classmethod
-    def _start(cls, value: object) -> object:
-        return parse_bound(value, end=False) if isinstance(value, str) else value
-
-    @field_validator("end", mode="before")
-    @classmethod
-    def _end(cls, value: object) -> object:
-        return parse_bound(value, end=True) if isinstance(value, str) else value
+    def _bound(cls, value: object, info: ValidationInfo) -> object:
+        return parse_bound(value, end=info.field_name == "end") if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _ordered(self) -> DateRange:

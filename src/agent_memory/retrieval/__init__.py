@@ -4,7 +4,7 @@ from agent_memory.retrieval.dense import Cosines, DenseIndex, VectorSource
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
 from agent_memory.retrieval.query import read_question
-from agent_memory.retrieval.results import Hit, Limits, Question, Ranking, RankingSettings, Rejected, RejectionReason
+from agent_memory.retrieval.results import Hit, Limits, Question, Ranking, RankingSettings, Rejected
 from agent_memory.retrieval.text_forms import embedded_texts
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "Ranking",
     "RankingSettings",
     "Rejected",
-    "RejectionReason",
     "Scope",
     "SearchIndex",
     "VectorSource",

@@ -1,7 +1,7 @@
 """Candidates of one search: the best by words and the best by embedding that pass the filters, and how many there are.
 
 Looks at as few documents as it can: with 100,000 of them half may hold a word of the query. So counts are exact while
-they are small and estimated beyond `Limits.counted`. Changes nothing; who ranks them is `ranking`.
+they are small and estimated beyond `Limits.counted`. Changes nothing; `ranking` orders them.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def sift(
 
 
 def _best_first(best: Callable[[int], Sequence[T]], total: int, count: int) -> Iterator[T]:
-    """Yield a list that is dear to sort as a whole, in growing portions, beginning with `count`."""
+    """Yield a list that takes long to sort as a whole, in growing portions, beginning with `count`."""
     given = 0
     while given < total:
         found = best(count)

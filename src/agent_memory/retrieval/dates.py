@@ -1,6 +1,6 @@
-"""Days as index terms: those a memory carries, and those a question names. Pure functions; English month names.
+"""Days as index terms: those a document carries, and those a question names. Pure functions; English month names.
 
-A day is filed as terms of its own (`@2026`, `@01`, `@2026-01`, `@01-28`) and not as words: a question whose "may" is a
+A day is indexed as terms of its own (`@2026`, `@01`, `@2026-01`, `@01-28`), not as words: a question whose "may" is a
 verb, or that has a 28 of something else, then finds no date. Against the plain words `28 January 2026` this gains
 nothing on conversations, where it stays within .002, and spares plain facts the loss that words cost them.
 """
@@ -44,7 +44,7 @@ _BEFORE_MAY: Final = re.compile(
 
 
 def day_terms(day: date) -> tuple[str, ...]:
-    """Return the terms under which something of that day is filed."""
+    """Return the terms under which something of that day is indexed."""
     month = f"{day.month:02}"
     return f"@{day.year}", f"@{month}", f"@{day.year}-{month}", f"@{month}-{day.day:02}"
 

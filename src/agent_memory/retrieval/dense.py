@@ -49,7 +49,9 @@ class Cosines(Protocol):
 
 
 class VectorSource(Protocol):
-    """What a search index asks of embeddings."""
+    """What a search index asks of embeddings; a worker embeds the questions."""
+
+    _worker: EmbeddingWorker
 
     @property
     def ready(self) -> bool:
@@ -58,6 +60,7 @@ class VectorSource(Protocol):
     @property
     def similarity_threshold(self) -> float:
         """The embedder's own floor."""
+        return self._worker.similarity_threshold
 
     def put(self, record_id: str, texts: Iterable[str]) -> None:
         """Let these texts, one or several pieces, stand for a record."""
@@ -67,9 +70,11 @@ class VectorSource(Protocol):
 
     def prune(self) -> int:
         """Drop what is kept about texts that stand for no record; return how many."""
+        return 0
 
     def embed_query(self, text: str) -> Vector | None:
         """Return a query's vector, None while or when there is no model."""
+        return self._worker.embed_query(text)
 
     def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         """Compare a query with every record; what lies outside the scope may be missing."""
@@ -103,11 +108,6 @@ class DenseIndex(VectorSource):
         self._absorb()
         return self._worker.ready and len(self.rows.of) >= _READY_SHARE * len(self.rows.records)
 
-    @property
-    def similarity_threshold(self) -> float:
-        """The embedder's own floor."""
-        return self._worker.similarity_threshold
-
     def put(self, record_id: str, texts: Iterable[str]) -> None:
         """Let texts stand for a record; their vectors come from the cache or the model in the background."""
         by_hash = {text_hash(text): text for text in texts}
@@ -130,10 +130,6 @@ class DenseIndex(VectorSource):
         self._release(record_id, self.texts.pop(record_id, ()))
         self._several.pop(record_id, None)
 
-    def embed_query(self, text: str) -> Vector | None:
-        """Return a query's vector, None while or when there is no model."""
-        return self._worker.embed_query(text)
-
     @override
     def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         """Compare a query, shape (dimension,), with every record that has a vector."""
@@ -146,7 +142,7 @@ class DenseIndex(VectorSource):
         return _best_of(owners, self.rows.cosines_of(rows, query))
 
     def pairs_of(self, record_ids: Iterable[str]) -> tuple[list[str], list[int]]:
-        """Return the rows that some records have by now, and whose each is."""
+        """Return the rows that some records have by now, and the record of each."""
         owners: list[str] = []
         rows: list[int] = []
         texts_of, row_of = self.texts.get, self.rows.of.get
@@ -189,7 +185,7 @@ class DenseIndex(VectorSource):
 
 
 class _Cosines:
-    """One value a row, computed once somebody asks for all; a record of several rows counts by its best."""
+    """One value a row, computed when all are asked for; a record of several rows counts by its best."""
 
     def __init__(self, index: DenseIndex, query: Vector) -> None:
         self._index = index

@@ -63,22 +63,19 @@ class Facets:
         """Return all documents that can meet these filters, ascending; None when nothing is known about them."""
         lists = [self._with.get(facet, array("I")) for facet in filters.facets]
         if filters.any_facets:
-            lists.append(self._with_any(filters.any_facets))
+            some = [self._with.get(facet, array("I")) for facet in filters.any_facets]
+            lists.append(some[0] if len(some) == 1 else array("I", sorted(set().union(*some))))
         lists.sort(key=len)
         bounds = filters.date_range
         np = numpy_if_there()
         if np is None or not (lists or bounds):
             return list(lists[0]) if lists else None
         found: Any = np.flatnonzero(self._between(np, bounds)) if bounds is not None else None
-        for numbers in lists:
-            one = np.frombuffer(numbers, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
+        for each in lists:
+            one = np.frombuffer(each, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
             found = one if found is None else np.intersect1d(found, one, assume_unique=True)
-        return found  # type: ignore[no-any-return]
-
-    def _with_any(self, facets: frozenset[Facet]) -> array[int]:
-        """Return the documents that have at least one of these facets, ascending."""
-        lists = [self._with.get(facet, array("I")) for facet in facets]
-        return lists[0] if len(lists) == 1 else array("I", sorted(set().union(*lists)))
+        numbers: Sequence[int] = found
+        return numbers
 
     def _between(self, np: Any, bounds: DateRange) -> Any:
         times = np.frombuffer(self._times)

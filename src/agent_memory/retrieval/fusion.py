@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.results import RankingSettings
 
 RECENT_SIMILARITY: Final = 0.5
-"""What a memory counts when the query says nothing: neither a hit nor a miss, so that age decides."""
+"""What a document counts when the query says nothing: neither a hit nor a miss, so that age decides."""
 
 ENOUGH_WORDS: Final = 0.7
 """Share of a question's words that count as all of them. At 0 (the best of the answer is always full) one common word
@@ -32,7 +32,7 @@ FULL_LENGTH: Final = 25
 """Terms from which a turn counts as a full one: behind it length says nothing more about bearing an answer."""
 
 LOW_TRUST: Final = 0.5
-"""What a stranger's words keep of a score: they have to match twice as well as anybody else's.
+"""What a stranger's words keep of a score: they have to match twice as well as those of others.
 
 Chosen, not fitted: a page can be stored many times over in the words of likely questions, and must not push out what a
 person said; at half it stays in sight where nothing else answers."""
@@ -41,7 +41,7 @@ _SECONDS_A_DAY: Final = 86_400.0
 
 
 class TalkEvidence(NamedTuple):
-    """Evidence from the talk around a turn, each in 0..1; a plain document beside turns is a talk of its own."""
+    """Evidence from the talk around a turn, each in 0..1; a plain document among turns is a talk of its own."""
 
     window: float
     session: float
@@ -52,11 +52,11 @@ class TalkEvidence(NamedTuple):
 
 # How much each kind of evidence counts for a turn of a talk. Fitted by likelihood, leaving one conversation out at a
 # time, then rounded to halves: the folds differ by more. What leaving one out costs: see each line.
-WORDS: Final = 1.0  # its own BM25; -.001 / 0 beside the window, but ranks exact hits first
+WORDS: Final = 1.0  # its own BM25; -.001 / 0 with the window, but ranks exact hits first
 DENSE: Final = 3.5  # cosine: -.027 / -.02
 TALK: Final = TalkEvidence(
     window=2.5,  # BM25 of the turn read together with those before and after: -.016 / -.006
-    session=3.5,  # relevance of the talk it stands in: -.014 / -.014
+    session=3.5,  # relevance of its talk: -.014 / -.014
     length=3.0,  # "Thanks!" answers nothing: -.01 / -.02
     speaker=2.5,  # said by whom the question names: -.003 / -.06
     time=2.0,  # a word of time when the question asks when: 0 / -.01
@@ -117,7 +117,7 @@ def length_share(terms: int) -> float:
 
 
 def speaker_share(speaker: str | None, named: frozenset[str]) -> float:
-    """Return 1 for a turn by somebody the question names, 0 by somebody else, ½ when nobody is named, or speaks."""
+    """Return 1 for a turn by a person the question names, 0 by another, ½ when none is named or the text is no turn."""
     if speaker is None or not named:
         return 0.5
     return 1.0 if speaker in named else 0.0

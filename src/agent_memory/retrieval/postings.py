@@ -77,7 +77,7 @@ class Postings:
                 del self._terms[term]
 
     def idf(self, term: str) -> float:
-        """Return the inverse document frequency of a term, 0 for one nobody uses."""
+        """Return the inverse document frequency of a term, 0 for one that no document holds."""
         known = self._idf.get(term)
         if known is None:
             using = len(self._terms[term][0]) if term in self._terms else 0
@@ -111,7 +111,7 @@ class Postings:
         """As `_few`, operation by operation, so that the numbers are the same to the last bit."""
         flat, steepness = self._norm()
         values = np.zeros(len(self._lengths))
-        # Views, not copies; they are gone before anybody can append to what lies behind them.
+        # Views, not copies; they are gone before anything is appended to what lies behind them.
         heaviness = flat + steepness * np.frombuffer(self._lengths, dtype=np.uintc)
         for term, gain in gains.items():
             documents = np.frombuffer(self._terms[term][0], dtype=np.uintc)
@@ -171,6 +171,6 @@ class Postings:
 
 
 def _position(documents: Sequence[int], document: int) -> int | None:
-    """Return where a document stands in an ascending sequence, None if it does not."""
+    """Return the position of a document in an ascending sequence, None if it does not."""
     at = bisect_left(documents, document)
     return at if at < len(documents) and documents[at] == document else None

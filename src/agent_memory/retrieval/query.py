@@ -24,7 +24,7 @@ _ASKS_TIME: Final = re.compile(
     re.IGNORECASE,
 )
 _MAX_CHARS: Final = 10_000
-"""As much as a memory may hold; a longer query is cut, so that no input can hold up the other callers."""
+"""As much as a record may hold; a longer query is cut, so that no input can hold up the other callers."""
 
 _MAX_EMBEDDED_CHARS: Final = 2_000  # more than any model of ours reads of a query
 

@@ -1,6 +1,6 @@
 """Scores of the documents that hold a word of a query, and which of them are best.
 
-Two ways to hold them, one meaning: a dict while there are few, an array over all documents once there are many. Must
+Two forms with the same numbers: a dict while there are few, an array over all documents once there are many. Must
 not know how a score is computed; `postings` does.
 """
 

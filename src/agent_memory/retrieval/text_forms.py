@@ -24,7 +24,7 @@ _PIECE_CHARS: Final = 300
 """A vector of more blurs: on whole sessions (3,000 characters) all@5 is .830 with pieces of 900 characters, which is
 what a local model reads at most, and .845 with 300 or 500."""
 
-_MAX_PIECES: Final = 34  # the 10,000 characters a memory may have
+_MAX_PIECES: Final = 34  # the 10,000 characters a record may have
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?]\s)")
 
 

@@ -1,6 +1,6 @@
-"""Turn text into index terms: the one tokeniser that memories, queries and the benchmark's reference share.
+"""Turn text into index terms: the one tokeniser that documents, queries and the benchmark's reference share.
 
-Owns word splitting, folding, stop words and stemming. Must not know what a memory is, nor keep anything per agent.
+Owns word splitting, folding, stop words and stemming. Must not know what a document is, nor keep anything per agent.
 
 Stemming is PyStemmer (the Snowball project's own C code; MIT and BSD, wheels for every platform we name): over a
 cold vocabulary it costs 0.6 µs a word against 20 µs for the pure Python `snowballstemmer`, which alone would spend
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
     from Stemmer import Stemmer
 
-STOP_WORDS: Final[frozenset[str]] = frozenset(
-    """
+_STOP_WORDS: Final = """
     a about am an and any are as at be been being but by can could did do does doing for from had has have having he
     her here hers him his how i if in into is it its itself just me mine my myself of on or our ours she should so some
     such than that the their theirs them then there these they this those to too us very was we were what when where
     which who whom whose why will with would you your yours
-    """.split(),  # noqa: SIM905  words read best as words
-)
-"""Function words only. Negations, numbers and words such as "last" or "before" stay: they carry meaning in a fact."""
+"""
+STOP_WORDS: Final[frozenset[str]] = frozenset(_STOP_WORDS.split())
+"""Function words only. Negations, numbers and words such as "last" or "before" stay: they count in a fact."""
 
 _MAX_TERM_CHARS: Final = 64
 """Longer runs (hashes, base64) are cut: a person never types more of them into a query."""
@@ -44,7 +43,7 @@ _ORDINAL: Final = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _APOSTROPHE: Final = re.compile(r"['\u2019]")
 _CONTRACTED: Final = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
 
-# Scripts written without spaces between words, plus Hangul, whose particles hang on the noun.
+# Scripts written without spaces between words, plus Hangul, whose particles follow the noun without one.
 _UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -55,7 +54,7 @@ _LATIN_END: Final = "\u0250"
 
 
 def index_terms(text: str) -> list[str]:
-    """Return the terms under which `text` is filed, in order and with repeats."""
+    """Return the terms under which `text` is indexed, in order and with repeats."""
     return _terms(text, single_characters=True)
 
 
@@ -98,7 +97,7 @@ def _mixed(word: str, *, single_characters: bool) -> Iterator[str]:
 
 
 def _pairs(run: str, *, single_characters: bool) -> Iterator[str]:
-    # Memories keep single characters as well, so that a one-character query finds them inside longer runs.
+    # Documents keep single characters as well, so that a one-character query finds them inside longer runs.
     if single_characters or len(run) == 1:
         yield from run
     for index in range(len(run) - 1):
@@ -119,7 +118,8 @@ def _expand(word: str) -> Iterator[str]:
     """Yield the terms of one raw word: its parts and, if it has several, the whole as well."""
     if _APOSTROPHE.search(word):
         word = _without_contraction(word)
-    parts = [piece for part in _parts(word) for piece in _camel_pieces(part)]
+    pattern = _PART if word.isascii() else _unicode_part()
+    parts = [piece for part in pattern.findall(word) for piece in _camel_pieces(part)]
     folded = [_fold(part) for part in parts]
     if len(folded) > 1:
         whole = _fold(word)
@@ -130,12 +130,6 @@ def _expand(word: str) -> Iterator[str]:
             yield _normal(part)
     if word.endswith(("++", "#")):
         yield _fold(word)[:_MAX_TERM_CHARS]
-
-
-def _parts(word: str) -> list[str]:
-    pattern = _PART if word.isascii() else _unicode_part()
-    found: list[str] = pattern.findall(word)
-    return found
 
 
 def _without_contraction(word: str) -> str:

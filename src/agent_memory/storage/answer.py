@@ -48,7 +48,7 @@ def results_of(answer: Answer[Memory]) -> SearchResults:
 
 
 def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) -> Ranking:
-    """Return the ranking with every memory behind the one that replaced it, if that was found too.
+    """Return the ranking with every record behind the one that replaced it, if that was found too.
 
     What is no longer true may be asked for; it is never the better answer.
     """

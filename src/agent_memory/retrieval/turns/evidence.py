@@ -26,8 +26,8 @@ def evidence(
 ) -> dict[str, TalkEvidence]:
     """Return what talks tell about each candidate; nothing when none of them is a turn.
 
-    Beside turns a plain document counts as a talk of its own, of full length. Otherwise a turn of the best talk
-    outranks a fact that answers better: with the facts of `benchmarks/data` beside a tuning conversation, frac@10 of
+    Among turns a plain document counts as a talk of its own, of full length. Otherwise a turn of the best talk
+    outranks a fact that answers better: with the facts of `benchmarks/data` added to a tuning conversation, frac@10 of
     questions about the facts is .848 without this and .946 with it, and .812 both times for questions about the talk.
     """
     turns = {one: turn for one in pool if (turn := talks.turn(one)) is not None}

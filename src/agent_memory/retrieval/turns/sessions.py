@@ -90,7 +90,7 @@ class Talks:
         return turn.neighbours if turn is not None else ()
 
     def speakers(self) -> frozenset[str]:
-        """Return the folded names of everybody who speaks in a talk, of turns or within one document."""
+        """Return the folded names of all who speak in a talk, of turns or within one document."""
         if self._speakers is None:
             talks = [self._talk(session).speakers for session in self._said]
             self._speakers = frozenset().union(*talks, *self._within.values())

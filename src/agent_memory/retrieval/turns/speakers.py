@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-_LABELS: Final = frozenset(
-    """
+_LABEL_WORDS: Final = """
     note todo fixme warning tip hint fact rule important summary decision preference discovery pattern task bugfix
     question insight answer example reason update error fix problem solution context result http https file
-    """.split(),  # noqa: SIM905  words read best as words
-)
+"""
+_LABELS: Final = frozenset(_LABEL_WORDS.split())
 """Words before a colon that name a kind of note, not a person."""
 
 _SPEAKER: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: \w[\w.'\u2019-]*){0,2}):\s")

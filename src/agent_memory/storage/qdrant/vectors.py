@@ -77,11 +77,6 @@ class ServerVectors(VectorSource):
         """Whether the model is loaded and nine memories in ten have their vector."""
         return self._worker.ready and len(self._missing) <= (1 - _READY_SHARE) * len(self._marks)
 
-    @property
-    def similarity_threshold(self) -> float:
-        """The embedder's own floor."""
-        return self._worker.similarity_threshold
-
     def put(self, memory_id: str, texts: Iterable[str]) -> None:
         """Let these texts stand for a memory; if the server has no vectors of them, `fill` makes them."""
         pieces = tuple(texts)
@@ -100,14 +95,6 @@ class ServerVectors(VectorSource):
             self._points.pop(self._wire.point(memory_id), None)
             self._marks.pop(memory_id, None)
             self._missing.pop(memory_id, None)
-
-    def prune(self) -> int:
-        """Return 0: a vector goes with its memory."""
-        return 0
-
-    def embed_query(self, text: str) -> Vector | None:
-        """Return a query's vector, None while or when there is no model."""
-        return self._worker.embed_query(text)
 
     @override
     def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
