@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.models import Memory, SearchRequest, filters_of
-from agent_memory.storage.answer import results_of
+from agent_memory.models import Memory, MemorySearchResult, SearchRequest, SearchResults, filters_of
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.trouble import weakness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_memory.models import SearchFilters, SearchResults
+    from agent_memory.models import SearchFilters
+    from agent_memory.storage.answer import Answer
 
 
 class MemoryStorage(RecordStorage[Memory]):
@@ -54,7 +54,7 @@ class MemoryStorage(RecordStorage[Memory]):
             StorageError: The memories cannot be read.
         """
         request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
-        results = results_of(await self.find(request))
+        results = _results_of(await self.find(request))
         if not self.opened.embeddings.is_empty:
             results.degraded = weakness(results, self.embedding())
         return results
@@ -76,3 +76,14 @@ class MemoryStorage(RecordStorage[Memory]):
 
     update = RecordStorage.change
     iter_all = RecordStorage.iterate
+
+
+def _results_of(answer: Answer[Memory]) -> SearchResults:
+    """Return an answer in its public form."""
+    ranking = answer.ranking
+    results = [
+        MemorySearchResult(memory=memory, relevance_score=hit.score, match_type=hit.match_type, parts=hit.parts)
+        for hit, memory in zip(ranking.hits, answer.records, strict=True)
+    ]
+    rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
+    return SearchResults(results, total_found=ranking.total_found, mode=ranking.mode, rejected=rejected)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from agent_memory.models import MemorySearchResult, Record, SearchResults
+from agent_memory.models import Record
 from agent_memory.retrieval import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from agent_memory.models import Memory, SearchRequest
+    from agent_memory.models import SearchRequest
     from agent_memory.retrieval import Hit, Ranking
 
 R = TypeVar("R", bound=Record)
@@ -34,17 +34,6 @@ def answer_of(ranking: Ranking, records: Mapping[str, R], request: SearchRequest
     late = tuple([Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut])
     ranking = replace(ranking, hits=hits, rejected=late + ranking.rejected)
     return Answer(ranking, tuple([records[hit.id] for hit in hits]))
-
-
-def results_of(answer: Answer[Memory]) -> SearchResults:
-    """Return an answer in its public form."""
-    ranking = answer.ranking
-    results = [
-        MemorySearchResult(memory=memory, relevance_score=hit.score, match_type=hit.match_type, parts=hit.parts)
-        for hit, memory in zip(ranking.hits, answer.records, strict=True)
-    ]
-    rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
-    return SearchResults(results, total_found=ranking.total_found, mode=ranking.mode, rejected=rejected)
 
 
 def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) -> Ranking:
