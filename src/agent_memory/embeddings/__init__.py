@@ -10,7 +10,7 @@ from agent_memory.embeddings.openai_api import OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.embeddings.registry import PROVIDERS, embedder_of, estimate_embedding, provider_of, reason_without
 from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, without_embedder
-from agent_memory.embeddings.worker import EmbeddingWorker, WorkerStatus
+from agent_memory.embeddings.worker import EmbeddingWorker, WorkerLimits, WorkerStatus
 
 __all__ = [
     "PROVIDERS",
@@ -24,6 +24,7 @@ __all__ = [
     "OpenAIEmbedder",
     "Provider",
     "VectorCache",
+    "WorkerLimits",
     "WorkerStatus",
     "embedder_of",
     "estimate_embedding",

@@ -108,12 +108,13 @@ class EmbeddingService(Generic[IndexT]):
         """
         if self._worker is None or self.index is None:
             return False
-        many = self._worker.status.pending > WORTH_WAITING
-        hopeless = self._worker.is_failing or self.index.is_empty or (many and self._waited)
+        status = self._worker.status
+        many = status.pending > WORTH_WAITING
+        hopeless = status.is_failing or self.index.is_empty or (many and self._waited)
         if patience is not None and hopeless:
             self._worker.start()
             return False
-        if self._worker.is_settled:
+        if status.is_settled:
             return True
         self._waited = self._waited or bool(patience)
         deadline = math.inf if patience is None else time.monotonic() + patience
@@ -121,7 +122,7 @@ class EmbeddingService(Generic[IndexT]):
             left = deadline - time.monotonic()
             if await asyncio.to_thread(self._worker.drain, min(_SLICE_SECONDS, max(0.0, left))):
                 return True
-            if left <= _SLICE_SECONDS or not self._worker.goes_on:
+            if left <= _SLICE_SECONDS or not self._worker.status.goes_on:
                 return False
 
     def fill_later(self) -> None:
@@ -133,7 +134,7 @@ class EmbeddingService(Generic[IndexT]):
         For the thread that owns the index.
         """
         if self._worker is not None and self.index is not None:
-            self._worker.forget({text_hash(text) for text in texts} - self.index.hashes())
+            self._worker.cache.forget({text_hash(text) for text in texts} - self.index.hashes())
 
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""

@@ -1,7 +1,7 @@
 """`EmbeddingWorker`: embeds on a thread of its own, so that neither the agent nor a search waits for a model.
 
-Owns the queue, the thread and the order cache → embedder → cache. Must not know memories: it deals in texts and their
-hashes, and whoever asked collects vectors when it likes. Thread-safe.
+Owns the queue and the thread. Must not know memories: it deals in texts and their hashes, and whoever asked collects
+vectors when it likes. Thread-safe.
 """
 
 from __future__ import annotations
@@ -15,33 +15,36 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.embeddings.cache import VectorCache, rounded, text_hash
-from agent_memory.embeddings.pieces import pieces
+from agent_memory.embeddings.cache import VectorCache
+from agent_memory.embeddings.caching import CachingEmbedder
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Vector
-
-_BATCH: Final = 32
-"""Texts looked up together, and sent together to an API; a model in this process gets them in `pieces`."""
-_REMOTE_SECONDS: Final = 5.0
-"""What closing waits for an API; a thread that waits for a network can be left behind."""
-
-_HEAD_START_SECONDS: Final = 0.5
-"""Loading a model holds the interpreter for a third of a second. What has just been opened is first read, and searched
-by words, unless somebody waits for the model."""
-
-_REMEMBERED_QUERIES: Final = 64
-_FAILURES_BEFORE_REST: Final = 3
-_REST_SECONDS: Final = 30.0
-"""After three failed batches in a row an embedder is left alone for half a minute; keyword search goes on."""
+    from agent_memory.embeddings.protocol import Embedder, Vector
 
 
-_UNSAVED_AT_MOST: Final = 10_000
-"""Vectors that wait to be kept, about 15 MB; what is beyond is computed once more by the next process."""
+@dataclass(frozen=True, slots=True)
+class WorkerLimits:
+    """How much a worker does at once, and how long it waits.
 
+    Attributes:
+        batch: Texts looked up together, and sent together to an API; a model in this process gets them in pieces.
+        failures: Batches that fail in a row before the embedder is left alone for a while; words still find.
+        rest_seconds: How long that is.
+        head_start_seconds: Loading a model holds the interpreter for a third of a second. What has just been opened is
+            first read, and searched by words, unless somebody waits for the model.
+        remote_seconds: What closing waits for an API; a thread that waits for a network can be left behind.
+    """
+
+    batch: int = 32
+    failures: int = 3
+    rest_seconds: float = 30.0
+    head_start_seconds: float = 0.5
+    remote_seconds: float = 5.0
+
+
+LIMITS = WorkerLimits()
+"""For workers that are given none."""
 _OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
 """Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
 
@@ -60,6 +63,9 @@ class WorkerStatus:
         code: The problem's machine-readable word.
         begun: Whether anything has asked for the model or a vector yet.
         recovery: What to do about the problem.
+        is_settled: Whether the model is loaded and every submitted text has its vector, all of them kept.
+        is_failing: Whether the last attempt to embed failed, so that texts wait for another one.
+        goes_on: Whether waiting for what is queued has any sense: neither closed, nor resting after failures.
     """
 
     ready: bool
@@ -71,6 +77,67 @@ class WorkerStatus:
     code: str | None = None
     begun: bool = True
     recovery: str | None = None
+    is_settled: bool = False
+    is_failing: bool = False
+    goes_on: bool = True
+
+
+class _Backlog:
+    """Texts that wait for their vector, and what became of those that were tried. Used under the worker's lock."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self._limits = limits
+        self.texts: OrderedDict[bytes, str] = OrderedDict()
+        self.refused = 0
+        self.problem: EmbeddingError | None = None
+        self._busy = 0
+        self._failures = 0
+        self._singly = 0
+        """Texts still to be tried one by one."""
+
+    @property
+    def pending(self) -> int:
+        """How many texts have no vector yet."""
+        return len(self.texts) + self._busy
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether the embedder failed so often that it is left alone."""
+        return self._failures >= self._limits.failures
+
+    def rest(self, error: EmbeddingError) -> None:
+        """Leave the embedder alone: nobody is to wait for it."""
+        self.problem, self._failures = error, self._limits.failures
+
+    def end_rest(self) -> None:
+        """Try the embedder again."""
+        self._failures = 0
+
+    def take(self) -> dict[bytes, str]:
+        """Take the texts that are tried next."""
+        size = 1 if self._singly else self._limits.batch
+        batch = dict(self.texts.popitem(last=False) for _ in range(min(size, len(self.texts))))
+        self._singly = max(0, self._singly - len(batch))
+        self._busy = len(batch)
+        return batch
+
+    def failed(self, batch: dict[bytes, str], error: EmbeddingError, *, ready: bool) -> None:
+        """Put a batch back, first in the queue; a single text that the loaded model refuses is given up."""
+        self._busy = 0
+        self.problem = error
+        if ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
+            self.refused += 1
+            return
+        for key, text in batch.items():
+            self.texts.setdefault(key, text)
+            self.texts.move_to_end(key, last=False)
+        self._singly = len(batch) if error.code in _OF_ONE_TEXT else 0
+        self._failures += error.code not in _OF_ONE_TEXT
+
+    def succeeded(self) -> None:
+        """Forget what went wrong before."""
+        self._busy = self._failures = 0
+        self.problem = None
 
 
 class EmbeddingWorker:
@@ -83,65 +150,74 @@ class EmbeddingWorker:
     Args:
         embedder: Turns texts into vectors; loaded on the thread.
         cache: Where vectors are kept; shared with other processes.
+        limits: How much at once, and how long.
+
+    Attributes:
+        cache: The same.
     """
 
-    def __init__(self, embedder: Embedder, cache: VectorCache | None = None) -> None:
-        self._embedder = embedder
-        self._cache = cache or VectorCache(None)
+    def __init__(
+        self, embedder: Embedder, cache: VectorCache | None = None, limits: WorkerLimits | None = None
+    ) -> None:
+        self._limits = limits or LIMITS
+        self.cache = cache or VectorCache(None)
+        self._source = CachingEmbedder(embedder, self.cache)
         self._state = threading.Condition()
-        self._unsaved: dict[bytes, Vector] = {}
-        self._queue: OrderedDict[bytes, str] = OrderedDict()
+        self._backlog = _Backlog(self._limits)
         self._done: deque[tuple[bytes, Vector]] = deque()
-        self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self._is_remote = bool(getattr(embedder, "is_remote", False))
         self._closing = False
-        self._busy = 0
-        self._ready = False
         self._wanted = False  # somebody waits for the model
-        self._embedded = self._cached = self._refused = self._failures = 0
-        self._singly = 0  # texts still to be tried one by one
-        self._problem: EmbeddingError | None = None
 
     @property
     def similarity_threshold(self) -> float:
         """The embedder's own floor for a hit by meaning alone."""
-        return self._embedder.similarity_threshold
+        return self._source.embedder.similarity_threshold
 
     @property
     def ready(self) -> bool:
         """Whether the model is loaded, so that a query costs milliseconds."""
-        return self._ready
+        return self._source.ready
 
     @property
     def status(self) -> WorkerStatus:
-        """How embedding stands, for memory_status."""
+        """How embedding stands."""
         with self._state:
-            problem = self._problem.message if self._problem else self._cache.problem
-            code = self._problem.code if self._problem else ("vector_cache" if self._cache.problem else None)
-            pending = len(self._queue) + self._busy
-            begun = self._thread is not None or problem is not None
-            recovery = self._problem.recovery if self._problem else None
-            counts = (pending, self._embedded, self._cached, self._refused)
-            return WorkerStatus(self._ready, *counts, problem, code, begun, recovery)
+            source, backlog, error = self._source, self._backlog, self._backlog.problem
+            problem = error.message if error else self.cache.problem
+            is_idle = source.ready and not backlog.pending
+            return WorkerStatus(
+                source.ready,
+                backlog.pending,
+                source.embedded,
+                source.cached,
+                backlog.refused,
+                problem,
+                code=error.code if error else ("vector_cache" if problem else None),
+                begun=self._thread is not None or problem is not None,
+                recovery=error.recovery if error else None,
+                is_settled=is_idle and not source.has_unsaved and not self._closing,
+                is_failing=error is not None and not is_idle,
+                goes_on=not self._closing and not backlog.is_resting,
+            )
 
     def start(self) -> None:
         """Begin loading the model, if that has not begun."""
         with self._state:
-            self._hurry()
+            self._wanted = True
+            self._begin()
 
     def submit(self, texts: dict[bytes, str]) -> None:
         """Ask for the vectors of texts by their hashes; `collect` hands them out when they are there."""
         with self._state:
-            self._queue.update(texts)
-            self._ensure_thread()
-            self._state.notify_all()
+            self._backlog.texts.update(texts)
+            self._begin()
 
     def withdraw(self, key: bytes) -> None:
         """Take back a request whose text is no longer wanted; one already answered is ignored by whoever asked."""
         with self._state:
-            self._queue.pop(key, None)
+            self._backlog.texts.pop(key, None)
 
     def collect(self) -> list[tuple[bytes, Vector]]:
         """Return the vectors that became known since the last call, without waiting."""
@@ -152,60 +228,31 @@ class EmbeddingWorker:
 
     def embed_query(self, text: str) -> Vector | None:
         """Return the vector of a query, or None while there is no model or when it fails (see `status`)."""
+        if (known := self._source.remembered(text)) is not None:
+            return known
         with self._state:
-            known = self._queries.get(text)
-            if known is not None:
-                self._queries.move_to_end(text)
-                return known
-            if not self._ready:
-                self._ensure_thread()
+            if not self._source.ready:
+                self._begin()
                 return None
         try:
-            vector = self._embedder.embed_query(text)
+            return self._source.query(text)
         except Exception as error:  # noqa: BLE001 - as in `_run`: words still find
             with self._state:
-                self._problem = error if isinstance(error, EmbeddingError) else _unexpected(error)
+                self._backlog.problem = _told(error)
             return None
-        with self._state:
-            self._queries[text] = vector
-            while len(self._queries) > _REMEMBERED_QUERIES:
-                self._queries.popitem(last=False)
-        return vector
 
     def drain(self, timeout: float | None = None) -> bool:
         """Wait until every submitted text has its vector; False on timeout, failure or after `close`."""
-        if self._unsaved:
-            self._save(self._embedder.identity, {})
+        if self._source.has_unsaved:
+            self._source.save({})
+        self.start()
+
+        def is_idle() -> bool:
+            return self._source.ready and not self._backlog.pending
+
         with self._state:
-            self._hurry()
-            self._state.wait_for(lambda: self._idle() or self._closing or self._resting(), timeout)
-            return self._idle() and self._ready
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the model is loaded and every submitted text has its vector, all of them kept."""
-        with self._state:
-            return self._idle() and not self._unsaved and not self._closing
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether the last attempt to embed failed, so that texts wait for another one."""
-        with self._state:
-            return self._problem is not None and not self._idle()
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether waiting for what is queued has any sense: neither closed, nor resting after failures."""
-        with self._state:
-            return not self._closing and not self._resting()
-
-    def prune(self, keep: set[bytes]) -> int:
-        """Drop cached vectors of texts that no memory has any more; return how many."""
-        return self._cache.prune(keep)
-
-    def forget(self, keys: Iterable[bytes]) -> None:
-        """Drop the cached vectors of these texts."""
-        self._cache.forget(keys)
+            self._state.wait_for(lambda: is_idle() or self._closing or self._backlog.is_resting, timeout)
+            return is_idle()
 
     def close(self) -> None:
         """Stop after the piece at hand and close the cache; what is queued is left to the next process.
@@ -217,135 +264,67 @@ class EmbeddingWorker:
             self._state.notify_all()
             thread = self._thread
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
-            self._wait_for_end()
-        self._cache.close()
+            _wait_for(self._ended, self._limits.remote_seconds if self._source.is_remote else None)
+        self.cache.close()
 
-    def _wait_for_end(self) -> None:
-        interrupted = None
-        while True:
-            try:  # not join(), which an interrupt has believe that the thread has ended
-                self._ended.wait(_REMOTE_SECONDS if self._is_remote else None)
-                break
-            except KeyboardInterrupt as error:
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
-
-    def _idle(self) -> bool:
-        return self._ready and not self._queue and not self._busy
-
-    def _resting(self) -> bool:
-        return self._failures >= _FAILURES_BEFORE_REST
-
-    def _ensure_thread(self) -> None:
+    def _begin(self) -> None:
+        """Have the thread look, which is started if there is none; the lock is held."""
+        self._state.notify_all()
         if self._closing or (self._thread is not None and self._thread.is_alive()):
             return  # a thread does not survive fork(), so a child that finds it dead starts its own
         self._ended = threading.Event()
         # A daemon only so that the end of the interpreter, which waits for other threads first, can tell it to stop.
-        thread = threading.Thread(target=self._live, args=(self._ended,), name="agent-memory-embedding", daemon=True)
+        thread = threading.Thread(target=self._run, args=(self._ended,), name="agent-memory-embedding", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:  # no room for a thread: tried again with the next text
-            self._problem = _unexpected(error)
-            self._failures = _FAILURES_BEFORE_REST  # nobody is to wait for it
+            self._backlog.rest(_told(error))
             return
         self._thread = thread
         _WORKING.add(self)
 
-    def _hurry(self) -> None:
-        self._wanted = True
-        self._ensure_thread()
-        self._state.notify_all()
-
-    def _live(self, ended: threading.Event) -> None:
+    def _run(self, ended: threading.Event) -> None:
         try:
-            self._run()
+            with self._state:
+                self._state.wait_for(lambda: self._closing or self._wanted, self._limits.head_start_seconds)
+            while (batch := self._next()) is not None:
+                self._embed(batch)
         finally:
             ended.set()
 
-    def _run(self) -> None:
+    def _next(self) -> dict[bytes, str] | None:
+        """Wait for texts, or for a rest to end; None when it is time to stop."""
         with self._state:
-            self._state.wait_for(lambda: self._closing or self._wanted, _HEAD_START_SECONDS)
-        while True:
+            if self._backlog.is_resting:
+                self._state.wait_for(lambda: self._closing, self._limits.rest_seconds)
+                self._backlog.end_rest()
+            self._state.wait_for(lambda: self._closing or bool(self._backlog.texts) or not self._source.ready)
+            return None if self._closing else self._backlog.take()
+
+    def _embed(self, batch: dict[bytes, str]) -> None:
+        try:
+            found = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
+        except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
             with self._state:
-                if self._resting():
-                    self._state.wait_for(lambda: self._closing, _REST_SECONDS)
-                    self._failures = 0
-                self._state.wait_for(lambda: self._closing or bool(self._queue) or not self._ready)
-                if self._closing:
-                    return
-                batch = dict(self._take())
-            try:
-                found = self._vectors(batch)
-            except EmbeddingError as error:
-                self._failed(batch, error)
-            except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
-                self._failed(batch, _unexpected(error))
-            else:
-                self._succeeded(found)
-
-    def _take(self) -> list[tuple[bytes, str]]:
-        size = 1 if self._singly else _BATCH
-        batch = [self._queue.popitem(last=False) for _ in range(min(size, len(self._queue)))]
-        self._singly = max(0, self._singly - len(batch))
-        self._busy = len(batch)
-        return batch
-
-    def _vectors(self, batch: dict[bytes, str]) -> dict[bytes, Vector]:
-        identity: EmbedderIdentity = self._embedder.identity
-        known = self._cache.get_many(identity, batch)
-        self._cached += len(known)
-        fresh_keys = [key for key in batch if key not in known]
-        if not self._ready and (fresh_keys or not batch or self._wanted):
-            self._embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
-            self._ready = True
-        fresh: dict[bytes, Vector] = {}
-        for piece in self._pieces([batch[key] for key in fresh_keys]):
-            if self._closing:
-                break
-            keys = [fresh_keys[at] for at in piece]
-            exact = dict(zip(keys, self._embedder.embed_documents([batch[key] for key in keys]), strict=True))
-            self._save(identity, exact)
-            fresh |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
-            self._embedded += len(keys)
-        return {**known, **fresh}
-
-    def _pieces(self, texts: list[str]) -> Iterable[list[int]]:
-        """Return the positions of texts that are embedded between two looks at whether to stop."""
-        if self._is_remote:
-            return [list(range(len(texts)))] if texts else []
-        return pieces(texts)
-
-    def _save(self, identity: EmbedderIdentity, vectors: dict[bytes, Vector]) -> None:
-        """Keep vectors, with those that could not be kept before: a full disk has room again one day."""
-        with self._state:
-            vectors, self._unsaved = {**self._unsaved, **vectors}, {}
-        if vectors and not self._cache.put_many(identity, vectors):
-            with self._state:
-                room = max(0, _UNSAVED_AT_MOST - len(self._unsaved))
-                self._unsaved |= dict(list(vectors.items())[:room])
-
-    def _failed(self, batch: dict[bytes, str], error: EmbeddingError) -> None:
-        with self._state:
-            self._busy = 0
-            self._problem = error
-            if self._ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
-                self._refused += 1
-            else:
-                for key, text in batch.items():
-                    self._queue.setdefault(key, text)
-                    self._queue.move_to_end(key, last=False)
-                self._singly = len(batch) if error.code in _OF_ONE_TEXT else 0
-                self._failures += error.code not in _OF_ONE_TEXT
-            self._state.notify_all()
-
-    def _succeeded(self, found: dict[bytes, Vector]) -> None:
+                self._backlog.failed(batch, _told(error), ready=self._source.ready)
+                self._state.notify_all()
+            return
         self._done.extend(found.items())
         with self._state:
-            self._busy = 0
-            self._failures = 0
-            self._problem = None
+            self._backlog.succeeded()
             self._state.notify_all()
+
+
+def _wait_for(ended: threading.Event, seconds: float | None) -> None:
+    interrupted = None
+    while True:
+        try:  # not join(), which an interrupt has believe that the thread has ended
+            ended.wait(seconds)
+            break
+        except KeyboardInterrupt as error:
+            interrupted = error
+    if interrupted is not None:
+        raise interrupted
 
 
 _WORKING: Final[weakref.WeakSet[EmbeddingWorker]] = weakref.WeakSet()
@@ -363,11 +342,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WORKING.clear)  # threads and locks of the parent
 
 
-def _unexpected(error: Exception) -> EmbeddingError:
+def _told(error: Exception) -> EmbeddingError:
+    if isinstance(error, EmbeddingError):
+        return error
     return EmbeddingError(
         f"The embedder failed with {type(error).__name__}: {' '.join(str(error).split())[:200]}. Words still find.",
         code="embedder_failed",
     )
-
-
-__all__ = ["EmbeddingWorker", "WorkerStatus", "text_hash"]

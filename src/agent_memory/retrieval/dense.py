@@ -167,7 +167,7 @@ class DenseIndex(VectorSource):
 
     def prune(self) -> int:
         """Drop every cached vector whose text stands for no record; return how many went."""
-        return self._worker.prune(self.hashes())
+        return self._worker.cache.prune(self.hashes())
 
     def hashes(self) -> set[bytes]:
         """Return the hashes of all texts that stand for a record now: what a cache must keep."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_memory.embeddings import EmbeddingWorker, VectorCache, text_hash
+from agent_memory.embeddings import EmbeddingWorker, VectorCache, WorkerLimits, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError
 
@@ -196,8 +196,7 @@ def test_an_interrupted_close_has_waited_all_the_same(worker: EmbeddingWorker, e
     assert waits == [None, None]
 
 
-def test_an_api_is_not_waited_for(embedder: HashEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.embeddings.worker._REMOTE_SECONDS", 0.01)
+def test_an_api_is_not_waited_for(embedder: HashEmbedder) -> None:
     embedder.is_remote = True  # type: ignore[attr-defined]
     asked, answer = threading.Event(), threading.Event()
 
@@ -207,7 +206,7 @@ def test_an_api_is_not_waited_for(embedder: HashEmbedder, monkeypatch: pytest.Mo
         return HashEmbedder().embed_documents(texts)
 
     embedder.embed_documents = slowly  # type: ignore[method-assign]
-    worker = EmbeddingWorker(embedder)
+    worker = EmbeddingWorker(embedder, limits=WorkerLimits(remote_seconds=0.01))
     worker.submit(_texts("alpha"))
     worker.start()
     assert asked.wait(10)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.embeddings import WorkerLimits, worker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.service import AuditLog, MemoryService
@@ -50,7 +51,7 @@ async def open_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.embeddings.worker._FAILURES_BEFORE_REST", 1)
+    monkeypatch.setattr(worker, "LIMITS", WorkerLimits(failures=1))
 
 
 async def _searched(service: MemoryService, listener: Listener) -> tuple[str, str | None]:
@@ -79,7 +80,7 @@ async def test_a_failing_embedder_is_told_in_one_answer_one_event_and_the_status
 async def test_what_worked_in_between_is_told_again(
     open_service: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.embeddings.worker._REST_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "LIMITS", WorkerLimits(rest_seconds=0.01))
     embedder = DownApi()
     service = open_service(embedder)
     await service.store({"content": "Use PostgreSQL as the database"}, listener.caller)

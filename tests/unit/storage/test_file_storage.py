@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.embeddings import VectorCache, text_hash
+from agent_memory.embeddings import VectorCache, WorkerLimits, text_hash, worker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.files.lock import folder_lock
@@ -193,7 +193,7 @@ async def test_the_first_search_waits_for_meaning_and_says_when_it_could_not(roo
 async def test_an_embedder_that_failed_keeps_no_later_search_waiting(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_memory.embeddings.worker._FAILURES_BEFORE_REST", 1)
+    monkeypatch.setattr(worker, "LIMITS", WorkerLimits(failures=1))
     embedder = HashEmbedder()
     embedder.failure = EmbeddingError("no answer")
     storage = FileStorage("bob", root, embedder=embedder)

@@ -1,0 +1,105 @@
+"""`CachingEmbedder`: the order cache, embedder, cache. Deals in texts and their hashes; knows no queue, no thread."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.embeddings.cache import rounded
+from agent_memory.embeddings.pieces import pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from agent_memory.embeddings.cache import VectorCache
+    from agent_memory.embeddings.protocol import Embedder, Vector
+
+_REMEMBERED_QUERIES: Final = 64
+_UNSAVED_AT_MOST: Final = 10_000
+"""Vectors that wait to be kept, about 15 MB; what is beyond is computed once more by the next process."""
+
+
+class CachingEmbedder:
+    """Embeds a text unless its vector is in the cache, and puts there what it embedded. Thread-safe.
+
+    Args:
+        embedder: Turns texts into vectors; loaded at the first text that is not in the cache.
+        cache: Where vectors are kept; shared with other processes.
+
+    Attributes:
+        ready: Whether the model is loaded.
+        embedded: Texts that this object embedded.
+        cached: Texts whose vector the cache knew.
+    """
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self.embedder, self.cache = embedder, cache
+        self.is_remote = bool(getattr(embedder, "is_remote", False))
+        self.ready = False
+        self.embedded = self.cached = 0
+        self._lock = threading.Lock()
+        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self._unsaved: dict[bytes, Vector] = {}
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether vectors wait to be kept."""
+        return bool(self._unsaved)
+
+    def remembered(self, query: str) -> Vector | None:
+        """Return the vector of a query that was embedded lately."""
+        with self._lock:
+            if query in self._queries:
+                self._queries.move_to_end(query)
+            return self._queries.get(query)
+
+    def query(self, query: str) -> Vector:
+        """Return the vector of a query; raises what the embedder raises."""
+        vector = self.embedder.embed_query(query)
+        with self._lock:
+            self._queries[query] = vector
+            while len(self._queries) > _REMEMBERED_QUERIES:
+                self._queries.popitem(last=False)
+        return vector
+
+    def documents(self, texts: dict[bytes, str], *, load: bool, stops: Callable[[], bool]) -> dict[bytes, Vector]:
+        """Return the vectors of texts by their hashes; raises what the embedder raises.
+
+        Args:
+            texts: By their hashes; none loads the model.
+            load: Load the model even if the cache knows all of them.
+            stops: Asked between two pieces; the rest is then left out.
+        """
+        identity = self.embedder.identity
+        known = self.cache.get_many(identity, texts)
+        self.cached += len(known)
+        fresh = [key for key in texts if key not in known]
+        if not self.ready and (fresh or not texts or load):
+            self.embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
+            self.ready = True
+        found = dict(known)
+        for piece in self._pieces([texts[key] for key in fresh]):
+            if stops():
+                break
+            keys = [fresh[at] for at in piece]
+            exact = dict(zip(keys, self.embedder.embed_documents([texts[key] for key in keys]), strict=True))
+            self.save(exact)
+            found |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
+            self.embedded += len(keys)
+        return found
+
+    def save(self, vectors: dict[bytes, Vector]) -> None:
+        """Keep vectors, with those that could not be kept before: a full disk has room again one day."""
+        with self._lock:
+            vectors, self._unsaved = {**self._unsaved, **vectors}, {}
+        if vectors and not self.cache.put_many(self.embedder.identity, vectors):
+            with self._lock:
+                room = max(0, _UNSAVED_AT_MOST - len(self._unsaved))
+                self._unsaved |= dict(list(vectors.items())[:room])
+
+    def _pieces(self, texts: list[str]) -> Iterable[list[int]]:
+        """Return the positions of texts that are embedded between two questions whether to stop."""
+        if self.is_remote:
+            return [list(range(len(texts)))] if texts else []
+        return pieces(texts)
