@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.errors import StorageError
 from tests.power.checker import JOURNAL
 from tests.power.recorder import Recorder
-from tests.power.scenarios import FOLDER, LONG, Bob, entry, write_foreign
+from tests.power.scenarios import FOLDER, LONG, Bob, write_foreign
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ async def behind_a_dead_process(base: Path, ack: Ack) -> None:
     assert isinstance(ack, Recorder)
     bob = Bob(base, ack)
     await bob.store("whole")
-    line = entry(f"unsynced {LONG}", 2)
+    line = bob.entry(f"unsynced {LONG}", 2)
     write_foreign(base / JOURNAL, line)
     ack.fails = lambda path: path == JOURNAL
     refused = bob.memory("refused")

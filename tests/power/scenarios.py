@@ -12,16 +12,18 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import Header
 from agent_memory.memories import MigratableStorage
-from agent_memory.models import Memory, Observation
+from agent_memory.models import MEMORY, Kind, Observation
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.storage.facade import RecordStorage
+from agent_memory.storage.files import Files
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.shards import Shards
 from tests.power.events import NONE, Names
@@ -81,32 +83,58 @@ class Tell:
 
 
 class Bob:
-    """One process's view of bob's memory, with a clock of its own."""
+    """One process's view of bob's memory, with a clock of its own.
+
+    Attributes:
+        kind: Of which records; a test may set another.
+    """
+
+    kind: ClassVar[Kind[Any]] = MEMORY
 
     def __init__(self, base: Path, ack: Ack = Nobody(), clock: FrozenClock | None = None) -> None:  # noqa: B008
         self.clock = clock or FrozenClock()
         self.folder = base / FOLDER
         self._ack = ack
+        self.journal = self.folder / self.kind.journal
         self.storage = FileStorage("bob", base / ROOT, settings=OFFLINE, clock=self.clock)
+        files = Files(self.kind, self.storage.folder, OFFLINE, self.clock)
+        self.records = self.storage if self.kind is MEMORY else RecordStorage(files.backend(files.open))
 
-    def memory(self, content: str, **fields: Any) -> Memory:
-        return Memory(agent_id="bob", content=content, timestamp=self.clock.advance(seconds=1), **fields)
+    def memory(self, content: str, **fields: Any) -> Any:
+        text = {self.kind.text: content}
+        return self.kind.model(agent_id="bob", **text, timestamp=self.clock.advance(seconds=1), **fields)
+
+    @property
+    def rejected(self) -> str:
+        """What was set aside from the journal, below the watched folder."""
+        return f"{FOLDER}/{self.kind.journal.replace('.', '.rejected.')}"
+
+    def entry(self, content: str, seq: int) -> bytes:
+        """Return a line of the journal, as another process would write it."""
+        record = self.kind.model(agent_id="bob", **{self.kind.text: content}, timestamp=FrozenClock()())
+        value = {"seq": seq, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": self.kind.name, "id": record.id}
+        return b"--- " + json.dumps({**value, "data": record.to_record()}).encode() + b"\n"
 
     async def store(self, content: str, **fields: Any) -> str:
         """Store a text and acknowledge it."""
-        memory_id = await self.storage.store(self.memory(content, **fields))
+        memory_id = await self.records.store(self.memory(content, **fields))
         await self.done("store")
         return memory_id
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        await self.records.close()
+        await self.storage.close()
 
     async def done(self, label: str, *, atomic: bool = True, durable: Names = (), refused: State = NONE) -> None:
         """Acknowledge what has just returned."""
         self._ack.mark()
-        self._ack(label, await state_of(self.storage), atomic=atomic, durable=durable, refused=refused)
+        self._ack(label, await state_of(self.records), atomic=atomic, durable=durable, refused=refused)
 
 
-async def state_of(storage: FileStorage) -> State:
-    """Return every memory as a record, by its id."""
-    return {memory.id: memory.model_dump(mode="json") async for memory in storage.iter_all()}
+async def state_of(storage: RecordStorage[Any]) -> State:
+    """Return every record as JSON, by its id."""
+    return {record.id: record.model_dump(mode="json") async for record in storage.iterate()}
 
 
 # -- one process, nothing goes wrong ----------------------------------------------------------------------------------
@@ -117,25 +145,25 @@ async def first_store(base: Path, ack: Ack) -> None:
     bob = Bob(base, ack)
     await bob.store("tea")
     await bob.store(LONG)
-    await bob.storage.close()
+    await bob.close()
 
 
 async def changes(base: Path, ack: Ack) -> None:
     """Store, update, touch, supersede, forget."""
     bob = Bob(base, ack)
     tea, coffee = await bob.store("tea"), await bob.store(f"coffee {LONG}")
-    await bob.storage.update(tea, {"content": "green tea", "tags": ["drinks"]})
+    await bob.records.change(tea, {bob.kind.text: "green tea", "tags": ["drinks"]})
     await bob.done("update")
-    await bob.storage.touch([tea, coffee])
+    await bob.records.touch([tea, coffee])
     await bob.done("touch")
     newer = await bob.store("white tea", supersedes=tea)
     newest = await bob.store(f"black tea {LONG}", supersedes=newer)
-    await bob.storage.delete(newest)  # a batch of three
+    await bob.records.delete(newest)  # a batch of three
     await bob.done("forget")
-    await bob.storage.update(coffee, {"pinned": True, "content": "espresso"})
+    await bob.records.change(coffee, {"pinned": True, bob.kind.text: "espresso"})
     await bob.done("update")
     await bob.store("milk")
-    await bob.storage.close()
+    await bob.close()
 
 
 async def compactions(base: Path, ack: Ack) -> None:
@@ -143,20 +171,20 @@ async def compactions(base: Path, ack: Ack) -> None:
     bob = Bob(base, ack)
     kept = [await bob.store(f"kept {number}") for number in range(3)]
     gone = await bob.store(f"gone {LONG}")
-    await bob.storage.update(kept[0], {"content": f"changed {LONG}"})
+    await bob.records.change(kept[0], {bob.kind.text: f"changed {LONG}"})
     await bob.done("update")
-    await bob.storage.delete(gone)
+    await bob.records.delete(gone)
     await bob.done("forget")
-    write_foreign(bob.folder / "memories.yaml", b"--- {no entry\n")
+    write_foreign(bob.journal, b"--- {no entry\n")
     bob.clock.advance(days=60)
     for _ in range(3):
-        await bob.storage.touch(kept)
+        await bob.records.touch(kept)
         await bob.done("touch")
     for round_ in range(2):
-        await bob.storage.compact()
-        await bob.done("compact", durable=(f"{FOLDER}/memories.rejected.yaml",))
+        await bob.records.compact()
+        await bob.done("compact", durable=(bob.rejected,))
         await bob.store(f"after {round_}")
-    await bob.storage.close()
+    await bob.close()
 
 
 async def a_day(base: Path, ack: Ack) -> None:
@@ -250,26 +278,26 @@ async def after_a_torn_write(base: Path, ack: Ack) -> None:
     """Go on where another process died in the middle of a line."""
     bob = Bob(base, ack)
     await bob.store("whole")
-    write_foreign(bob.folder / "memories.yaml", b'--- {"seq": 2, "at": "2026-03-0')
+    write_foreign(bob.journal, b'--- {"seq": 2, "at": "2026-03-0')
     await bob.store("after the torn line")
-    await bob.done("mend", durable=(f"{FOLDER}/memories.rejected.yaml",))
-    write_foreign(bob.folder / "memories.rejected.yaml", b"--- {torn, t")
-    write_foreign(bob.folder / "memories.yaml", LONG.encode())
+    await bob.done("mend", durable=(bob.rejected,))
+    write_foreign(bob.folder.parents[2] / bob.rejected, b"--- {torn, t")
+    write_foreign(bob.journal, LONG.encode())
     again = Bob(base, ack, bob.clock)
     await again.store("after another")
-    await again.done("mend", durable=(f"{FOLDER}/memories.rejected.yaml",))
-    await again.storage.close()
-    await bob.storage.close()
+    await again.done("mend", durable=(bob.rejected,))
+    await again.close()
+    await bob.close()
 
 
 async def after_a_line_without_its_end(base: Path, ack: Ack) -> None:
     """Go on where another process died before the last byte of a line."""
     bob = Bob(base, ack)
     await bob.store("whole")
-    write_foreign(bob.folder / "memories.yaml", entry("unfinished", 2).rstrip(b"\n"))
-    await bob.storage.store(bob.memory("after it"))
+    write_foreign(bob.journal, bob.entry("unfinished", 2).rstrip(b"\n"))
+    await bob.records.store(bob.memory("after it"))
     await bob.done("store", atomic=False)
-    await bob.storage.close()
+    await bob.close()
 
 
 async def in_folders_nobody_synced(base: Path, ack: Ack) -> None:
@@ -278,32 +306,32 @@ async def in_folders_nobody_synced(base: Path, ack: Ack) -> None:
         os.mkdir(base / name)  # noqa: PTH102 - as plain as can be
     bob = Bob(base, ack)
     await bob.store("tea")
-    await bob.storage.close()
+    await bob.close()
 
 
 async def in_a_journal_nobody_named(base: Path, ack: Ack) -> None:
     """Store into a journal whose maker died between syncing the file and syncing its name."""
     bob = Bob(base, ack)
     os.makedirs(bob.folder)  # noqa: PTH103 - as above
-    write_foreign(bob.folder / "memories.yaml", Header.fresh(0).encode() + entry("never acknowledged", 1), sync=True)
-    await bob.storage.store(bob.memory("into a nameless file"))
+    write_foreign(bob.journal, Header.fresh(0).encode() + bob.entry("never acknowledged", 1), sync=True)
+    await bob.records.store(bob.memory("into a nameless file"))
     await bob.done("store", atomic=False)
     bob.clock.advance(days=1)
     await bob.store("and once more")
-    await bob.storage.close()
+    await bob.close()
 
 
 async def in_a_compacted_journal_nobody_named(base: Path, ack: Ack) -> None:
     """Store after a compaction whose process died between the rename and the sync of the folder."""
     bob = Bob(base, ack)
     await bob.store("tea")
-    journal = bob.folder / "memories.yaml"
-    fresh = journal.with_name(".memories.yaml.0badc0de.tmp")
+    journal = bob.journal
+    fresh = journal.with_name(f".{journal.name}.0badc0de.tmp")
     header = journal.read_bytes().splitlines(keepends=True)
     write_foreign(fresh, header[0].replace(b'"generation": "', b'"generation": "c') + b"".join(header[1:]), sync=True)
     os.replace(fresh, journal)  # noqa: PTH105 - as above
     await bob.store("into the new file")
-    await bob.storage.close()
+    await bob.close()
 
 
 async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
@@ -311,22 +339,24 @@ async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
     bob = Bob(base, ack)
     await bob.store("whole")
     for number, act in enumerate(("store", "repeat", "update", "import"), start=2):
-        line = entry(f"unsynced {act}", number)
-        write_foreign(bob.folder / "memories.yaml", line)
+        line = bob.entry(f"unsynced {act}", number)
+        write_foreign(bob.journal, line)
         memory_id = json.loads(line[4:])["id"]
         if act == "store":
-            await bob.storage.store(bob.memory(f"unsynced {act}"), unique=True)
+            await bob.records.store(bob.memory(f"unsynced {act}"), unique=True)
         elif act == "update":
-            await bob.storage.update(memory_id, {"content": f"unsynced {act}"})
+            await bob.records.change(memory_id, {bob.kind.text: f"unsynced {act}"})
         else:
-            known = await bob.storage.get(memory_id)
+            known = await bob.records.get(memory_id)
             assert known is not None
             if act == "repeat":
-                await bob.storage.store(known)
+                await bob.records.store(known)
+            elif bob.kind is not MEMORY:
+                await bob.records.store_many([known])
             else:
                 await service_of(bob).admin.import_memories([known], lambda _: None, NOBODY, trusted=True)
         await bob.done(act)
-    await bob.storage.close()
+    await bob.close()
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------
@@ -334,13 +364,6 @@ async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
 
 def service_of(bob: Bob) -> MemoryService:
     return MemoryService(bob.storage, OFFLINE, audit=AuditLog(bob.storage.folder.audit), clock=bob.clock)
-
-
-def entry(content: str, seq: int) -> bytes:
-    """Return a line of a journal, as another process would write it."""
-    memory = Memory(agent_id="bob", content=content, timestamp=FrozenClock()())
-    value = {"seq": seq, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "memory", "id": memory.id}
-    return b"--- " + json.dumps({**value, "data": memory.to_record()}).encode() + b"\n"
 
 
 def write_foreign(path: Path, content: bytes, *, truncate: bool = False, sync: bool = False) -> None:

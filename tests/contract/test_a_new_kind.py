@@ -1,0 +1,161 @@
+"""One module that declares a kind of record gets it all that memories have, with no file of the library touched."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.doctor.context import Reading
+from agent_memory.errors import ValidationError
+from agent_memory.models import MEMORY, SearchRequest, filters_of
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
+from agent_memory.storage.facade import RecordStorage
+from agent_memory.storage.qdrant.storage import Server
+from tests import new_kind
+from tests.new_kind import ENTITY, Entity, open_entities
+from tests.power.checker import cut_power, record
+from tests.power.scenarios import AFTER_A_DEATH, Bob, changes, compactions, first_store
+from tests.support import memory_of
+from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from agent_memory.models import Clock
+    from tests.power.scenarios import Scenario
+    from tests.support import FrozenClock
+
+pytestmark = QUIET
+SECRET = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+MOST_LINES = 40
+
+
+def entity(said: str, **fields: Any) -> Entity:
+    return Entity(agent_id="bob", said=said, **{"name": "Ada", **fields})
+
+
+@pytest.fixture(params=["files", "server"])
+async def entities(
+    request: pytest.FixtureRequest, root: Path, clock: FrozenClock
+) -> AsyncIterator[RecordStorage[Entity]]:
+    storage = open_entities(root, clock) if request.param == "files" else on_server(clock)
+    yield storage
+    await storage.close()
+
+
+def on_server(clock: Clock) -> RecordStorage[Entity]:
+
+    settings = ServiceSettings(embedder="none", backend="server")
+    return RecordStorage(Server(ENTITY, "bob", settings, clock, LocalServer().connect, None, None).backend())
+
+
+async def found(storage: RecordStorage[Entity], query: str, clock: FrozenClock, **filters: Any) -> list[str]:
+    answer = await storage.find(SearchRequest(query, 5, clock(), filters_of(filters or None)))
+    return [record.said for record in answer.records]
+
+
+def test_it_takes_one_short_module() -> None:
+    assert len(Path(new_kind.__file__).read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+async def test_what_is_stored_is_found_by_word_and_by_filter(
+    entities: RecordStorage[Entity], clock: FrozenClock
+) -> None:
+    await entities.store(entity("Maintains the payment ledger", tags=["team-a"]))
+    await entities.store(entity("Runs the warehouse", tags=["team-b"]))
+    assert await found(entities, "who keeps the ledger", clock) == ["Maintains the payment ledger"]
+    assert await found(entities, "runs", clock, tags=["team-b"]) == ["Runs the warehouse"]
+    assert await found(entities, "ledger", clock, tags=["team-b"]) == []
+
+
+async def test_no_secret_of_it_is_stored(entities: RecordStorage[Entity]) -> None:
+    known = await entities.store(entity(f"Uses the token {SECRET} at night", name=SECRET, metadata={"key": SECRET}))
+    assert SECRET not in (await entities.get(known) or entity("nothing")).model_dump_json()
+    await entities.change(known, {"said": f"Now uses {SECRET}"})
+    assert SECRET not in (await entities.get(known) or entity("nothing")).model_dump_json()
+    with pytest.raises(ValidationError):
+        await entities.store(entity(SECRET))
+    assert {"said", "name", "metadata"} <= set(text_fields(ENTITY))
+
+
+async def test_it_is_counted_changed_replaced_and_forgotten(entities: RecordStorage[Entity]) -> None:
+    old = await entities.store(entity("Lives in Turin"))
+    assert await entities.store(entity("lives in  turin"), unique=True) == old
+    new = await entities.store(entity("Lives in Rome", supersedes=old))
+    await entities.touch([new])
+    assert (await entities.superseded(), await entities.older_versions(new)) == ({old: new}, [old])
+    assert [(each.said, each.access_count) for each in await entities.latest()] == [("Lives in Rome", 1)]
+    await entities.delete(new)
+    assert (await entities.count(), await entities.was_forgotten("Lives in Rome")) == (0, True)
+    assert (await entities.health())["status"] == "ok"
+
+
+async def test_its_past_comes_back_until_it_is_compacted_away(root: Path, clock: FrozenClock) -> None:
+    entities = open_entities(root, clock)
+    known = await entities.store(entity("Lives in Turin"))
+    await entities.change(known, {"said": "Lives in Rome"})
+    await entities.delete(known)
+    assert [version.op for version in await entities.history(known)] == ["put", "patch", "delete"]
+    assert [each.said for each in await entities.forgotten_with(known)] == ["Lives in Rome"]
+    await entities.compact(timedelta(0))
+    assert b"Rome" not in (root / "bob" / ENTITY.journal).read_bytes()
+    await entities.close()
+
+
+async def test_it_lies_beside_memories_and_neither_touches_the_other(root: Path, clock: FrozenClock) -> None:
+    memories, entities = FileStorage("bob", root, clock=clock), open_entities(root, clock)
+    await memories.store(memory_of("tea"))
+    before = (root / "bob" / MEMORY.journal).read_bytes()
+    await entities.store(entity("Drinks tea"))
+    await entities.compact(timedelta(0))
+    assert (root / "bob" / MEMORY.journal).read_bytes() == before
+    assert (await memories.count(), await entities.count()) == (1, 1)
+    await memories.close()
+    await entities.close()
+
+
+async def test_it_is_exported_as_json_and_imported_as_it_was(
+    entities: RecordStorage[Entity], tmp_path: Path, clock: FrozenClock
+) -> None:
+    old = await entities.store(entity("Lives in Turin"))
+    await entities.store(entity("Lives in Rome", supersedes=old, pinned=True))
+    exported = [json.dumps(ENTITY.view(each)) async for each in entities.iterate()]
+    elsewhere = open_entities(tmp_path / "elsewhere", clock)
+    read: list[Entity | Redacted[Entity]] = [make_record(ENTITY, json.loads(line), "bob") for line in exported]
+    await elsewhere.store_many(read)
+    assert [each async for each in elsewhere.iterate()] == [each async for each in entities.iterate()]
+    assert redact_fields(ENTITY, {"said": SECRET + " is it"}).kinds
+    await elsewhere.close()
+
+
+async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock: FrozenClock) -> None:
+    entities = open_entities(root, clock)
+    nameless = await entities.store(entity("Who is this", name=""))
+    await entities.close()
+    with (root / "bob" / ENTITY.journal).open("ab") as file:
+        file.write(
+            b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "entity", "id": "x", "data": {}}\n'
+        )
+    reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
+    assert reading.wrong() == [f"{nameless}: it has no name"]
+    assert reading.invalid.keys() == {"x"}
+
+
+@pytest.mark.parametrize(
+    "scenario", [first_store, changes, compactions, *AFTER_A_DEATH], ids=lambda each: each.__name__
+)
+def test_it_survives_a_power_cut_and_a_process_that_died(
+    scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bob, "kind", ENTITY)
+    (tmp_path / "base").mkdir()
+    events = record(scenario, tmp_path / "base")
+    report = cut_power(scenario.__name__, events, tmp_path, seed=1, per_step=2, most=12)
+    assert report.cuts > 3
+    assert report.failures == []

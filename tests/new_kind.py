@@ -1,0 +1,39 @@
+"""A kind of record that no file of the library knows: what is known of a person or a thing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from agent_memory.models import Clock, Kind, Record, utc_now
+from agent_memory.models.record import ID_PATTERN_END
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import folder_of
+from agent_memory.storage.facade import RecordStorage
+from agent_memory.storage.files import Files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Entity(Record):
+    """A person or a thing, and what is known of it."""
+
+    said: str = Field(min_length=1)
+    name: str = Field(default="", max_length=200)
+    id: Annotated[str, Field(pattern=f"^ent{ID_PATTERN_END}")] = Field(
+        default_factory=lambda: ENTITY.new_id()  # noqa: PLW0108 - it comes later
+    )
+
+
+ENTITY = Kind(
+    name="entity", model=Entity, prefix="ent-", journal="episodes.yaml", text="said",
+    checks=lambda entity: [] if entity.name else ["it has no name"],
+)  # fmt: skip
+
+
+def open_entities(root: Path, clock: Clock = utc_now, **settings: Any) -> RecordStorage[Entity]:
+    """Return bob's entities."""
+    files = Files(ENTITY, folder_of("bob", root), ServiceSettings(**{"embedder": "none", **settings}), clock)
+    return RecordStorage(files.backend(files.open))
