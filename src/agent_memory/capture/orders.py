@@ -15,7 +15,7 @@ from agent_memory.capture.rules import read_patterns
 from agent_memory.capture.sameness import telling_words, word_set
 from agent_memory.capture.sentences import split_sentences
 from agent_memory.capture.spoken import is_question, own_sentences
-from agent_memory.retrieval.tokens import query_terms
+from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

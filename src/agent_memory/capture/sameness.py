@@ -24,7 +24,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import read_patterns
-from agent_memory.retrieval.tokens import query_terms
+from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

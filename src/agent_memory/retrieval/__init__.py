@@ -6,6 +6,7 @@ from agent_memory.retrieval.index import SearchIndex
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.results import Hit, Limits, Question, Ranking, RankingSettings, Rejected
 from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval.tokens import query_terms
 
 __all__ = [
     "Cosines",
@@ -20,5 +21,6 @@ __all__ = [
     "SearchIndex",
     "VectorSource",
     "embedded_texts",
+    "query_terms",
     "read_question",
 ]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from typing_extensions import override
 
-from agent_memory.embeddings.cache import text_hash
+from agent_memory.embeddings import text_hash
 from agent_memory.retrieval.rows import GIVEN_UP, Rows
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.embeddings.worker import EmbeddingWorker
     from agent_memory.retrieval.facets import Scope
 
 _READY_SHARE: Final = 0.9
