@@ -23,7 +23,7 @@ from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
 from agent_memory.storage.vector.engine import namespace_of
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.storage.vector.shards import Shards, index_lock
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
 from benchmarks._crash_process import Shim
@@ -304,7 +304,7 @@ def _await_builder(folder: AgentFolder) -> None:
     deadline = time.monotonic() + _PATIENCE
     while folder.index.is_dir():
         try:
-            with Shards(folder)._lock(folder.index / "build.lock", "look"):  # noqa: SLF001 - what it is for
+            with index_lock(folder.index / "build.lock", "look"):
                 return
         except BusyError:
             assert time.monotonic() < deadline, "a build goes on though nobody waits for it any more"
@@ -324,7 +324,7 @@ def _await_holders(folder: AgentFolder) -> None:
     for each in folder.index.glob("*/holder.lock"):
         while each.exists() and each.parent.name != shards.active()[1]:
             try:
-                with shards._lock(each, "look"):  # noqa: SLF001 - what it is for
+                with index_lock(each, "look"):
                     break
             except BusyError:
                 assert time.monotonic() < deadline, "the holder of an index outlives its agent"

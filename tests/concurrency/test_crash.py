@@ -7,19 +7,22 @@ import os
 import random
 import subprocess
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from agent_memory.cli import export
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files import atomic
 from agent_memory.files.atomic import replace_file
+from agent_memory.files.names import BUILD_LOCK
 from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
 from agent_memory.service import AuditLog
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.storage.vector.shards import Shards, index_lock
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.support import memory_of
 
@@ -81,19 +84,22 @@ async def test_a_start_removes_nothing_while_the_switch_cannot_be_read(root: Pat
     await storage.close()
 
 
-def test_a_build_waits_for_whoever_is_sweeping(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_waits_for_whoever_is_sweeping(root: Path) -> None:
     shards = Shards(MigratableStorage("bob", root, embedder=HashEmbedder()).folder)
-    waited: list[float] = []
-    real = shards._lock
+    shards.path.mkdir(parents=True)
+    sweeping = threading.Event()
 
-    def noting(path: Path, doing: str, wait: float = 0) -> object:
-        waited.append(wait)
-        return real(path, doing, wait)
+    def sweep() -> None:
+        with index_lock(shards.path / BUILD_LOCK, "remove"):
+            sweeping.set()
+            time.sleep(0.1)
 
-    monkeypatch.setattr(shards, "_lock", noting)
-    with shards.building():
-        pass
-    assert waited[0] > 0
+    thread = threading.Thread(target=sweep)
+    thread.start()
+    sweeping.wait()
+    with shards.building() as (_, unfinished):
+        assert unfinished.is_dir()
+    thread.join()
 
 
 def test_temporary_files_of_the_dead_go_at_the_next_write_those_of_the_living_stay(root: Path) -> None:

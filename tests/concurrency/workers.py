@@ -172,11 +172,11 @@ def vector_after_fork(root: str) -> None:
     child = os.fork()
     if child == 0:
         found = asyncio.run(_found(storage))
-        os.write(send, json.dumps([found, storage.index.is_held]).encode())
+        os.write(send, json.dumps([found, storage.index.sync.is_holding]).encode())
         os._exit(0)
     child_found, child_holds = json.loads(os.read(receive, 1000))
     os.waitpid(child, 0)
-    parent_holds = asyncio.run(_found(storage)) and storage.index.is_held
+    parent_holds = asyncio.run(_found(storage)) and storage.index.sync.is_holding
     asyncio.run(storage.close())
     say(child_found=child_found, child_holds=child_holds, parent_holds=parent_holds)
 

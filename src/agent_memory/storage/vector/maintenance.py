@@ -89,6 +89,7 @@ class IndexMaintenance:
 
     Attributes:
         backend: `vector` once searches may use an index, else `file`.
+        sync: Holds the index, and says how it stands.
     """
 
     can_migrate: Final = True
@@ -99,7 +100,7 @@ class IndexMaintenance:
         self._indexed, self._batch, self._options = indexed, batch, options
         self._embeddings, self._worker = indexed.embeddings, indexed.worker
         self._shards = Shards(indexed.folder)
-        self._sync = IndexSync(
+        self.sync = IndexSync(
             indexed.store, indexed.candidates, self._shards, self._embeddings, options.start, wanted=wanted
         )
         self.backend = _VECTOR if wanted else self._shards.active()[0]
@@ -108,16 +109,6 @@ class IndexMaintenance:
         self._rest_until = 0.0
         self._swept = False
         self._closed = False
-
-    @property
-    def is_held(self) -> bool:
-        """Whether searches get their candidates from an index that this process holds."""
-        return self._sync.is_holding
-
-    @property
-    def wanted(self) -> bool:
-        """Whether an index is used and built whatever `metadata.json` says."""
-        return self._sync.wanted
 
     # -- moving -------------------------------------------------------------------------------------------------------
 
@@ -149,7 +140,7 @@ class IndexMaintenance:
         """
         built = await self._build(progress, activate=True)
         self.backend = _VECTOR
-        await self._worker.run(self._sync.step)  # lets go of the index from before
+        await self._worker.run(self.sync.step)  # lets go of the index from before
         self.after_write()
         return built
 
@@ -168,12 +159,12 @@ class IndexMaintenance:
         Raises:
             StorageError: The switch could not be thrown; nothing has changed.
         """
-        was_vector = self._sync.wanted or self.backend == _VECTOR
-        self._sync.wanted = False
+        was_vector = self.sync.wanted or self.backend == _VECTOR
+        self.sync.wanted = False
         await asyncio.to_thread(self._shards.switch, _FILE, None)
         await self._release()
         self.backend = _FILE
-        await asyncio.to_thread(self._sweep)
+        await asyncio.to_thread(_sweep, self._shards)
         return was_vector
 
     # -- upkeep -------------------------------------------------------------------------------------------------------
@@ -195,7 +186,7 @@ class IndexMaintenance:
         """Wait until this process holds the index and has read every memory; False after `patience` seconds."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
-        while not await self._worker.run(lambda: self._sync.is_current):
+        while not await self._worker.run(lambda: self.sync.is_current):
             if loop.time() > deadline:
                 return False
             self.after_write()
@@ -209,11 +200,11 @@ class IndexMaintenance:
 
     def health(self) -> dict[str, Any]:
         """Return how the engine stands, for people; empty while the files alone are searched."""
-        return {"index": self._sync.describe()} if self.backend == _VECTOR else {}
+        return {"index": self.sync.describe()} if self.backend == _VECTOR else {}
 
     def troubles(self) -> list[Trouble]:
         """Return what keeps searches from using the index."""
-        trouble = trouble_of_engine(self._sync.describe()) if self.backend == _VECTOR else None
+        trouble = trouble_of_engine(self.sync.describe()) if self.backend == _VECTOR else None
         return [] if trouble is None else [trouble]
 
     async def close(self) -> None:
@@ -232,18 +223,18 @@ class IndexMaintenance:
         try:
             if not self._swept:  # what a build or an agent that was killed left
                 self._swept = True
-                await asyncio.to_thread(self._sweep)
+                await asyncio.to_thread(_sweep, self._shards)
             while True:
-                pause = await self._worker.run(self._sync.step)
-                self.backend = _VECTOR if self._sync.wanted else self._shards.active()[0]
-                if self._sync.needs_build is not None:
-                    pause = await self._rebuild(self._sync.needs_build)
-                    self._sync.needs_build = None
+                pause = await self._worker.run(self.sync.step)
+                self.backend = _VECTOR if self.sync.wanted else self._shards.active()[0]
+                if self.sync.needs_build is not None:
+                    pause = await self._rebuild(self.sync.needs_build)
+                    self.sync.needs_build = None
                 if pause is None:
                     return
                 await asyncio.sleep(pause)
         except AgentMemoryError as error:
-            log.warning("index_not_tended", code=error.code, error=error.message)
+            log.warning("index_not_maintained", code=error.code, error=error.message)
 
     async def _rebuild(self, reason: str) -> float | None:
         """Build an index in the background, if that was not done a moment ago; return when to go on."""
@@ -253,42 +244,53 @@ class IndexMaintenance:
         self._rest_until = now + self._options.limits.rest_seconds  # also after one that is no good at once
         log.info("index_is_built", reason=reason)
         try:
-            await self._build(None, activate=self._sync.wanted)
+            await self._build(None, activate=self.sync.wanted)
         except AgentMemoryError as error:
-            self._sync.problem = f"{reason}; building it failed: {error.message}"
+            self.sync.problem = f"{reason}; building it failed: {error.message}"
             log.warning("index_not_built", reason=reason, code=error.code, error=error.message)
             return None
         return 0.0
 
     async def _build(self, progress: Progress | None, *, activate: bool) -> Built:
-        await self._embed_all(progress)
+        await _embed_all(self._embeddings, self._indexed.prepare, progress)
         identity = await asyncio.to_thread(self._embeddings.identity)
         return await self._options.build(
             self._indexed.folder, identity, activate=activate, batch=self._batch, progress=progress
         )
 
-    async def _embed_all(self, progress: Progress | None) -> None:
-        preparing = asyncio.ensure_future(self._indexed.prepare(None))
-        try:
-            most = 0
-            while not preparing.done():
-                await asyncio.wait({preparing}, timeout=0.2)
-                pending = int(self._embeddings.describe().get("pending", 0))
-                most = max(most, pending)
-                if progress is not None and most:
-                    await progress("embed", most - pending, most)
-            preparing.result()
-        finally:
-            preparing.cancel()
-        state = self._embeddings.describe()
-        if state["status"] != "ready":
-            raise MigrationError(f"Not every memory has a vector: {state.get('problem', 'the embedder is not ready')}.")
-
     async def _release(self) -> None:
-        closing = await self._worker.run(self._sync.release)
+        closing = await self._worker.run(self.sync.release)
         if closing is not None:
             await asyncio.to_thread(closing.join)
 
-    def _sweep(self) -> None:
-        with contextlib.suppress(AgentMemoryError):  # what is still held goes with the next sweep
-            self._shards.sweep()
+
+async def _embed_all(
+    embeddings: EmbeddingService[Any],
+    prepare: Callable[[float | None], Awaitable[bool]],
+    progress: Progress | None,
+) -> None:
+    """Wait until every memory has its vector.
+
+    Raises:
+        MigrationError: One cannot be made.
+    """
+    preparing = asyncio.ensure_future(prepare(None))
+    try:
+        most = 0
+        while not preparing.done():
+            await asyncio.wait({preparing}, timeout=0.2)
+            pending = int(embeddings.describe().get("pending", 0))
+            most = max(most, pending)
+            if progress is not None and most:
+                await progress("embed", most - pending, most)
+        preparing.result()
+    finally:
+        preparing.cancel()
+    state = embeddings.describe()
+    if state["status"] != "ready":
+        raise MigrationError(f"Not every memory has a vector: {state.get('problem', 'the embedder is not ready')}.")
+
+
+def _sweep(shards: Shards) -> None:
+    with contextlib.suppress(AgentMemoryError):  # what is still held goes with the next sweep
+        shards.sweep()

@@ -28,7 +28,6 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
-from agent_memory.files.temporary import remove_leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +121,7 @@ class Shards:
     def _change_note(self, changes: dict[str, str | None], *, durable: bool) -> None:
         make_private_folder(self._folder.path)
         with folder_lock(self._folder.path), translated(self._folder.metadata, "write"):
-            note = {"schema": SCHEMA, "journal": self._folder.journal.name, **self._read_note(), **changes}
+            note = {"schema": SCHEMA, "journal": self._folder.journal.name, **(self.note() or {}), **changes}
             note = {key: value for key, value in note.items() if value is not None}
             replace_file(self._folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=durable)
         self._seen = None
@@ -155,8 +154,8 @@ class Shards:
             StorageError: The folder cannot be made.
         """
         make_private_folder(self.path)
-        with self._lock(self.path / BUILD_LOCK, "build", _SWEEP_SECONDS):
-            self._remove_unfinished()
+        with index_lock(self.path / BUILD_LOCK, "build", _SWEEP_SECONDS):
+            _remove_unfinished(self.path)
             shard = uuid.uuid4().hex[:12]
             unfinished = self.path / f"{UNFINISHED}{shard}"
             make_private_folder(unfinished / "shard")
@@ -188,27 +187,17 @@ class Shards:
             StorageError: The folder cannot be locked.
         """
         if self._is_littered():
-            with contextlib.suppress(BusyError), self._lock(self.path / BUILD_LOCK, "remove"):
-                self._remove_unfinished()
+            with contextlib.suppress(BusyError), index_lock(self.path / BUILD_LOCK, "remove"):
+                _remove_unfinished(self.path)
                 self.remove_unused()
-
-    def _remove_unfinished(self) -> None:
-        for leftover in self.path.glob(f"{UNFINISHED}*"):
-            if leftover.is_dir() and not leftover.is_symlink():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:  # nobody of ours made it, and opening a pipe would wait for its other end
-                with contextlib.suppress(OSError):
-                    leftover.unlink()
 
     def remove_unused(self) -> None:
         """As `sweep`, for whoever is building."""
         _, keep = self.active()
-        if keep is not None:
-            remove_leftovers(self.path / keep)
         for each in self.path.iterdir():
             if each.name == keep or not _is_name(each.name) or not each.is_dir():
                 continue
-            with contextlib.suppress(StorageError), self._lock(each / HOLDER_LOCK, "remove"):
+            with contextlib.suppress(StorageError), index_lock(each / HOLDER_LOCK, "remove"):
                 shutil.rmtree(each, ignore_errors=True)
 
     def _is_littered(self) -> bool:
@@ -219,8 +208,6 @@ class Shards:
         keep = self.active()[1]
         with translated(self.path, "list"):
             names = [each.name for each in self.path.iterdir() if each.is_dir() or each.name.startswith(UNFINISHED)]
-        if keep is not None:
-            remove_leftovers(self.path / keep)
         return any(name.startswith(UNFINISHED) or (_is_name(name) and name != keep) for name in names)
 
     # -- behind the scenes --------------------------------------------------------------------------------------------
@@ -230,26 +217,35 @@ class Shards:
         if seen is None:
             return {}
         if self._seen is None or self._seen[0] != seen:
-            self._seen = (seen, self._read_note())
+            self._seen = (seen, (self.note() or {}))
         return self._seen[1]
 
-    def _read_note(self) -> dict[str, Any]:
-        return self.note() or {}
 
-    @contextlib.contextmanager
-    def _lock(self, path: Path, doing: str, wait: float = 0) -> Iterator[None]:
-        from filelock import FileLock, Timeout  # 9 ms that only a builder needs
+@contextlib.contextmanager
+def index_lock(path: Path, doing: str, wait: float = 0) -> Iterator[None]:
+    """Hold a lock of an index for the block: of its builder, or of the process that holds a shard.
 
-        lock = FileLock(path, timeout=wait, mode=PRIVATE_FILE, thread_local=False)
-        with translated(path, "lock"):
-            try:
-                lock.acquire()
-            except Timeout:
-                raise BusyError(f"Another process is using {path.parent.name}; it cannot {doing} now.") from None
+    Args:
+        path: The file that is locked.
+        doing: What for; named in the error.
+        wait: Seconds to wait for it.
+
+    Raises:
+        BusyError: Another process has it.
+        StorageError: It cannot be locked.
+    """
+    from filelock import FileLock, Timeout  # 9 ms that only a builder needs
+
+    lock = FileLock(path, timeout=wait, mode=PRIVATE_FILE, thread_local=False)
+    with translated(path, "lock"):
         try:
-            yield
-        finally:
-            lock.release()
+            lock.acquire()
+        except Timeout:
+            raise BusyError(f"Another process is using {path.parent.name}; it cannot {doing} now.") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def describe_folder(folder: AgentFolder) -> None:
@@ -263,3 +259,12 @@ def describe_folder(folder: AgentFolder) -> None:
 def _is_name(shard: str) -> bool:
     """Tell whether this can name a shard's folder; the switch is a file that anybody may have edited."""
     return _SHARD.fullmatch(shard) is not None
+
+
+def _remove_unfinished(index: Path) -> None:
+    for leftover in index.glob(f"{UNFINISHED}*"):
+        if leftover.is_dir() and not leftover.is_symlink():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:  # no program of ours made it, and opening a pipe would wait for its other end
+            with contextlib.suppress(OSError):
+                leftover.unlink()

@@ -55,7 +55,7 @@ class IndexedFiles(Generic[R]):
             return await storage.count(), characters / max(1, len(valid))
 
         indexed = Indexed(files.folder, store, candidates, embeddings, storage.thread, storage.prepare, sizes)
-        wanted = self._wanted if self._index is None else self._index.wanted  # as it was in the process before
+        wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
         batch = files.settings.migration_batch_size
         self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
         return Opened(store, embeddings, self._index)

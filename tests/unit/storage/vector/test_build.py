@@ -21,7 +21,7 @@ from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.engine import namespace_of
 from agent_memory.storage.vector.engine.client import child_environment
 from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.storage.vector.shards import Shards, index_lock
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def test_a_shard_somebody_holds_is_not_swept(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
     first = built(folder)[-1]["shard"]
     shards = Shards(folder)
-    with shards._lock(folder.index / first / "holder.lock", "hold"):
+    with index_lock(folder.index / first / "holder.lock", "hold"):
         built(folder)
         assert first in folders(folder)
     shards.sweep()

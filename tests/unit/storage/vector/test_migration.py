@@ -97,7 +97,7 @@ async def test_another_session_follows_the_switch(
     storage.index.after_write()
     await storage.index.settled()
     assert storage.backend == "file"
-    assert not storage.index.is_held
+    assert not storage.index.sync.is_holding
     await other.close()
 
 
