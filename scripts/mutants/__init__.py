@@ -7,7 +7,8 @@
 
 A and B are checkouts that nobody else works in (`git worktree add --detach`): `run` writes into their sources, one
 mutant at a time, and puts back what was there. A mutant is run against the tests that execute its statement (where
-few do, its file), quickest first, and is killed by the first that fails or by a minute without an end.
+few do, its file), quickest first but for one that killed it before, and is killed by the first that fails or by a
+minute without an end.
 
 mutmut names a mutant by module, function and number, cosmic-ray by file, operator and occurrence: neither finds it
 again once code has moved to another module. Here its identity is the kind of change, the statement before and after

@@ -32,12 +32,12 @@ def run(options: argparse.Namespace) -> int:
     """Judge the listed mutants, and what stands in for those that are gone; print one line each."""
     tree = options.tree.resolve()
     listed = json.loads(options.list.read_text(encoding="utf-8"))
-    entries = listed["mutants"]
+    entries, killers = listed["mutants"], {}
     if options.only_killed_in:
         base = json.loads(options.only_killed_in.read_text(encoding="utf-8"))["mutants"]
-        killed = {_key(result["was"]) for result in base if result["verdict"] == "killed"}
-        entries.sort(key=lambda entry: _key(entry) not in killed)
-    wanted = len(killed) if options.only_killed_in else len(entries)
+        killers = {_key(result["was"]): result["by"] for result in base if result["verdict"] == "killed"}
+        entries.sort(key=lambda entry: _key(entry) not in killers)
+    wanted = len(killers) if options.only_killed_in else len(entries)
     chosen = find(entries, survey(tree, options.paths or listed["paths"]))[:wanted]  # no survivor stands in for another
     results: list[Record] = []
     with tempfile.TemporaryDirectory(prefix="mut-") as scratch:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         for test in runner.measure():
             print(f"fails without a mutant, so it judges none: {test}", flush=True)
         for number, (entry, mutant, same) in enumerate(chosen, 1):
-            result = runner.judge(mutant) if mutant else {"verdict": "none left"}
+            result = runner.judge(mutant, killers.get(_key(entry), "")) if mutant else {"verdict": "none left"}
             results.append({**result, "was": entry, "same": same})
             print(f"{number}/{len(chosen)} {'' if same else 'instead of a gone one '}{_line(results[-1])}", flush=True)
             options.out.write_text(json.dumps({"mutants": results}, indent=1), encoding="utf-8")

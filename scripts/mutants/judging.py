@@ -92,23 +92,31 @@ class Runner:
                 touching[line] = {context.rpartition("|")[0] for context in contexts} & self._seconds.keys()
         return list(notes["failed"])
 
-    def judge(self, mutant: Mutant) -> Record:
-        """Return the mutant's verdict ("killed", "survived"), by which test, of how many, and the seconds taken."""
+    def judge(self, mutant: Mutant, suspect: str = "") -> Record:
+        """Return the mutant's verdict ("killed", "survived"), by which test, of how many, and the seconds taken.
+
+        A test with the name of the `suspect` is tried by itself before all, wherever its file is by now.
+        """
         begun = time.monotonic()
         tests = self._tests_of(mutant)
+        named = [test for test in self._seconds if test.partition("::")[2] == suspect.partition("::")[2]]
         file = self._tree / mutant.path
         before, times = file.read_bytes(), file.stat()
         try:
             file.write_text(mutant.source(), encoding="utf-8")
-            files = sorted({test.partition("::")[0] for test in tests})
-            status, notes = self._pytest(["-x", *files], _SECONDS, tests) if tests else (0, {})
+            by = (named and self._killer(named)) or (tests and self._killer(tests))
         finally:
             file.write_bytes(before)
             os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-        by = (notes.get("failed") or [f"exit status {status}"])[0] if status is not None else "a minute without an end"
-        verdict = {"verdict": "survived" if status == 0 else "killed", "by": by if status != 0 else ""}
-        took = round(time.monotonic() - begun, 1)
-        return {**mutant.record, **verdict, "tests": len(tests), "seconds": took, "diff": mutant.diff()}
+        verdict = {"verdict": "killed" if by else "survived", "by": by or "", "tests": len(tests)}
+        return {**mutant.record, **verdict, "seconds": round(time.monotonic() - begun, 1), "diff": mutant.diff()}
+
+    def _killer(self, tests: Sequence[str]) -> str:
+        """Run these in their order to the first that fails; return it, or nothing."""
+        status, notes = self._pytest(["-x", *sorted({test.partition("::")[0] for test in tests})], _SECONDS, tests)
+        if status is None:
+            return "a minute without an end"
+        return str((notes.get("failed") or [f"exit status {status}"])[0]) if status else ""
 
     def _tests_of(self, mutant: Mutant) -> list[str]:
         """Return the tests that execute the mutant, quickest first.
