@@ -38,3 +38,13 @@ def test_a_view_is_plain_json_without_what_is_not_known() -> None:
 def test_what_may_hold_a_secret_is_read_from_the_model() -> None:
     assert {"content", "tags", "links", "metadata"} <= set(text_fields(MEMORY))
     assert not {"id", "supersedes", "agent_id", "timestamp"} & set(text_fields(MEMORY))
+
+
+def test_what_is_indexed_of_a_record_is_its_text_its_facets_and_its_times() -> None:
+    seen = datetime(2025, 5, 3, tzinfo=UTC)
+    memory = Memory(agent_id="bob", content="x", category="task", tags=["a", "b"], timestamp=AT, observed_at=seen)
+    document = MEMORY.document(memory)
+    assert (document.id, document.text) == (memory.id, "x")
+    assert document.facets == (("category", "task"), ("tag", "a"), ("tag", "b"))
+    assert (document.timestamp, document.moment) == (AT, seen)
+    assert MEMORY.document(memory.model_copy(update={"observed_at": None})).moment == AT

@@ -14,7 +14,7 @@ from agent_memory.embeddings import EmbeddingWorker, VectorCache
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
-from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex, read_question
+from agent_memory.retrieval import Cosines, DenseIndex, RankingSettings, Scope, SearchIndex, read_question
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 
@@ -303,6 +303,26 @@ class TestHybrid:
         question = hybrid.embedded_question(request)
         assert question.vector is not None
         assert hybrid.search(request, question) == hybrid.search(request)
+
+    def test_the_filters_of_a_request_go_down_to_what_compares_embeddings(self, worker: EmbeddingWorker) -> None:
+        scopes: list[Scope | None] = []
+
+        class Watched(DenseIndex):
+            def cosines(self, query: Any, scope: Scope | None = None) -> Cosines:
+                scopes.append(scope)
+                return super().cosines(query, scope)
+
+        index = SearchIndex(vectors=Watched(worker))
+        index.put(make(1, "Use PostgreSQL", category="decision"))
+        index.warm()
+        assert worker.drain(10)
+        request = asked("database", category="decision")
+        index.search(request)
+        index.search(asked("database"))
+        assert scopes[0] is not None
+        assert scopes[0].filters is request.filters
+        assert scopes[0].admits("mem-000000000001")
+        assert scopes[1] is None
 
     def test_pruning_keeps_the_vectors_of_memories_not_read_yet(self, tmp_path: Path, embedder: HashEmbedder) -> None:
         first, second = (EmbeddingWorker(embedder, VectorCache(tmp_path / "v")) for _ in range(2))
