@@ -162,9 +162,11 @@ def _leftovers(facts: IndexFacts) -> Iterator[Concern]:
 def examine_vectors(case: Case) -> Iterator[Concern]:
     """Look at the vector cache: is it sound, what belongs to nothing, what is wanting."""
     path = case.folder.vectors
-    if aside := names_of(case.path, "broken_vectors"):
+    if aside := names_of(case.folder.path, "broken_vectors"):
         what = f"{counted(len(aside), 'vector cache')} was damaged and moved aside."
-        yield Concern("vectors_aside", what, "It may be deleted.", sum(size_of(case.path / name) for name in aside))
+        yield Concern(
+            "vectors_aside", what, "It may be deleted.", sum(size_of(case.folder.path / name) for name in aside)
+        )
     if kind_of(path, follow=True) == "missing":
         yield Concern("vectors_none", "No vectors are kept yet.")
         return
@@ -215,7 +217,7 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
         if wanting and hashes:
             yield Concern(
                 "vectors_wanting",
-                f"{counted(wanting, 'memory has', 'memories have')} no vector of {identity} yet; a session that uses "
+                f"{case.counted(wanting, ' has', ' have')} no vector of {identity} yet; a session that uses "
                 "it computes them.",
             )
 

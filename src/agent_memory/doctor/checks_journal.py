@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from agent_memory.doctor.context import Case
     from agent_memory.files.names import Sort
-    from agent_memory.journal import Inspection
 
 _REPAIR: Final = (
     "`agent-memory doctor --repair` copies the journal aside and moves what is no entry to memories.rejected.yaml."
@@ -31,7 +30,7 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     if file.trouble is not None:
         yield Concern(
             "journal_unreadable",
-            f"memories.yaml cannot be read: {file.trouble}.",
+            f"{case.name} cannot be read: {file.trouble}.",
             "Put the file itself, or a backup of it, in its place.",
         )
         return
@@ -41,12 +40,12 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     if file.newer:
         yield Concern(
             "journal_newer",
-            "memories.yaml was written by a newer version of agent-memory; here it is read, not written.",
+            f"{case.name} was written by a newer version of agent-memory; here it is read, not written.",
             "Upgrade amplifier-bundle-agent-memory.",
             file.size,
         )
     yield from _damage(case)
-    yield from _disorder(file)
+    yield from _disorder(case)
     yield from _records(case)
     sound = file.has_header and not file.bad and not file.tail and not case.journal.invalid and not file.newer
     words = _summary(case)
@@ -60,13 +59,13 @@ def _damage(case: Case) -> Iterator[Concern]:
         what = "is missing" if bad == file.bad else "is damaged"
         yield Concern(
             "journal_header",
-            f"The first line of memories.yaml, its header, {what}; the memories below it are read all the same.",
+            f"The first line of {case.name}, its header, {what}; the memories below it are read all the same.",
             "`agent-memory doctor --repair` copies the journal aside and writes a new header.",
         )
     if bad:
         yield Concern(
             "journal_lines",
-            f"{counted(len(bad), 'line')} of memories.yaml cannot be read; all others are used.",
+            f"{counted(len(bad), 'line')} of {case.name} cannot be read; all others are used.",
             _REPAIR,
             sum(len(problem.raw) for problem in bad),
             few([f"line {problem.line}: {problem.reason}" for problem in bad]),
@@ -76,13 +75,13 @@ def _damage(case: Case) -> Iterator[Concern]:
     if file.tail_is_whole:
         yield Concern(
             "journal_unfinished",
-            "The last line of memories.yaml is whole but for its line end, which the next writer adds.",
+            f"The last line of {case.name} is whole but for its line end, which the next writer adds.",
             size=len(file.tail),
         )
     else:
         yield Concern(
             "journal_tail",
-            "memories.yaml ends in the middle of a line: somebody died while writing it, before it was acknowledged.",
+            f"{case.name} ends in the middle of a line: somebody died while writing it, before it was acknowledged.",
             "The next writer moves the torn piece to memories.rejected.yaml by itself; so does --repair.",
             len(file.tail),
         )
@@ -92,22 +91,22 @@ def _stays(case: Case) -> bool:
     """Tell whether the unfinished end of the journal is more than somebody's writing right now."""
     if lock_at(case.folder.lock).state == "held":
         return False  # whoever was writing when we read has finished by now, if the lock is free
-    return inspect_journal(case.folder.journal).tail == case.journal.file.tail
+    return inspect_journal(case.path).tail == case.journal.file.tail
 
 
-def _disorder(file: Inspection) -> Iterator[Concern]:
-    twice, back = file.disorder()
+def _disorder(case: Case) -> Iterator[Concern]:
+    twice, back = case.journal.file.disorder()
     if back and not twice:
         yield Concern(
             "journal_backwards",
-            f"The lines of memories.yaml are not in the order in which they were written ({back:,} backwards). What is "
+            f"The lines of {case.name} are not in the order in which they were written ({back:,} backwards). What is "
             "read last counts, so memories may be older than they were, and forgotten ones may be back.",
             "--repair copies the journal aside and sorts the lines by their numbers.",
         )
     elif twice:
         yield Concern(
             "journal_order",
-            f"The numbering of memories.yaml is not straight ({twice:,} twice, {back:,} backwards), as after merging "
+            f"The numbering of {case.name} is not straight ({twice:,} twice, {back:,} backwards), as after merging "
             "files by hand: which change of a memory is the later one is told by the order of the lines alone.",
             "Look at memories that both files had. With the vector engine: `agent-memory reindex`.",
         )
@@ -127,15 +126,14 @@ def _records(case: Case) -> Iterator[Concern]:
     if spoilt := [(record_id, reason) for record_id, reason in journal.invalid.items() if record_id not in known]:
         yield Concern(
             "journal_changes",
-            f"The last change of {counted(len(spoilt), 'memory breaks', 'memories break')} a rule; what was before it "
-            "is used.",
+            f"The last change of {case.counted(len(spoilt), ' breaks', ' break')} a rule; what was before it is used.",
             "--repair copies the journal aside and writes what is used; `agent-memory update ID` says something else.",
             details=_reasons(spoilt),
         )
     if members := [name for circle in journal.circles for name in circle]:
         yield Concern(
             "journal_circle",
-            f"{counted(len(members), 'memory replaces', 'memories replace')} one another in a circle; only another "
+            f"{case.counted(len(members), ' replaces', ' replace')} one another in a circle; only another "
             "program writes that.",
             "--repair copies the journal aside and lets the latest of each circle replace the others.",
             details=few([f"{name} replaces {journal.records[name].supersedes}" for name in members]),
@@ -143,7 +141,7 @@ def _records(case: Case) -> Iterator[Concern]:
     if wrong := journal.wrong():
         yield Concern(
             "journal_rules",
-            f"{counted(len(wrong), 'thing')} in memories.yaml can be read and should not be so.",
+            f"{counted(len(wrong), 'thing')} in {case.name} can be read and should not be so.",
             "`agent-memory update ID` says something else.",
             details=few(wrong),
         )
@@ -158,7 +156,7 @@ def _summary(case: Case) -> str:
     superseded = sum(len(state.replacements.all(case.now)) for state in journal.states)
     expired = sum(record.is_expired(case.now) for record in journal.records.values())
     among = [f"{count:,} {word}" for count, word in ((superseded, "superseded"), (expired, "expired")) if count]
-    words = counted(len(journal.records), "memory", "memories") + (f" ({', '.join(among)})" if among else "")
+    words = case.counted(len(journal.records)) + (f" ({', '.join(among)})" if among else "")
     if forgotten := journal.forgotten():
         words += f", {forgotten:,} forgotten (their text stays for {GRACE.days} days)"
     words += f", in {counted(journal.file.lines, 'line')}."
@@ -169,17 +167,20 @@ def _summary(case: Case) -> str:
 def _absent(case: Case) -> Concern:
     """Tell an agent that never stored anything from one whose journal was lost."""
     what = "is empty" if case.journal.file.size == 0 else "is missing"
-    if (case.path / f".{JOURNAL}.icloud").exists():
+    if case.path != case.folder.journal:
+        return Concern("journal_new", f"Nothing was stored yet: {case.name} {what}.")
+    if (case.folder.path / f".{case.name}.icloud").exists():
         return Concern(
             "journal_missing",
-            "memories.yaml is in the cloud and not on this machine.",
+            f"{case.name} is in the cloud and not on this machine.",
             "Have the folder downloaded and kept here, or move it out of the cloud folder.",
         )
-    traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.path / name).exists()]
+    traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.folder.path / name).exists()]
     pad = size_of(case.folder.scratchpad) if kind_of(case.folder.scratchpad) == "file" else 0
-    sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in _other_journals(case.path)]
+    others = _other_journals(case.folder.path)
+    sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in others]
     if not (traces or pad or sources):
-        return Concern("journal_new", f"Nothing was stored yet: memories.yaml {what}.")
+        return Concern("journal_new", f"Nothing was stored yet: {case.name} {what}.")
     if pad:
         sources.append(
             "scratchpad.yaml, which shows the latest memories (copy it before a session renders it anew; `agent-memory "
@@ -188,14 +189,14 @@ def _absent(case: Case) -> Concern:
     left = f"What may still hold memories: {'; '.join(sources)}." if sources else "Nothing here holds their text."
     return Concern(
         "journal_missing",
-        f"memories.yaml {what}, though this agent had memories. Vectors and indexes hold none of their text. {left}",
-        "Close all sessions and put back a backup of memories.yaml, if there is one.",
+        f"{case.name} {what}, though this agent had memories. Vectors and indexes hold none of their text. {left}",
+        f"Close all sessions and put back a backup of {case.name}, if there is one.",
     )
 
 
 def examine_rejected(case: Case) -> Iterator[Concern]:
     """Look at what was set aside from the journal."""
-    yield from of_rejected(case.folder.journal)
+    yield from of_rejected(case.path)
 
 
 def examine_lock(case: Case) -> Iterator[Concern]:
@@ -218,47 +219,47 @@ def _other_journals(folder: Path) -> dict[str, Sort]:
 
 def examine_copies(case: Case) -> Iterator[Concern]:
     """Look at what lies beside the journal and is another version of it."""
-    others = _other_journals(case.path)
+    others = _other_journals(case.folder.path)
     rewritten = [name for name, sort in others.items() if sort == "rewritten"]
     rest = [name for name, sort in others.items() if sort in {"copy", "before_repair"}]
     for name in (name for name, sort in others.items() if sort == "conflict"):
         yield _conflict(case, name)
-    saved = [name for name in names_of(case.path, "lost") if kind_of(case.path / name) == "file"]
+    saved = [name for name in names_of(case.folder.path, "lost") if kind_of(case.folder.path / name) == "file"]
     for name in saved:
         yield _saved(case, name)
-    if strangers := [name for name in names_of(case.path, *COPIES, "lost") if name not in {*others, *saved}]:
+    if strangers := [name for name in names_of(case.folder.path, *COPIES, "lost") if name not in {*others, *saved}]:
         yield Concern(
             "strangers",
             f"{counted(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them.",
             "Nothing uses them. Delete them when nothing is missing.",
-            *_these(case.path, strangers),
+            *_these(case.folder.path, strangers),
         )
-    if aside := names_of(case.path, "broken"):
+    if aside := names_of(case.folder.path, "broken"):
         yield Concern(
             "aside",
             f"{counted(len(aside), 'thing')} that could not be used, moved aside by a repair.",
             "Delete them when nothing is missing.",
-            *_these(case.path, aside),
+            *_these(case.folder.path, aside),
         )
     if rewritten:
         yield Concern(
             "journal_rewritten",
-            f"Another program rewrote memories.yaml; kept beside it: {counted(len(rewritten), 'copy', 'copies')} of "
+            f"Another program rewrote {case.name}; kept beside it: {counted(len(rewritten), 'copy', 'copies')} of "
             "what it wrote.",
             "`agent-memory edit ID` is the way to change a memory. Delete the copies when nothing is missing.",
-            *_these(case.path, rewritten),
+            *_these(case.folder.path, rewritten),
         )
     if rest:
         yield Concern(
             "journal_copies",
             f"{counted(len(rest), 'older version')} of the journal: made by a repair, or somebody's backup.",
             "Delete them when nothing is missing.",
-            *_these(case.path, rest),
+            *_these(case.folder.path, rest),
         )
 
 
 def _conflict(case: Case, name: str) -> Concern:
-    copy = case.reading_of(case.path / name)
+    copy = case.reading_of(case.folder.path / name)
     if copy.file.trouble is not None:
         return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
     missing = copy.missing_in(case.journal)
@@ -271,7 +272,7 @@ def _conflict(case: Case, name: str) -> Concern:
         )
     return Concern(
         "conflict_copies",
-        f"The conflict copy {name!r} holds {counted(len(missing), 'memory', 'memories')} that the journal has not: two "
+        f"The conflict copy {name!r} holds {case.counted(len(missing))} that the journal has not: two "
         "machines wrote at once, and a synchronising program kept both files.",
         f"agent-memory doctor --salvage {shlex.quote(name)} --agent {case.folder.agent_id} "
         f"| agent-memory import --trusted - --agent {case.folder.agent_id}",
@@ -281,7 +282,7 @@ def _conflict(case: Case, name: str) -> Concern:
 
 def _saved(case: Case, name: str) -> Concern:
     """Tell whether what a session saved from being lost is back."""
-    path = case.path / name
+    path = case.folder.path / name
     items, _ = rejected_items(path)
     missing = [item for item in items if str(item.get("id")) not in case.journal.records]
     if not missing:
@@ -293,7 +294,7 @@ def _saved(case: Case, name: str) -> Concern:
         )
     return Concern(
         "lost",
-        f"{name} keeps {counted(len(missing), 'memory', 'memories')} that another program removed from memories.yaml "
+        f"{name} keeps {case.counted(len(missing))} that another program removed from {case.name} "
         "while a session knew them.",
         f"agent-memory import --trusted {shlex.quote(str(path))} --agent {case.folder.agent_id}, unless "
         "that was on purpose; then delete the file.",

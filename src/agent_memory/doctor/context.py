@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.journal import Inspection, Update, inspect_journal, refused, rejected_path
+from agent_memory.files.wording import counted
+from agent_memory.journal import Inspection, Update, inspect_journal, refused
 from agent_memory.models import KINDS
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.selection import Selection
@@ -100,12 +101,22 @@ class Reading:
 
 @dataclass(slots=True)
 class Case:
-    """What the checks of one agent work with."""
+    """What the checks of one journal of an agent work with, and of what is derived from it.
+
+    Attributes:
+        folder: The agent's.
+        settings: What sessions use.
+        now: The present.
+        path: The journal.
+        kinds: Of its records.
+        journal: What is in it.
+    """
 
     folder: AgentFolder
     settings: ServiceSettings
     now: datetime
-    kinds: Kinds = KINDS
+    path: Path
+    kinds: Kinds
     journal: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,31 +125,43 @@ class Case:
 
     def read_again(self) -> None:
         """Read the journal as it is now."""
-        self.journal = self.reading_of(self.folder.journal)
+        self.journal = self.reading_of(self.path)
 
     def reading_of(self, path: Path) -> Reading:
-        """Return what is in a journal of this agent, or in a copy of one."""
+        """Return what is in this journal, or in a copy of it."""
         return Reading(path, self.folder.agent_id, self.kinds)
 
     @property
-    def path(self) -> Path:
-        """The agent's folder."""
-        return self.folder.path
-
-    @property
-    def rejected(self) -> Path:
-        """Where lines go that are no entries."""
-        return rejected_path(self.folder.journal)
+    def name(self) -> str:
+        """The name of the journal."""
+        return self.path.name
 
     @property
     def names(self) -> frozenset[str]:
         """Of the kinds, as they stand in the journal."""
         return frozenset(kind.name for kind in self.kinds)
 
+    def counted(self, count: int, singular: str = "", plural: str = "") -> str:
+        """Return so many records in words, with what they do behind: `2 memories replace`."""
+        noun = self.kinds[0].name
+        many = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+        return counted(count, f"{noun}{singular}", f"{many}{plural}")
+
     def rendered(self, entries: int) -> str:
         """Return scratchpad.yaml as the journal has it, with so many entries at most."""
         selection = Selection(entries, self.settings.promotion_access_threshold)
         return render_file(selection.choose(self.journal.states[0].valid(self.now)), self.folder.agent_id)
+
+
+def cases_of(folder: AgentFolder, settings: ServiceSettings, now: datetime, kinds: Kinds = KINDS) -> list[Case]:
+    """Return a case for each journal of an agent, the one that everything else is derived from first."""
+    names = [folder.journal.name, *(kind.journal for kind in kinds)]
+    paths = [folder.path / name for name in dict.fromkeys(names)]
+    return [
+        Case(folder, settings, now, path, tuple(kind for kind in kinds if kind.journal == path.name))
+        for path in paths
+        if path == folder.journal or path.exists()
+    ]
 
 
 def salvaged(path: Path, folder: AgentFolder) -> list[Any]:

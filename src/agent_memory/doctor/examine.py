@@ -6,7 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor import checks_files, checks_home, checks_journal
-from agent_memory.doctor.context import Case, Kinds
+from agent_memory.doctor.context import Case, Kinds, cases_of
 from agent_memory.doctor.findings import AgentReport, Check, Finding, Report, by_area
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.entries import size_of
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+_OF_A_JOURNAL: Final[tuple[Check, ...]] = (checks_journal.examine_journal, checks_journal.examine_rejected)
 _OF_AN_AGENT: Final[tuple[Check, ...]] = (
     checks_files.examine_place,
-    checks_journal.examine_journal,
-    checks_journal.examine_rejected,
     checks_journal.examine_copies,
     checks_journal.examine_lock,
     checks_files.examine_scratchpad,
@@ -71,13 +70,20 @@ def examine_agent(
         return AgentReport(agent_id, root / agent_id, 0, None, (trouble,))
     try:
         list(folder.path.iterdir())
-        case = Case(folder, settings, now, kinds)
+        cases = cases_of(folder, settings, now, kinds)
     except _BEYOND as error:
         trouble = Finding("folder_unusable", f"The folder cannot be read: {_words(error)}.", "Check its permissions.")
         return AgentReport(folder.agent_id, folder.path, 0, None, (trouble,))
-    found = [finding for check in _OF_AN_AGENT for finding in _run(check, case)]
-    memories = None if case.journal.file.trouble else len(case.journal.records)
+    found = [finding for case in cases for finding in examine_case(case)]
+    journal = cases[0].journal
+    memories = None if journal.file.trouble else len(journal.records)
     return AgentReport(folder.agent_id, folder.path, size_of(folder.path), memories, by_area(found))
+
+
+def examine_case(case: Case) -> list[Finding]:
+    """Return what is found about one journal and, if it is the first, about what is derived from it."""
+    checks = (*_OF_A_JOURNAL, *_OF_AN_AGENT) if case.path == case.folder.journal else _OF_A_JOURNAL
+    return [finding for check in checks for finding in _run(check, case)]
 
 
 def _run(check: Check, *arguments: object) -> list[Finding]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.doctor.checks_files import needed_hashes
 from agent_memory.doctor.checks_home import noted_agent
-from agent_memory.doctor.context import Case
-from agent_memory.doctor.examine import examine_agent
+from agent_memory.doctor.context import Case, cases_of
+from agent_memory.doctor.examine import examine_agent, examine_case
 from agent_memory.doctor.findings import CODES, Action
 from agent_memory.embeddings import VectorCache
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
@@ -25,7 +25,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SESSIONS, STAMP, aside_path
 from agent_memory.files.temporary import leftovers
 from agent_memory.files.wording import counted, human
-from agent_memory.journal import Change, Journal
+from agent_memory.journal import Change, Journal, rejected_path
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
 from agent_memory.settings import ServiceSettings
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.doctor.findings import AgentReport
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Record
 
 T = TypeVar("T")
@@ -66,22 +66,38 @@ def repair_all(
 
 def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceSettings) -> list[Action]:
     """Repair the files of one agent."""
+    if "folder_unusable" in {each.code for each in examine_agent(root, agent_id, now=now, settings=settings).findings}:
+        return []
+    folder = folder_of(agent_id, root)
+    paths = [case.path for case in cases_of(folder, settings, now)]
+    return [action for path in paths for action in _repair_journal(folder, path, settings, now)]
+
+
+def _repair_journal(folder: AgentFolder, path: Path, settings: ServiceSettings, now: datetime) -> list[Action]:
+    """Repair one journal and what is derived from it."""
+
+    def opened() -> Case:
+        return next(case for case in cases_of(folder, settings, now) if case.path == path)
+
     actions: list[Action] = []
-    report = examine_agent(root, agent_id, now=now, settings=settings)
+    codes = _codes(opened())
     for code, remedy in REMEDIES.items():
-        if _wanted(report, code):
-            action = _attempt(code, remedy, Case(folder_of(agent_id, root), settings, now))
+        if _wanted(codes, code):
+            action = _attempt(code, remedy, opened())
             if not action.sentence:
                 continue
-            report = examine_agent(root, agent_id, now=now, settings=settings)  # a repair may bring others with it
-            still = action.done and CODES[code].mends and _wanted(report, code)
+            codes = _codes(opened())  # a repair may bring others with it
+            still = action.done and CODES[code].mends and _wanted(codes, code)
             actions.append(replace(action, sentence=f"{action.sentence} {_STILL}", done=False) if still else action)
     return actions
 
 
-def _wanted(report: AgentReport, code: str) -> bool:
-    codes = {finding.code for finding in report.findings}
-    if "folder_unusable" in codes or ("journal_newer" in codes and code not in _NEWER_ALLOWS):
+def _codes(case: Case) -> set[str]:
+    return {finding.code for finding in examine_case(case)}
+
+
+def _wanted(codes: set[str], code: str) -> bool:
+    if "journal_newer" in codes and code not in _NEWER_ALLOWS:
         return False
     if code in _OF_THE_INDEX and not codes.isdisjoint({"metadata_broken", "metadata_none"}):
         return False  # which index is in use cannot be told
@@ -93,7 +109,7 @@ def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Actio
     stamp = f"{case.now:{STAMP}}"
     agent_id = case.folder.agent_id
     try:
-        with translated(case.path, "repair"):
+        with translated(case.folder.path, "repair"):
             return Action(agent_id, code, remedy(case, stamp))
     except AgentMemoryError as error:
         return Action(agent_id, code, f"{error.message} {error.recovery}", done=False)
@@ -103,15 +119,15 @@ def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Actio
 
 
 def _kept_copy(case: Case, stamp: str) -> Path:
-    path = case.folder.journal
-    with folder_lock(case.path):
+    path = case.path
+    with folder_lock(case.folder.path):
         return set_aside(path, aside_path(path, "before-repair", stamp, whole=True), read_file(path))
 
 
 def _mend_journal(case: Case, stamp: str) -> str:
-    path, copy = case.folder.journal, _kept_copy(case, stamp)
+    path, copy = case.path, _kept_copy(case, stamp)
     before = dict(case.journal.records)
-    rejected = size_of(case.rejected)
+    rejected = size_of(rejected_path(case.path))
     journal = Journal(path, case.names, clock=lambda: case.now)
     twice, back = case.journal.file.disorder()
     journal.compact(
@@ -123,12 +139,12 @@ def _mend_journal(case: Case, stamp: str) -> str:
     lost = before.keys() - case.journal.file.written_ids()
     if lost:
         raise StorageError(
-            f"After the repair {counted(len(lost), 'memory is', 'memories are')} missing in memories.yaml.",
+            f"After the repair {case.counted(len(lost), ' is', ' are')} missing in {case.name}.",
             recovery=f"Put {copy.name} back in its place, and report this.",
         )
-    moved = size_of(case.rejected) - rejected
-    aside = f"; {human(moved)} went to {case.rejected.name}" if moved > 0 else ""
-    return f"Made memories.yaml sound{aside}. As it was before, it is kept as {copy.name}."
+    moved = size_of(rejected_path(case.path)) - rejected
+    aside = f"; {human(moved)} went to {rejected_path(case.path).name}" if moved > 0 else ""
+    return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
 
 
 def _write_what_is_used(case: Case, stamp: str) -> str:
@@ -159,17 +175,19 @@ def _write_again(case: Case, stamp: str, records: Sequence[Record]) -> str:
         for state in case.journal.states
         if record.id in state.records
     ]
-    with Journal(case.folder.journal, case.names, clock=lambda: case.now).locked() as writer:
+    with Journal(case.path, case.names, clock=lambda: case.now).locked() as writer:
         writer.append(changes)
     case.read_again()
-    return f"Wrote {counted(len(changes), 'memory', 'memories')} anew. The journal before that is kept as {copy.name}."
+    return f"Wrote {case.counted(len(changes))} anew. The journal before that is kept as {copy.name}."
 
 
 def _save_scratchpad(case: Case, stamp: str) -> str:
     path = case.folder.scratchpad
     content = path.read_bytes() if kind_of(path) == "file" else b""
     place = aside_path(path, "before-repair", stamp)
-    copies = [case.path / name for name in names_of(case.path, "before_repair") if name.startswith(path.stem)]
+    copies = [
+        case.folder.path / name for name in names_of(case.folder.path, "before_repair") if name.startswith(path.stem)
+    ]
     if not content or any(kind_of(copy) == "file" and copy.read_bytes() == content for copy in copies):
         return ""
     copy = set_aside(path, place, content)
@@ -193,8 +211,8 @@ def _move_lock(case: Case, stamp: str) -> str:
 
 
 def _remove_leftovers(case: Case, _stamp: str) -> str:
-    with folder_lock(case.path):
-        found = leftovers(case.path)
+    with folder_lock(case.folder.path):
+        found = leftovers(case.folder.path)
         for path in found:
             path.unlink(missing_ok=True)
     return f"Removed {counted(len(found), 'temporary file')}."
@@ -203,7 +221,7 @@ def _remove_leftovers(case: Case, _stamp: str) -> str:
 def _write_metadata(case: Case, stamp: str) -> str:
     aside = ""
     if kind_of(case.folder.metadata) != "missing":
-        with folder_lock(case.path):  # what cannot be written anew is not to be moved, either
+        with folder_lock(case.folder.path):  # what cannot be written anew is not to be moved, either
             aside = _moved(case.folder.metadata, stamp) + " "
     shards = Shards(case.folder)
     names = names_in(case.folder.index)
@@ -297,7 +315,7 @@ _JOURNAL_CODES: Final = frozenset(
 REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
-    "rejected_unusable": lambda case, stamp: _moved(case.rejected, stamp, "memories.rejected"),
+    "rejected_unusable": lambda case, stamp: _moved(rejected_path(case.path), stamp, f"{case.path.stem}.rejected"),
     "journal_lines": _mend_journal,
     "journal_changes": _write_what_is_used,
     "journal_circle": _break_circles,

@@ -449,6 +449,18 @@ def test_a_kind_says_what_is_wrong_with_its_records(bob: Path, root: Path) -> No
     assert finding.details == ("mem-000000000003: it is pinned",)
 
 
+def test_the_journal_of_another_kind_is_examined_like_the_first(bob: Path, root: Path) -> None:
+    thing = replace(MEMORY, name="thing", prefix="thg-", journal="things.yaml")
+    line = '--- {"seq": 1, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "thing", "id": "thg-0", "data": {}}\n'
+    (bob / "things.yaml").write_text(f"{line}junk\n")
+    (bob / "things.yaml").chmod(0o600)
+    agent = examine(root, now=NOON, kinds=(MEMORY, thing)).agents[0]
+    codes = {finding.code: finding.sentence for finding in agent.findings if "things.yaml" in finding.sentence}
+    assert codes["journal_lines"] == "1 line of things.yaml cannot be read; all others are used."
+    assert "its header, is missing" in codes["journal_header"]
+    assert agent.memories == LIVE
+
+
 def test_what_a_status_tells_of_are_the_codes_that_want_attention() -> None:
     severities = [CODES[code].severity for code in ATTENTION]
     assert severities == sorted(severities, reverse=True)
