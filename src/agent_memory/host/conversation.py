@@ -1,4 +1,4 @@
-"""`Conversation`: what one session hears of the host: the user's words, the tools' work, and whose text came in."""
+"""`Conversation`: what one session hears of the host, whose text came in with it, and the events it is told."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.strangers import Strangers, Taint, calls_in
 from agent_memory.host.turn import TurnState, text_of
+from agent_memory.logs import get_logger
+from agent_memory.models import to_text, utc_now
 from agent_memory.service import Caller
+from agent_memory.service.events import payload
 from agent_memory.settings import ToolSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from agent_memory.errors import AgentMemoryError
     from agent_memory.models import Memory, Trust
-    from agent_memory.service.caller import Emit
+
+log = get_logger(__name__)
 
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks what turn it is."""
@@ -26,7 +31,6 @@ class Conversation:
     Args:
         coordinator: The host's.
         root: The conversation of its root session, if that is known in this process.
-        emit: Takes events to the session.
 
     Attributes:
         turn: The turn under way.
@@ -34,8 +38,8 @@ class Conversation:
         model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
     """
 
-    def __init__(self, coordinator: Any, root: Conversation | None, emit: Emit) -> None:
-        self._coordinator, self._root, self._emit = coordinator, root, emit
+    def __init__(self, coordinator: Any, root: Conversation | None) -> None:
+        self._coordinator, self._root = coordinator, root
         self._session_id: str = coordinator.session_id
         self._is_child = coordinator.parent_id is not None
         self.turn = TurnState()
@@ -51,7 +55,7 @@ class Conversation:
         """Return the session as the service's caller: whose words it brings, and what the user typed in this turn."""
         turn = (self._root or self).turn
         trust: Trust = "low" if self.taint.by else "medium"
-        return Caller(self._session_id, self._emit, trust, turn.prompt, turn.shown_before)
+        return Caller(self._session_id, self.emit, trust, turn.prompt, turn.shown_before)
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
@@ -89,6 +93,20 @@ class Conversation:
             register("tool:error", on_tool, priority=_EARLY, name="agent-memory-trust-error"),
             *self.model_writes.listen(register, self._session_id, notice_edits, is_child=self._is_child),
         ]
+
+    async def emit(self, event: str, data: dict[str, Any]) -> None:
+        """Emit an event to this session's hooks. A host that refuses it costs a log line, never the caller's work."""
+        try:
+            await self._coordinator.hooks.emit(event, data)
+        except Exception as error:  # noqa: BLE001 - whatever a host raises, memory must not fail because of it
+            log.warning("event_not_emitted", name=event, error=type(error).__name__)
+
+    async def degraded(self, component: str, error: AgentMemoryError) -> None:
+        """Tell, by event and log, that something does not work."""
+        log.warning("memory_degraded", component=component, code=error.code, error=error.message)
+        fields = {"component": component, "code": error.code, "message": error.message}
+        common = {"session_id": self._session_id, "timestamp": to_text(utc_now())}
+        await self.emit("memory:degraded", payload("memory:degraded", {**fields, **common}))
 
     async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
         is_first = not self.turn.is_heard

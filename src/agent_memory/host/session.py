@@ -14,7 +14,6 @@ from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under, root_of
 from agent_memory.host.conversation import Conversation
-from agent_memory.host.emitting import Emitter
 from agent_memory.host.identity import (
     Activated,
     Configured,
@@ -50,8 +49,8 @@ class MemorySession:
     Nothing on disk is touched before the first use of `service` or `require`.
 
     Attributes:
-        conversation: What it hears; its turn, taint, distrust and note_returned stand here, too.
-        emit, degraded: Of its `Emitter`.
+        conversation: What it hears and is told; its turn, taint, distrust, note_returned, emit and degraded stand here,
+            too.
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
@@ -66,10 +65,9 @@ class MemorySession:
         self.problem: AgentMemoryError | None = None
         self._coordinator = coordinator
         self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
-        emitter = Emitter(coordinator)
-        self.emit, self.degraded = emitter.emit, emitter.degraded
         of_root = self._root.conversation if self._root is not None else None
-        self.conversation: Conversation = Conversation(coordinator, of_root, self.emit)
+        self.conversation: Conversation = Conversation(coordinator, of_root)
+        self.emit, self.degraded = self.conversation.emit, self.conversation.degraded
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.distrust, self.note_returned = self.conversation.distrust, self.conversation.note_returned
         self._shared: dict[str, dict[str, Any]] = {}

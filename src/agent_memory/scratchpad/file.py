@@ -65,7 +65,7 @@ def render_file(entries: Sequence[Memory], agent_id: str) -> str:
 def read_edits(text: str) -> PadEdits:
     """Return what a person changed since `text` was rendered; nothing, if it is as it was.
 
-    Without its last line (somebody deleted it) entries that are missing are not taken for removed.
+    Without its last line (a person deleted it) entries that are missing are not taken for removed.
 
     Raises:
         ValidationError: It is no YAML list of entries any more, or it ends in the middle of one.

@@ -91,7 +91,7 @@ class ScratchpadManager:
 
         Raises:
             BusyError: Another process is at the file.
-            StorageError: The file cannot be written, or (code `edited`) it has edits that nobody has taken over.
+            StorageError: The file cannot be written, or (code `edited`) it has edits that were not taken over.
         """
         async with self.lock.taken(_PATIENCE) as is_mine:
             if not is_mine:

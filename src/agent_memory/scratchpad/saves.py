@@ -51,7 +51,7 @@ _ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """What somebody saved.
+    """What was saved by hand.
 
     Attributes:
         path: Where it lies.
@@ -112,7 +112,9 @@ class PadFile:
         found: list[Save] = []
         with translated(self.path, "read"):
             for old in self._olds():
-                with contextlib.suppress(FileNotFoundError, BusyError):  # somebody is faster, or not ready yet
+                with contextlib.suppress(
+                    FileNotFoundError, BusyError
+                ):  # another process is faster, or one still writes
                     save = self._read(old, patience)
                     if save.says_something:
                         found.append(save)
@@ -193,7 +195,7 @@ class PadFile:
                 save.path.unlink(missing_ok=True)
 
     def take_out(self) -> Save:
-        """Move the file to a hidden name, so that nobody renders over it, and return what is in it.
+        """Move the file to a hidden name, so that it is not rendered over, and return what is in it.
 
         Raises:
             StorageError: There is none, or it cannot be moved.
@@ -226,7 +228,7 @@ class PadFile:
         return _judged(path, content, changed_at)
 
     def _settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
-        """Return what is in a file that nobody is writing, and when it was changed.
+        """Return what is in a file that no program is writing, and when it was changed.
 
         Raises:
             BusyError: Somebody has it open for writing all the time.
@@ -247,7 +249,7 @@ class PadFile:
                 time.sleep(_BETWEEN_LOOKS)
         if (
             content is None or len(content) > MAX_BYTES
-        ):  # it may have grown since, where nobody can be kept from writing
+        ):  # it may have grown since, where programs cannot be kept from writing
             raise _too_large(path)
         return content, max(status.st_mtime, status.st_ctime)
 

@@ -1,4 +1,4 @@
-"""What a search comes to beside its results: the answer without a storage, and what the event says. Pure."""
+"""The answer of a search without a storage, and what its event says. Pure."""
 
 from __future__ import annotations
 

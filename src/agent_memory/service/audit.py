@@ -35,7 +35,7 @@ class AuditLog:
         self._begun = False
 
     def append(self, event: str, data: Mapping[str, Any]) -> None:
-        """Write one event. Not synced: the journal is the truth, this is the story beside it.
+        """Write one event. Not synced: the journal is the truth, this is a log of what happened to it.
 
         Raises:
             StorageError: The line could not be written.
@@ -51,7 +51,7 @@ class AuditLog:
             try:
                 _keep_others_out(descriptor)
                 size = os.fstat(descriptor).st_size
-                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # somebody died while writing
+                torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a process died while writing
                 write_all(descriptor, b"\n" + line if torn else line)
                 full = os.fstat(descriptor).st_size >= self._max_bytes
             finally:
@@ -61,7 +61,7 @@ class AuditLog:
 
     def _rotate(self) -> None:
         with folder_lock(self._path.parent), translated(self._path, "rotate"):
-            if self._path.stat().st_size >= self._max_bytes:  # nobody was faster
+            if self._path.stat().st_size >= self._max_bytes:  # no other process has rotated it
                 self._path.replace(self._path.with_name(OLDER_AUDIT))
 
 
@@ -86,7 +86,7 @@ def inspect_audit(path: Path) -> tuple[int, int]:
 
 
 def _keep_others_out(descriptor: int) -> None:
-    """Hold the file until it is closed, so that half a line of somebody who dies now is seen; or give up soon.
+    """Hold the file until it is closed, so that half a line of a process that dies now is seen; or give up soon.
 
     A process that was stopped may hold it for ever, and a line glued to half of another's is no harm worth waiting for.
     """

@@ -16,8 +16,8 @@ Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Takes an event's name and payload to whoever listens; must not raise."""
 
 
-async def nobody_listens(event: str, data: dict[str, Any]) -> None:
-    """Drop the event: for use without a host."""
+async def drop_event(event: str, data: dict[str, Any]) -> None:
+    """Do nothing: for use without a host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Caller:
     """
 
     session_id: str = ""
-    emit: Emit = nobody_listens
+    emit: Emit = drop_event
     trust: Trust = "high"
     prompt: str = ""
     shown: frozenset[str] = frozenset()

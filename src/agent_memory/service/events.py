@@ -1,6 +1,6 @@
 """Every event of ours: its name, when it is emitted, its fields. docs/events.md is generated from this table.
 
-Payloads carry ids, kinds, counts and times; never content, never a query, no word that somebody made up.
+Payloads carry ids, kinds, counts and times; never content, never a query, no free text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happ
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """One event: when it is emitted, its fields beside the common ones, and whether the audit log keeps it."""
+    """One event: when it is emitted, its fields besides the common ones, and whether the audit log keeps it."""
 
     name: str
     when: str

@@ -134,7 +134,7 @@ class Migration:
             return changed
 
     async def close(self) -> None:
-        """Stop a migration that nobody asked for, and say what is left; the next session goes on with it."""
+        """Stop a migration that was begun unasked, and say what is left; the next session continues it."""
         if self._unasked is not None:
             self._unasked.cancel()
             await asyncio.gather(self._unasked, return_exceptions=True)
@@ -150,7 +150,7 @@ class Migration:
             await self.migrate(caller)
         except AgentMemoryError as error:  # told by an event of its own, if it had begun
             log.warning("unasked_migration_ended", code=error.code, error=error.message)
-        except Exception as error:  # noqa: BLE001 - told so, too; nobody waits who could be handed it
+        except Exception as error:  # noqa: BLE001 - logged like the others; no caller waits for it
             log.warning("unasked_migration_broke", error=type(error).__name__)
 
     async def _failed(self, error: AgentMemoryError, before: str, watch: _Watch, caller: Caller) -> None:

@@ -26,8 +26,8 @@ class BroughtBack:
     """What was brought back.
 
     Attributes:
-        what: `forgotten`: memories that were not there; `replaced`: one that counts again beside what had replaced it;
-            `changed`: one that is as it was before a change.
+        what: `forgotten`: memories that were not there; `replaced`: one that counts again, as does what
+            had replaced it; `changed`: one that is as it was before a change.
         memories: As they are now, the one that was asked for first.
         fields: With `changed`, which fields.
         replaced_by: With `replaced`, what had replaced it.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _ROUNDS: Final = 20
-"""Renderings in a row because somebody saved in between."""
+"""Renderings in a row because the file was saved in between."""
 
 
 class ScratchpadSync:
@@ -61,10 +61,10 @@ class ScratchpadSync:
 
         Args:
             caller: The session that asks.
-            at_once: Wait for nobody.
+            at_once: Do not wait for the lock or for a program that is writing.
 
         Returns:
-            False if edits may still wait: they could not be read or taken over, or somebody is at it.
+            False if edits may still wait: they could not be read or taken over, or another holds the lock.
         """
         try:
             if not (await asyncio.to_thread(self._file.look, patience=0 if at_once else None)).saves:
@@ -74,7 +74,7 @@ class ScratchpadSync:
             await self._not_now(error, caller)
             return False
         async with self._manager.lock.taken(0 if at_once else self._limits.edits_patience) as is_mine:
-            # If it is not, somebody is taking them over at this moment.
+            # If it is not, another thread or process takes them over at this moment.
             return is_mine and await self._bring_into_step(caller)
 
     async def notice(self, caller: Caller = NOBODY) -> None:
@@ -115,7 +115,7 @@ class ScratchpadSync:
             raise
 
     async def _bring_into_step(self, caller: Caller) -> bool:
-        """Take over what was saved and render, until nobody saved in between; tell whether that was possible.
+        """Take over what was saved and render, until no save came in between; tell whether that was possible.
 
         The lock is held.
         """
@@ -130,7 +130,7 @@ class ScratchpadSync:
         except StorageError as error:
             await self._not_now(error, caller)
             return False
-        return True  # somebody saves without a break: each save waits for whoever looks next, none is lost
+        return True  # saves come without a break: each waits for the next look, none is lost
 
     async def _render(self, look: Look) -> bool:
         try:

@@ -90,12 +90,16 @@ class MemoryService:
         )
         self._limits = limits
         self._gate = TrustGate(storage)
-        self._writing = self._writing_to(storage)
+
+        def writing_to(target: MemoryStorage) -> WritePath:
+            return WritePath(target, self._redactor, TrustGate(target), self.report, clock)
+
+        self._writing = writing_to(storage)
         self._degradation = Degradation(storage, self.report)
         sync = ScratchpadSync(self._manager, self, limits)
         self.pad = Pad(self._manager, sync, self._gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
-        self.admin = Admin(storage, self._writing_to, sync, clock)
+        self.admin = Admin(storage, writing_to, sync, clock)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
@@ -208,7 +212,7 @@ class MemoryService:
         caller: Caller = NOBODY,
         counts_as_access: bool = True,
     ) -> Found:
-        """Return the best matches and count an access for each, unless somebody only looks (`counts_as_access`).
+        """Return the best matches and count an access for each, unless `counts_as_access` is False.
 
         When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
 
@@ -298,6 +302,3 @@ class MemoryService:
         await self.migration.close()
         await self.settle()
         await self.storage.close()
-
-    def _writing_to(self, storage: MemoryStorage) -> WritePath:
-        return WritePath(storage, self._redactor, TrustGate(storage), self.report, self._clock)
