@@ -24,8 +24,7 @@ class Admin:
     """Looks after one agent's memory; part of its `MemoryService`.
 
     Args:
-        storage: The memories.
-        writing: Returns the write path to a storage.
+        writing: The write path to its storage.
         pad: Has the scratchpad's file rendered.
         clock: Source of the present.
 
@@ -34,11 +33,9 @@ class Admin:
         health, prepare, embedding: those of `MemoryStorage`.
     """
 
-    def __init__(
-        self, storage: MemoryStorage, writing: Callable[[MemoryStorage], WritePath], pad: ScratchpadSync, clock: Clock
-    ) -> None:
-        self._storage, self._writing = storage, writing
-        self._pad, self._clock = pad, clock
+    def __init__(self, writing: WritePath, pad: ScratchpadSync, clock: Clock) -> None:
+        self._writing, self._pad, self._clock = writing, pad, clock
+        storage = self._storage = writing.storage
         self.find, self.count = storage.get, storage.count
         self.superseded, self.older_versions = storage.superseded, storage.older_versions
         self.health, self.prepare, self.embedding = storage.health, storage.prepare, storage.embedding
@@ -139,7 +136,7 @@ class Admin:
         terms: Terms,
     ) -> None:
         try:
-            await Import(self._writing(to), caller, terms).run(memories, each)
+            await Import(self._writing.to(to), caller, terms).run(memories, each)
         finally:
             if to is self._storage and not terms.dry_run:
                 self._pad.schedule(caller)

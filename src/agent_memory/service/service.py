@@ -27,7 +27,6 @@ from agent_memory.service.past import Past
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
-from agent_memory.service.trust import TrustGate
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
 
@@ -89,17 +88,12 @@ class MemoryService:
             redactor=self._redactor,
         )
         self._limits = limits
-        self._gate = TrustGate(storage)
-
-        def writing_to(target: MemoryStorage) -> WritePath:
-            return WritePath(target, self._redactor, TrustGate(target), self.report, clock)
-
-        self._writing = writing_to(storage)
+        self._writing = WritePath(storage, self._redactor, self.report, clock)
         self._degradation = Degradation(storage, self.report)
         sync = ScratchpadSync(self._manager, self, limits)
-        self.pad = Pad(self._manager, sync, self._gate, self._degradation, self.report, clock)
+        self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
-        self.admin = Admin(storage, writing_to, sync, clock)
+        self.admin = Admin(self._writing, sync, clock)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
@@ -164,7 +158,7 @@ class MemoryService:
         await self.pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
         older = await self.storage.older_versions(memory_id)
         if caller.trust == "low":
-            await self._gate.check_all("forget", (memory_id, *older), caller)
+            await self._writing.gate.check_all("forget", (memory_id, *older), caller)
         memory = await self.storage.delete(memory_id)
         self.pad.last = self.pad.last and self.pad.last.without({memory_id, *older})
         for each in (memory_id, *older):

@@ -11,7 +11,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memories import make_memory, redact_fields
 from agent_memory.models import may_stand_for
 from agent_memory.service.results import CaptureOutcome, Updated
-from agent_memory.service.trust import SAID, statement_of
+from agent_memory.service.trust import SAID, TrustGate, statement_of
 from agent_memory.service.writing.drafts import check_expiry, normalised, stamped
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller, Report
-    from agent_memory.service.trust import TrustGate
     from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
@@ -49,25 +48,27 @@ class WritePath:
     Args:
         storage: Where they are.
         redactor: Takes secrets out of all text.
-        gate: Decides what a caller may change.
         report: Sends events, and notes changes in the audit log.
         clock: Source of the present.
+
+    Attributes:
+        gate: Decides what a caller may change.
     """
 
-    def __init__(
-        self, storage: MemoryStorage, redactor: Redactor, gate: TrustGate, report: Report, clock: Clock
-    ) -> None:
-        self.storage = storage
-        self.redactor = redactor
-        self._gate = gate
-        self._report = report
-        self._clock = clock
+    def __init__(self, storage: MemoryStorage, redactor: Redactor, report: Report, clock: Clock) -> None:
+        self.storage, self.redactor = storage, redactor
+        self._report, self._clock = report, clock
+        self.gate = TrustGate(storage)
+
+    def to(self, storage: MemoryStorage) -> WritePath:
+        """Return the same path to another storage."""
+        return WritePath(storage, self.redactor, self._report, self._clock)
 
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
         drafted = await self._draft(values, caller.session_id)
         check_expiry(drafted.value.expires_at, self._clock())
-        admitted = await self._gate.admit(drafted, caller)
+        admitted = await self.gate.admit(drafted, caller)
         return await self._append(admitted, caller, unique=admitted.value.supersedes is None)
 
     async def update(
@@ -76,7 +77,7 @@ class WritePath:
         """Change fields of a memory; see `MemoryService.update`."""
         cleaned = await asyncio.to_thread(redact_fields, normalised(changes), self.redactor)
         before = await self.storage.get(memory_id)
-        changing = cleaned if before is None else await self._gate.change(before, cleaned, caller)
+        changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
             check_expiry(changing.value.get("expires_at"), self._clock())
         after = await self.storage.update(memory_id, changing)
