@@ -138,7 +138,7 @@ def _anywhere(search: Search, scores: Scores) -> tuple[_Ranked[str], _Ranked[_Ne
 def _among(search: Search, scores: Scores, few: list[int]) -> tuple[_Ranked[str], _Ranked[_Near]]:
     """As `_anywhere`, of some documents."""
     ids, floor = search.corpus.ids, search.floor
-    worded = sorted(((score, number) for number in few if (score := scores.get(number)) > 0), reverse=True)
+    worded = sorted(((score, number) for number in few if (score := scores[number]) > 0), reverse=True)
     words = [ids[number] for _, number in worded]
     cosine_of = search.cosines.of(ids[number] for number in few) if search.cosines is not None else {}
     near = sorted((pair for pair in cosine_of.items() if pair[1] >= floor), key=itemgetter(1), reverse=True)
@@ -178,7 +178,7 @@ def _in_both(search: Search, cosines: Cosines, scores: Scores, words: _Sifted[st
     """
     corpus, limits = search.corpus, search.limits
     if near.is_whole:
-        return sum(scores.get(corpus.documents[one].number) > 0 for one, _ in near.kept)
+        return sum(scores[corpus.documents[one].number] > 0 for one, _ in near.kept)
     most = limits.sampled if words.total > limits.counted else limits.counted
     if words.is_whole or words.left_out:
         sample = words.kept[:most]

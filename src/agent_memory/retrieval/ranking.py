@@ -38,7 +38,7 @@ def rank(search: Search) -> Ranking:
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
         rejected += _left_out(search, found)
-    brought_in = sum(each.bm25 <= 0 and not _is_near(each, search.floor) for each in evidence.values())
+    brought_in = sum(each.bm25 <= 0 and _match_type(each, search.floor) == "keyword" for each in evidence.values())
     total = found.total + brought_in
     return Ranking(hits, total, "keyword" if search.cosines is None else "hybrid", tuple(rejected))
 
@@ -71,7 +71,7 @@ def _pool(search: Search, found: Found) -> list[str]:
 
 def _evidence(search: Search, found: Found, pool: list[str]) -> dict[str, Evidence]:
     corpus, question = search.corpus, search.question
-    gathered = {one: Evidence(bm25=found.scores.get(corpus.documents[one].number)) for one in pool}
+    gathered = {one: Evidence(bm25=found.scores[corpus.documents[one].number]) for one in pool}
     most = max((each.bm25 for each in gathered.values()), default=0.0)
     enough = fusion.ENOUGH_WORDS * corpus.postings.full_score(question.weights)
     for each in gathered.values():
@@ -117,12 +117,8 @@ def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float
     return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts)
 
 
-def _is_near(evidence: Evidence, floor: float) -> bool:
-    return evidence.cosine is not None and evidence.cosine >= floor
-
-
 def _match_type(evidence: Evidence, floor: float) -> MatchType:
-    if not _is_near(evidence, floor):
+    if evidence.cosine is None or evidence.cosine < floor:
         return "keyword"
     return "hybrid" if evidence.bm25 > 0 else "vector"
 
@@ -138,6 +134,6 @@ def _left_out(search: Search, found: Found) -> list[Rejected]:
     below = [
         Rejected(record_id, "below_floor", {"cosine": cosine})
         for record_id, cosine in search.cosines.below(search.floor, 4 * most)
-        if record_id not in known and found.scores.get(search.corpus.documents[record_id].number) == 0
+        if record_id not in known and found.scores[search.corpus.documents[record_id].number] == 0
     ]
     return filtered + below[:most]

@@ -18,35 +18,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class FewScores:
-    """Positive scores by document, in a dict; every document without one has 0.
+class FewScores(dict[int, float]):
+    """Positive scores by document; every document without one has 0."""
 
-    Args:
-        found: Score by document.
-    """
-
-    def __init__(self, found: dict[int, float]) -> None:
-        self._found = found
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def get(self, document: int) -> float:
-        """Return the score of a document, 0 if it has none."""
-        return self._found.get(document, 0.0)
+    def __missing__(self, document: int) -> float:
+        return 0.0
 
     def best(self, count: int) -> list[int]:
         """Return the best `count` documents, best first, the newer first among equals."""
-        return [document for _, document in heapq.nlargest(count, zip(self._found.values(), self._found, strict=True))]
+        return [document for _, document in heapq.nlargest(count, zip(self.values(), self, strict=True))]
 
     def within(self, documents: Sequence[int] | NDArray[np.integer]) -> FewScores:
         """Return the scores of some documents alone."""
-        wanted = self._found.keys() & {int(document) for document in documents}
-        return FewScores({document: self._found[document] for document in wanted})
+        wanted = self.keys() & {int(document) for document in documents}
+        return FewScores({document: self[document] for document in wanted})
 
     def sample(self, count: int) -> list[int]:
         """Return all documents that have a score, or at most twice `count` of them, evenly chosen."""
-        return list(islice(self._found, None, None, _step(len(self._found), count)))
+        return list(islice(self, None, None, _step(len(self), count)))
 
 
 class ManyScores:
@@ -63,8 +52,7 @@ class ManyScores:
     def __len__(self) -> int:
         return len(self._documents)
 
-    def get(self, document: int) -> float:
-        """See `FewScores.get`."""
+    def __getitem__(self, document: int) -> float:
         return float(self._values[document])
 
     def best(self, count: int) -> list[int]:

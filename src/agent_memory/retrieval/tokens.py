@@ -48,7 +48,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_UNSPACED_RUN: Final = re.compile(f"[{_UNSPACED}]+")
+_UNSPACED_RUN: Final = re.compile(f"([{_UNSPACED}]+)")  # a group, so that `split` keeps the runs
 
 _LATIN_END: Final = "\u0250"
 
@@ -70,30 +70,27 @@ def stem(word: str) -> str:
 
 
 def _terms(text: str, *, single_characters: bool) -> list[str]:
-    words = _word_terms()
     found: list[str] = []
     if text.isascii():
         for word in _ASCII_WORD.findall(text):
-            found += words[word]
+            found += _TERMS_OF[word]
         return found
     for word in _unicode_word().findall(unicodedata.normalize("NFKC", text)):
         if _UNSPACED_RUN.search(word):
             found += _mixed(word, single_characters=single_characters)
         else:
-            found += words[word]
+            found += _TERMS_OF[word]
     return found
 
 
 def _mixed(word: str, *, single_characters: bool) -> Iterator[str]:
     """Split a run that holds unspaced script into overlapping pairs of that script and ordinary words."""
-    position = 0
-    for run in _UNSPACED_RUN.finditer(word):
-        for part in _unicode_word().findall(word[position : run.start()]):
-            yield from _word_terms()[part]
-        yield from _pairs(run.group().casefold(), single_characters=single_characters)
-        position = run.end()
-    for part in _unicode_word().findall(word[position:]):
-        yield from _word_terms()[part]
+    for at, part in enumerate(_UNSPACED_RUN.split(word)):
+        if at % 2:
+            yield from _pairs(part.casefold(), single_characters=single_characters)
+        else:
+            for each in _unicode_word().findall(part):
+                yield from _TERMS_OF[each]
 
 
 def _pairs(run: str, *, single_characters: bool) -> Iterator[str]:
@@ -112,6 +109,9 @@ class _WordTerms(dict[str, tuple[str, ...]]):
             self.clear()
         terms = self[word] = tuple(sys.intern(term) for term in _expand(word))
         return terms
+
+
+_TERMS_OF: Final = _WordTerms()
 
 
 def _expand(word: str) -> Iterator[str]:
@@ -165,11 +165,6 @@ def _normal(part: str) -> str:
         return ordinal.group(1)
     part = part[:_MAX_TERM_CHARS]
     return stem(part) if part.isalpha() and part < _LATIN_END else part
-
-
-@lru_cache(maxsize=1)
-def _word_terms() -> _WordTerms:
-    return _WordTerms()
 
 
 @lru_cache(maxsize=1)

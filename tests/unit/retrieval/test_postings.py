@@ -18,7 +18,7 @@ def _filled(documents: list[list[str]], arrays_from: int = 2_000) -> Postings:
 
 
 def _all(scores: Scores) -> dict[int, float]:
-    return {document: scores.get(document) for document in scores.best(len(scores))}
+    return {document: scores[document] for document in scores.best(len(scores))}
 
 
 def test_a_rare_term_outweighs_a_common_one() -> None:
@@ -30,7 +30,7 @@ def test_a_rare_term_outweighs_a_common_one() -> None:
 def test_a_shorter_document_scores_higher_for_the_same_term() -> None:
     scores = _filled([["cart"] + ["filler"] * 20, ["cart", "filler"]]).scores({"cart": 1.0})
     assert scores.best(2) == [1, 0]
-    assert scores.get(1) > scores.get(0)
+    assert scores[1] > scores[0]
 
 
 def test_only_documents_with_a_term_are_scored() -> None:
@@ -65,7 +65,7 @@ def test_arrays_and_dicts_give_the_same_numbers_in_the_same_order() -> None:
     assert type(many) is not type(few)
     assert _all(many) == _all(few)
     assert [many.best(count) for count in (0, 1, 7, 60, 999)] == [few.best(count) for count in (0, 1, 7, 60, 999)]
-    assert (len(many), many.get(10**6 % 500)) == (len(few), few.get(10**6 % 500))
+    assert (len(many), many[10**6 % 500]) == (len(few), few[10**6 % 500])
     for scores in found:
         assert set(scores.sample(10)) <= set(scores.best(len(scores)))
         assert 10 <= len(scores.sample(10)) <= 20
@@ -87,7 +87,7 @@ def test_numbers_are_never_given_twice() -> None:
 def test_a_window_of_one_scores_like_its_document() -> None:
     postings = _filled([["cart", "mail"], ["mail"], ["ledger"]])
     weights = {"cart": 1.0, "mail": 1.0}
-    assert postings.window_scores(weights, {0: (0,)}) == pytest.approx({0: postings.scores(weights).get(0)})
+    assert postings.window_scores(weights, {0: (0,)}) == pytest.approx({0: postings.scores(weights)[0]})
 
 
 def test_a_window_joins_the_words_of_its_documents() -> None:
@@ -99,4 +99,4 @@ def test_a_window_joins_the_words_of_its_documents() -> None:
 def test_the_full_score_is_that_of_an_average_document_with_every_word() -> None:
     postings = _filled([["cart", "mail"], ["ledger", "backup"]])
     weights = {"cart": 1.0, "mail": 1.0}
-    assert postings.scores(weights).get(0) == pytest.approx(postings.full_score(weights))
+    assert postings.scores(weights)[0] == pytest.approx(postings.full_score(weights))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.indexed import IndexedDocument
     from agent_memory.retrieval.postings import Postings
     from agent_memory.retrieval.results import Question
-    from agent_memory.retrieval.turns.sessions import Talks, Utterance
+    from agent_memory.retrieval.turns.sessions import Talks
 
 
 def evidence(
@@ -33,7 +33,12 @@ def evidence(
     turns = {one: turn for one in pool if (turn := talks.turn(one)) is not None}
     if not turns:
         return {}
-    windows = _window_shares(question, turns, indexed, postings)
+    windows = {
+        indexed[one].number: tuple([indexed[near].number for near in (one, *turn.neighbours)])
+        for one, turn in turns.items()
+    }
+    scores = postings.window_scores(question.weights, windows)  # of each turn read together with its neighbours
+    best = max(scores.values()) or 1.0
     bases: dict[str, list[float]] = {}
     for record_id, turn in turns.items():
         bases.setdefault(turn.talk, []).append(fusion.base(pool[record_id]))
@@ -44,28 +49,10 @@ def evidence(
         turn, entry = turns.get(record_id), indexed[record_id]
         relevance = relevances[turn.talk] if turn is not None else fusion.base(each)
         found[record_id] = TalkEvidence(
-            window=windows[record_id] if turn is not None else each.share,
+            window=scores[entry.number] / best if turn is not None else each.share,
             session=min(1.0, relevance / most) if most > 0 else 0.0,
             length=entry.length_share if turn is not None else 1.0,
             speaker=fusion.speaker_share(turn.speaker if turn is not None else None, question.speakers),
             time=float(question.asks_time and entry.tells_time),
         )
     return found
-
-
-def _window_shares(
-    question: Question,
-    turns: Mapping[str, Utterance],
-    indexed: Mapping[str, IndexedDocument],
-    postings: Postings,
-) -> dict[str, float]:
-    """Return the BM25 score of each turn read together with its neighbours, against the best of them."""
-    windows = {
-        indexed[record_id].number: tuple([indexed[one].number for one in (record_id, *turn.neighbours)])
-        for record_id, turn in turns.items()
-    }
-    scores = postings.window_scores(question.weights, windows)
-    most = max(scores.values())
-    return {
-        record_id: score / most if most > 0 else 0.0 for record_id, score in zip(turns, scores.values(), strict=True)
-    }
