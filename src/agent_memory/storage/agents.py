@@ -31,10 +31,13 @@ from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.models import MEMORY
+from agent_memory.models import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from agent_memory.models import Kind
 
 _OPEN_FILES: Final = Path("/proc")
 _UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
@@ -61,7 +64,7 @@ class AgentSummary:
     problem: str = ""
 
 
-def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
+def summary_of(agent_id: str, storage_root: str | Path, kinds: Sequence[Kind[Any]] = KINDS) -> AgentSummary:
     """Return how much there is of an agent; what cannot be read is part of the answer.
 
     Raises:
@@ -73,11 +76,11 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     except StorageError as error:  # a link that leads elsewhere, most often
         return AgentSummary(agent_id, root_of(storage_root) / agent_id, None, 0, None, error.message)
     records: Records = {}
-    problem = ""
+    problem, names = "", {kind.name for kind in kinds}
     try:
-        for entry in Journal(folder.journal, {MEMORY.name}).poll().entries:
+        for entry in Journal(folder.journal, names).poll().entries:
             for change in entry.changes:
-                if change.kind == MEMORY.name:
+                if change.kind in names:
                     apply_change(records, change, entry.at)
     except AgentMemoryError as error:
         problem = error.message

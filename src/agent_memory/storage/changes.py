@@ -6,7 +6,6 @@ a lock, or again after a lost race.
 
 from __future__ import annotations
 
-import functools
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import pydantic
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal import Change
-from agent_memory.models import IDENTITY, Record, describe, may_stand_for, record_of
+from agent_memory.models import IDENTITY, Record, describe, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -44,7 +43,7 @@ def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tupl
     return [_put(state, record)], record.id
 
 
-def to_store_many(state: State[R], records: Sequence[R]) -> list[Change]:
+def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], None]:
     """Return what stores those of an agent's records that are not known.
 
     Raises:
@@ -61,10 +60,10 @@ def to_store_many(state: State[R], records: Sequence[R]) -> list[Change]:
     for record in new:
         if _goes_in_a_circle(record, together):
             raise ValidationError(f"{record.id} cannot replace itself; nothing was stored.")
-    return [_put(state, record) for record in new]
+    return [_put(state, record) for record in new], None
 
 
-def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> list[Change]:
+def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> tuple[list[Change], None]:
     """Return what changes fields of a record; None gives a field its default again.
 
     Raises:
@@ -78,15 +77,15 @@ def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> li
     before = _required(state, record_id)
     after = overlaid(before, changes)
     if after == before:
-        return []
+        return [], None
     target = after.supersedes
     if target != before.supersedes and target and target not in state.records:
         raise UnknownIdError(f"There is no {state.kind.name} {target} to supersede; nothing was changed.")
     if target and record_id in {target, *state.replacements.older(target)}:
         raise ValidationError(f"{record_id} cannot replace itself; nothing was changed.")
     if record_id in state.invalid:  # a patch upon a record that is wrong would be without effect
-        return [_put(state, after)]
-    return [Change("patch", state.kind.name, record_id, _difference(before, after))]
+        return [_put(state, after)], None
+    return [Change("patch", state.kind.name, record_id, _difference(before, after))], None
 
 
 def to_delete(state: State[R], record_id: str) -> tuple[list[Change], list[R]]:
@@ -99,9 +98,9 @@ def to_delete(state: State[R], record_id: str) -> tuple[list[Change], list[R]]:
     return [Change("delete", state.kind.name, record.id) for record in chain], chain
 
 
-def to_touch(state: State[R], record_ids: Collection[str]) -> list[Change]:
+def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change], None]:
     """Return what counts an access of each record that is known."""
-    return [Change("touch", state.kind.name, each) for each in dict.fromkeys(record_ids) if each in state.records]
+    return [Change("touch", state.kind.name, each) for each in dict.fromkeys(record_ids) if each in state.records], None
 
 
 def _put(state: State[R], record: R) -> Change:
@@ -159,19 +158,6 @@ def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:
         return datetime.fromisoformat(record["expires_at"]) < moment
     except (KeyError, TypeError, ValueError):  # it never expires, or another program wrote what is no time
         return False
-
-
-def says_the_same(shown: R, now: R | None) -> bool:
-    """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
-    if now is None or not may_stand_for(now.trust, shown.trust):
-        return False
-    return all(getattr(shown, name) == getattr(now, name) for name in _told_fields(type(now)))
-
-
-@functools.cache
-def _told_fields(model: type[Record]) -> tuple[str, ...]:
-    """Return the fields that tell something: a kind's own, and the tags."""
-    return ("tags", *(name for name in model.model_fields if name not in Record.model_fields))
 
 
 def overlaid(record: R, changes: Mapping[str, Any]) -> R:

@@ -35,7 +35,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
             await self.prepare(patience)
         question = None
         if self._is_open and self.opened.embeddings.is_ready:
-            question = await asyncio.to_thread(self._store.embedded_question, request)
+            question = await asyncio.to_thread(self._store.index.embedded_question, request)
         return await self._run(lambda store: store.search(request, question))
 
     async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
@@ -97,7 +97,9 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
     async def latest(self, limit: int = 10) -> list[R]:
         """Return the newest valid records, newest first."""
         check_limit(limit)
-        return await self._look(lambda state: state.latest(limit, self._clock()))
+        valid = await self.valid()
+        valid.reverse()  # among equal times the last stored comes first; sorting is stable
+        return sorted(valid, key=lambda record: record.timestamp, reverse=True)[:limit]
 
     async def recent(self, order: Order) -> list[R]:
         """See `Storage.recent`."""

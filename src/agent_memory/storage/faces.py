@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.models.kind import R
-from agent_memory.storage.past import forgotten, versions_of
+from agent_memory.storage.past import forgotten, forgotten_with, versions_of
 from agent_memory.storage.running import WARM_AT_ONCE, Running
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
@@ -42,7 +42,7 @@ class WithPast(Running[R], Generic[R]):
 
     async def forgotten_with(self, record_id: str) -> list[R]:
         """See `Versioned.forgotten_with`."""
-        return await self._run(lambda store: store.forgotten_with(record_id))
+        return await self._run(lambda store: forgotten_with(store.refresh(), record_id, store.log.naming))
 
     async def forgotten(self) -> list[tuple[R, datetime]]:
         """See `Versioned.forgotten`."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pydantic
 
+from agent_memory.errors import UnknownIdError
 from agent_memory.journal import Records, apply_change
 from agent_memory.models import Version
 
@@ -38,21 +39,29 @@ def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> li
 
 
 def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection[str]], Sequence[Entry]]) -> list[R]:
-    """Return what went when a record was last deleted, as it was before: itself first; empty if it never was.
+    """Return what went when a record was last deleted and is not there again, as it was before: itself first.
 
     Args:
-        state: Of which kind, and whose.
+        state: As it is now.
         record_id: Which one.
         naming: Returns at least all entries that concern some ids, in the order of the file.
+
+    Raises:
+        UnknownIdError: It was not forgotten, or so long ago that its text is gone for good.
     """
     taken: list[str] = []
-    for entry in naming([record_id]):
+    for entry in naming([record_id]) if record_id not in state.records else ():
         gone = [change.id for change in entry.changes if change.kind == state.kind.name and change.op == "delete"]
         if record_id in gone:
             taken = [record_id, *(each for each in gone if each != record_id)]
     entries = naming(taken) if taken else []
-    last = (_last_of(state, each, entries) for each in taken)
-    return [record for record in last if record is not None]
+    last = [record for each in taken if (record := _last_of(state, each, entries)) is not None]
+    if not last:
+        raise UnknownIdError(
+            f"{str(record_id)[:40]!r} is no {state.kind.name} that was forgotten and can be brought back.",
+            recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
+        )
+    return [record for record in last if record.id not in state.records]
 
 
 def forgotten(state: State[R], entries: Iterable[Entry]) -> list[tuple[R, datetime]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from functools import cache
 from typing import TYPE_CHECKING, Generic
 
 from agent_memory.errors import StorageError
+from agent_memory.models import Record, may_stand_for
 from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
@@ -55,8 +57,9 @@ class Shown(Generic[R]):
 
     def still_true(self, store: RecordStore[R], shown: Sequence[R]) -> bool:
         """Tell whether records may be shown on, whoever changed something meanwhile."""
-        looked = store.log.looks_like()
-        if not store.refresh().still_true(shown, store.clock()):
+        looked, state, now = store.log.looks_like(), store.refresh(), store.clock()
+        known = ((each, state.get(each.id)) for each in shown)
+        if not all(one is not None and state.is_valid(one, now) and _says_the_same(each, one) for each, one in known):
             return False
         self._true = (looked, frozenset(record.id for record in shown))
         return True
@@ -75,3 +78,15 @@ class Shown(Generic[R]):
         """Remove what is kept: something in it was forgotten or reworded."""
         if self._shortlist is not None:
             self._shortlist.drop()
+
+
+def _says_the_same(shown: R, now: R) -> bool:
+    """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
+    told = _told_fields(type(now))
+    return may_stand_for(now.trust, shown.trust) and all(getattr(shown, name) == getattr(now, name) for name in told)
+
+
+@cache
+def _told_fields(model: type[Record]) -> tuple[str, ...]:
+    """Return the fields that tell something: a kind's own, and the tags."""
+    return ("tags", *(name for name in model.model_fields if name not in Record.model_fields))

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Generic
 
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
-from agent_memory.storage.changes import says_the_same
 from agent_memory.storage.recency import Order, Recency
 from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.table import RecordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.journal import Update
@@ -46,7 +45,7 @@ class State(Generic[R]):
         self.replacements = Replacements()
         self.changed_at: dict[str, int] = {}
         self._expiring: set[str] = set()
-        self._by_text: dict[str, dict[str, None]] | None = None
+        self._texts = _Texts(self.kind)
 
     @property
     def records(self) -> dict[str, R]:
@@ -74,10 +73,10 @@ class State(Generic[R]):
         changed = self._table.apply(update.entries)
         self.replacements.note(self.records, changed)
         for record_id, record in changed.items():
-            if record is not None and record.expires_at is not None:
-                self._expiring.add(record_id)
-            if record is not None and self._by_text is not None:
-                self._by_text.setdefault(content_hash(self.kind.text_of(record)), {})[record_id] = None
+            if record is not None:
+                self._texts.note(record)
+                if record.expires_at is not None:
+                    self._expiring.add(record_id)
         if update.reset:  # most often somebody compacted, and nothing differs
             changed = dict.fromkeys(before.keys() - self.records.keys())
             changed |= {key: record for key, record in self.records.items() if before.get(key) is not record}
@@ -112,12 +111,6 @@ class State(Generic[R]):
             if record_id not in replaced and (record.expires_at is None or record.expires_at > now)
         ]
 
-    def latest(self, limit: int, now: datetime) -> list[R]:
-        """Return the newest valid records, newest first."""
-        valid = self.valid(now)
-        valid.reverse()  # among equal times the last stored comes first; sorting is stable
-        return sorted(valid, key=lambda record: record.timestamp, reverse=True)[:limit]
-
     def recent(self, order: Order, now: datetime) -> list[R]:
         """Return what a scratchpad is chosen from; see `Storage.recent`."""
         kept = self._recency.get(order)
@@ -131,33 +124,40 @@ class State(Generic[R]):
 
         return [self.records[record_id] for record_id in kept.choose(counts)]
 
-    def still_true(self, shown: Iterable[R], now: datetime) -> bool:
-        """Tell whether records that were shown say the same now, and are neither expired nor superseded."""
-        known = ((each, self.records.get(each.id)) for each in shown)
-        return all(
-            record is not None and self.is_valid(record, now) and says_the_same(each, record) for each, record in known
-        )
-
     def same_text(self, text: str, now: datetime) -> R | None:
         """Return the valid record that says the same (ignoring case and white space), if there is one."""
-        return next((record for record in self._with_text(text) if self.is_valid(record, now)), None)
+        said_by = map(self.get, self._texts.said_by(self.records, text))
+        return next((record for record in said_by if record is not None and self.is_valid(record, now)), None)
 
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted and nothing with it is known now."""
-        return content_hash(text) in self._table.forgotten and not self._with_text(text)
-
-    def _with_text(self, text: str) -> list[R]:
-        """Return all records that say this now, expired and replaced ones too, in the order of storing."""
-        if self._by_text is None:
-            self._by_text = {}
-            for record in self.records.values():
-                self._by_text.setdefault(content_hash(self.kind.text_of(record)), {})[record.id] = None
-        wanted = content_hash(text)
-        # An id stays listed when its record is changed or deleted, so each one is looked at again.
-        listed = (self.records.get(record_id) for record_id in self._by_text.get(wanted, ()))
-        return [each for each in listed if each is not None and content_hash(self.kind.text_of(each)) == wanted]
+        return content_hash(text) in self._table.forgotten and not self._texts.said_by(self.records, text)
 
     def complaints(self) -> list[str]:
         """Return what is wrong with records and between them, a sentence each."""
         broken = [f"{record_id}: {reason}" for record_id, reason in self.invalid.items()]
         return broken + self.replacements.complaints()
+
+
+class _Texts(Generic[R]):
+    """Which records say what, read when it is first asked for."""
+
+    def __init__(self, kind: Kind[R]) -> None:
+        self._kind = kind
+        self._ids: dict[str, dict[str, None]] | None = None
+
+    def note(self, record: R) -> None:
+        """Learn what a record says now."""
+        if self._ids is not None:
+            self._ids.setdefault(content_hash(self._kind.text_of(record)), {})[record.id] = None
+
+    def said_by(self, records: Mapping[str, R], text: str) -> list[str]:
+        """Return the ids of all records that say this now, expired and replaced ones too, in the order of storing."""
+        if self._ids is None:
+            self._ids = {}
+            for record in records.values():
+                self.note(record)
+        wanted = content_hash(text)
+        # An id stays listed when its record is changed or deleted, so each one is looked at again.
+        listed = (records.get(record_id) for record_id in self._ids.get(wanted, ()))
+        return [each.id for each in listed if each is not None and content_hash(self._kind.text_of(each)) == wanted]

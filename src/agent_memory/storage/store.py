@@ -9,19 +9,18 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from agent_memory.errors import BusyError, StorageError, UnknownIdError
+from agent_memory.errors import BusyError, StorageError
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
 from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, current_first
 from agent_memory.storage.changes import lost_since, to_delete, to_store, to_store_many, to_touch, to_update
-from agent_memory.storage.past import forgotten_with
 from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import timedelta
 
-    from agent_memory.journal import Change, Update
+    from agent_memory.journal import Update
     from agent_memory.models import Kind, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
     from agent_memory.storage.change_log import ChangeLog
@@ -70,7 +69,7 @@ class RecordStore(Generic[R]):
         return self.state
 
     def search(self, request: SearchRequest, question: Question | None = None) -> Answer[R]:
-        """See `Storage.search`; `question` is what `embedded_question` returned for this request."""
+        """See `Storage.search`; `question` is what `SearchIndex.embedded_question` returned for this request."""
         state, now = self.refresh(), request.now
         replaced_by = state.replacements.of
 
@@ -92,21 +91,6 @@ class RecordStore(Generic[R]):
             self.refresh()
         return self.index.warm(at_most)
 
-    def embedded_question(self, request: SearchRequest) -> Question:
-        """Return a request's text, read and embedded. Safe in any thread: a remote embedder takes its time."""
-        return self.index.embedded_question(request)
-
-    def forgotten_with(self, record_id: str) -> list[R]:
-        """See `Versioned.forgotten_with`."""
-        state = self.refresh()
-        taken = [] if record_id in state.records else forgotten_with(state, record_id, self.log.naming)
-        if not taken:
-            raise UnknownIdError(
-                f"{str(record_id)[:40]!r} is no {self.kind.name} that was forgotten and can be brought back.",
-                recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
-            )
-        return [record for record in taken if record.id not in state.records]
-
     def health(self) -> dict[str, Any]:
         """See `Storage.health`."""
         self._absorb(self.log.poll(thorough=True))
@@ -125,11 +109,11 @@ class RecordStore(Generic[R]):
 
     def store_many(self, records: Sequence[R]) -> None:
         """See `Storage.store_many`."""
-        self._commit(lambda: to_store_many(self.state, records))
+        self.log.commit(self._absorb, lambda: to_store_many(self.state, records))
 
     def change(self, record_id: str, changes: Mapping[str, Any]) -> R:
         """See `Storage.change`."""
-        self._commit(lambda: to_update(self.state, record_id, changes))
+        self.log.commit(self._absorb, lambda: to_update(self.state, record_id, changes))
         return self.state.records[record_id]
 
     def delete(self, record_id: str) -> R:
@@ -141,7 +125,7 @@ class RecordStore(Generic[R]):
 
     def touch(self, record_ids: Collection[str]) -> None:
         """See `Storage.touch`."""
-        self._commit(lambda: to_touch(self.state, record_ids))
+        self.log.commit(self._absorb, lambda: to_touch(self.state, record_ids))
 
     def compact(self, grace: timedelta | None = None) -> None:
         """See `Storage.compact`."""
@@ -175,9 +159,6 @@ class RecordStore(Generic[R]):
         self.refresh()
         self.index.prune()
         self._gone = []
-
-    def _commit(self, decide: Callable[[], list[Change]]) -> None:
-        self.log.commit(self._absorb, lambda: (decide(), None))
 
     def _absorb(self, update: Update) -> None:
         """Take in what the log brought; write down what this process knew and another program removed or changed."""

@@ -23,7 +23,7 @@ from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
-from agent_memory.models import MEMORY, Memory
+from agent_memory.models import KINDS
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State as RecordState
 from agent_memory.storage.vector.engine import Point, namespace_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.models import Memory
+    from agent_memory.models import Kind, Record
     from agent_memory.storage.vector.engine.shard import Shard
 
 _NICENESS: Final = 10
@@ -64,7 +64,15 @@ def main() -> None:
         sys.exit(_BUSY_CODE if isinstance(error, BusyError) else 1)
 
 
-def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, say: Any, batch: int = 100) -> None:
+def build(
+    folder: AgentFolder,
+    identity: EmbedderIdentity,
+    *,
+    activate: bool,
+    say: Any,
+    batch: int = 100,
+    kind: Kind[Any] = KINDS[0],
+) -> None:
     """Build, check and take into use a new shard.
 
     Args:
@@ -73,6 +81,7 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
         activate: Make the vector backend the active one; otherwise only if it still is.
         say: Called with the fields of each report.
         batch: Texts whose vectors are moved together.
+        kind: Of which records; only those of the first kind have an index so far.
 
     Raises:
         BusyError: Another process is building.
@@ -84,8 +93,8 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
     shards = Shards(folder)
     shards.sweep()
     with shards.building() as (name, unfinished):
-        journal = Journal(folder.journal, {MEMORY.name})
-        projection = RecordState(MEMORY, folder.agent_id)
+        journal = Journal(folder.path / kind.journal, {kind.name})
+        projection = RecordState(kind, folder.agent_id)
         projection.absorb(journal.poll())
         watermark, total = journal.watermark, len(projection.records)
         say(stage="load", done=0, total=total)
@@ -114,7 +123,7 @@ def build(folder: AgentFolder, identity: EmbedderIdentity, *, activate: bool, sa
 
 def _load(
     shard: Shard,
-    projection: RecordState[Memory],
+    projection: RecordState[Any],
     portions: Iterator[dict[str, list[bytes]]],
     cache: VectorCache,
     identity: EmbedderIdentity,
@@ -130,7 +139,7 @@ def _load(
         vectors: list[Vector] = []
         for memory_id, keys in portion.items():
             if all(key in known for key in keys):
-                points += _points(projection.records[memory_id], len(keys))
+                points += _points(projection.kind, projection.records[memory_id], len(keys))
                 vectors += [known[key] for key in keys]
         if points:
             shard.upsert(points, [vector.tolist() for vector in vectors])
@@ -140,27 +149,29 @@ def _load(
     return written
 
 
-def _points(memory: Memory, pieces: int) -> list[Point]:
+def _points(kind: Kind[Any], record: Record, pieces: int) -> list[Point]:
+    facets = kind.document(record).facets
     return [
         Point(
-            memory_id=memory.id,
+            memory_id=record.id,
             piece=piece,
-            category=memory.category,
-            tags=tuple(memory.tags),
-            timestamp=memory.timestamp.timestamp(),
-            access_count=memory.access_count,
-            group=memory.created_by_session,
+            category=next((value for name, value in facets if name == "category"), ""),
+            tags=tuple(value for name, value in facets if name == "tag"),
+            timestamp=record.timestamp.timestamp(),
+            access_count=record.access_count,
+            group=record.created_by_session,
+            kind=kind.name,
         )
         for piece in range(pieces)
     ]
 
 
-def _portions(projection: RecordState[Memory], at_once: int) -> Iterator[dict[str, list[bytes]]]:
+def _portions(projection: RecordState[Any], at_once: int) -> Iterator[dict[str, list[bytes]]]:
     """Yield memories with the hashes of their pieces, so many pieces at a time."""
     portion: dict[str, list[bytes]] = {}
     texts = 0
     for memory_id, memory in projection.records.items():
-        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(memory.content)))
+        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(projection.kind.text_of(memory))))
         portion[memory_id] = keys
         texts += len(keys)
         if texts >= at_once:

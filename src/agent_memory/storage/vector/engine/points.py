@@ -47,7 +47,7 @@ class Point:
     timestamp: float
     access_count: int = 0
     group: str = ""
-    kind: str = "memory"
+    kind: str = ""
 
     def payload(self) -> dict[str, Any]:
         """Return what the engine keeps beside the vector."""
