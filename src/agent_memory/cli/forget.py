@@ -9,7 +9,9 @@ import typer
 from agent_memory.cli.options import MemoryIds, Yes, resolved
 from agent_memory.cli.running import Run
 from agent_memory.cli.text import counted, day
+from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
+from agent_memory.files.names import sort_of
 from agent_memory.models import Memory
 
 _FOR_GOOD = "Nothing that was forgotten or changed, lately or now, can be brought back after that."
@@ -87,9 +89,8 @@ async def _fold_all(run: Run) -> None:
 
 def _copies(folder: Path) -> list[str]:
     """Return the names of files beside the journal and the scratchpad that may hold what they once did."""
-    ours = {"memories.yaml", "memories.db", "scratchpad.yaml"}
-    found = {path.name for pattern in ("memories*", "scratchpad*") for path in folder.glob(pattern)}
-    return sorted(found - ours)
+    names = (name for name in names_in(folder) if name.startswith(("memories", "scratchpad")))
+    return [name for name in names if sort_of(name) != "ours"]
 
 
 def _tell_until(run: Run, memory_id: str, until: datetime | None) -> None:

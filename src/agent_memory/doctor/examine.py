@@ -15,7 +15,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -86,17 +86,13 @@ def examine_case(case: Case) -> list[Finding]:
     return [finding for check in checks for finding in _run(check, case)]
 
 
-def _run(check: Check, *arguments: object) -> list[Finding]:
-    found: list[Finding] = []
+def _run(check: Check, *arguments: object) -> Iterator[Finding]:
     try:
         for each in check(*arguments):
-            found.append(Finding(each.code, each.sentence, each.advice, each.size, each.details))  # noqa: PERF401 - what was found before an error counts
+            yield Finding(each.code, each.sentence, each.advice, each.size, each.details)
     except _BEYOND as error:
-        what = check.__name__.removeprefix("examine_")
-        found.append(
-            Finding("not_examined", f"The examination of {what} failed: {_words(error)}.", "Please report this.")
-        )
-    return found
+        what = f"The examination of {check.__name__.removeprefix('examine_')} failed: {_words(error)}."
+        yield Finding("not_examined", what, "Please report this.")
 
 
 def _words(error: BaseException) -> str:

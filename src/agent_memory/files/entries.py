@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.files.atomic import translated
@@ -15,7 +16,6 @@ from agent_memory.files.names import sort_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from agent_memory.files.names import Sort
 
@@ -169,7 +169,7 @@ def _holder(status: os.stat_result) -> Lock:
 
 def _lines_of(path: str) -> Iterator[str]:
     try:
-        with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - a name of the kernel's
+        with Path(path).open(encoding="utf-8", errors="replace") as lines:
             yield from (line.rstrip("\n") for line in lines)
     except OSError:
         return

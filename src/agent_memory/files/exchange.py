@@ -51,7 +51,7 @@ def put_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
             if error.errno not in _NOT_OFFERED:
                 raise
             with contextlib.suppress(FileNotFoundError):
-                os.rename(place, spare())  # noqa: PTH104 - one system call, as the others here
+                place.rename(spare())
             if move_if_free(new, place):
                 return
         else:

@@ -161,7 +161,7 @@ def _expanded(storage_root: str | Path) -> Path:
         usable = b"\0" not in os.fsencode(root)
     except (RuntimeError, ValueError):  # no home is known; characters that no name of a file has in this locale
         root, usable = Path(), False
-    if text.startswith("~") and not os.path.isabs(os.environ.get("HOME", "/")):  # noqa: PTH117 - no path yet
+    if text.startswith("~") and not Path(os.environ.get("HOME", "/")).is_absolute():
         usable = False
     if not usable:
         raise ConfigurationError(

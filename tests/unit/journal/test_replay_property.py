@@ -93,7 +93,7 @@ class Interleavings(RuleBasedStateMachine):
         self.model = Dict()
         self.foreign: list[bytes] = []
         self.highest = 0
-        self.no_sync = mock.patch("os.fsync")
+        self.no_sync = mock.patch.object(os, "fsync")
         self.no_sync.start()
         self.followers = [Follower(self.path, self.clock), Follower(self.path, self.clock)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -33,7 +34,7 @@ CHANGES = (
 @pytest.fixture(autouse=True)
 def no_sync() -> Iterator[None]:
     """Spare the disk: nothing here depends on when it syncs."""
-    with mock.patch("os.fsync"):
+    with mock.patch.object(os, "fsync"):
         yield
 
 

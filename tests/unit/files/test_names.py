@@ -1,0 +1,73 @@
+"""What a name in an agent's folder means, and under which name something is set aside."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.files.aside import set_aside
+from agent_memory.files.filesystem import shared_file_system
+from agent_memory.files.names import aside_path, keeps_lines_of, moment_of, sort_of
+from tests.support import NOON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SORTS = {
+    "ours": ("memories.yaml", "episodes.yaml", "shortlist.json", "memories.db", "events.1.jsonl", "embeddings.sqlite3"),
+    "rejected": ("memories.rejected.yaml", "episodes.rejected.yaml"),
+    "temporary": (".memories.yaml.0123abcd.tmp",),
+    "taken_out": (".scratchpad.yaml.0123abcd.old",),
+    "lost": ("memories.lost-0123abcd.yaml",),
+    "rewritten": ("memories.rewritten-0123abcd.yaml",),
+    "before_repair": ("memories.yaml.before-repair-20260301T120000-2", "scratchpad.before-repair-20260301T120000.yaml"),
+    "broken_pad": ("scratchpad.broken-20260301T120000-2.yaml",),
+    "broken_vectors": ("embeddings.sqlite3.broken", "embeddings.sqlite3.broken-20260301T120000"),
+    "broken": (".lock.broken-20260301T120000", "memories.rejected.broken-20260301T120000"),
+    "conflict": ("memories (1).yaml", "memories-LAPTOP.yaml", "memories.sync-conflict-20260301-120000-ABCDEF7.yaml"),
+    "copy": ("memories.yaml.bak", "Memories.yaml", "memories.rewritten-by-me.yaml"),
+    "stray": ("metadata (1).json", ".memories.yaml.icloud", ".memories.yaml.12.tmp"),
+    "other": ("notes.txt", "Notes.yaml", ".DS_Store"),
+}
+
+
+@pytest.mark.parametrize(("sort", "name"), [(sort, name) for sort, names in SORTS.items() for name in names])
+def test_a_name_means_one_thing(sort: str, name: str) -> None:
+    assert sort_of(name) == sort
+
+
+def test_files_with_old_lines_are_those_of_their_own_journal() -> None:
+    every = [name for names in SORTS.values() for name in names]
+    assert {name for name in every if keeps_lines_of("episodes.yaml", name)} == {"episodes.rejected.yaml"}
+    assert {sort_of(name) for name in every if keeps_lines_of("memories.yaml", name)} == {
+        *("rejected", "lost", "rewritten", "before_repair", "broken")
+    }
+
+
+def test_a_name_tells_when_it_was_given() -> None:
+    assert moment_of("scratchpad.broken-20260301T120000-2.yaml") == NOON
+    assert moment_of("scratchpad.broken-99999999T999999.yaml") is moment_of("notes.txt") is None
+
+
+def test_what_is_set_aside_overwrites_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "scratchpad.yaml"
+    place = aside_path(path, "broken", "20260301T120000")
+    written = [set_aside(path, place, content).name for content in (b"1", b"2")]
+    path.mkdir()
+    assert [*written, set_aside(path, place).name] == [
+        f"scratchpad.broken-20260301T120000{number}.yaml" for number in ("", "-2", "-3")
+    ]
+    assert place.read_bytes() == b"1"
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "shared"), [("virtiofs", True), ("lustre", True), ("fuse.sshfs", True), ("xfs", False)]
+)
+def test_file_systems_that_machines_share_are_known_by_their_kind(tmp_path: Path, kind: str, shared: bool) -> None:
+    device = tmp_path.stat().st_dev
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"36 22 {os.major(device)}:{os.minor(device)} / /mnt rw shared:1 - {kind} server:/export rw\n")
+    assert (shared_file_system(tmp_path, mounts) == kind) is shared
