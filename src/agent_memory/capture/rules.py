@@ -151,11 +151,13 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
 
 @functools.cache
 def read_patterns(name: str) -> dict[str, Any]:
-    """Return the content of `patterns/<name>.yaml`."""
+    """Return the content of `patterns/<name>.yaml`, and of `<name>.<part>.yaml` where a language has more files."""
     from agent_memory.yaml_reading import load_own_yaml  # 15 ms that a session without a rule to read does not pay
 
-    text = (resources.files("agent_memory.capture") / "patterns" / f"{name}.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = load_own_yaml(text)
+    loaded: dict[str, Any] = {}
+    for file in (resources.files("agent_memory.capture") / "patterns").iterdir():
+        if file.name.partition(".")[0] == name:
+            loaded |= load_own_yaml(file.read_text(encoding="utf-8"))
     return loaded
 
 
