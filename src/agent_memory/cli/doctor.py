@@ -3,7 +3,6 @@
 Not a command like the others: those open a memory service, which writes; the doctor must not, unless told to.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,7 +10,8 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.formats import encode
-from agent_memory.cli.options import agent_given, choose_agent, complete_agent
+from agent_memory.cli.options import Anyone, agent_given, choose_agent
+from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import FAILED, Place, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import counted, for_shell, one_line, plain
@@ -24,29 +24,10 @@ _AREA_WIDTH: Final = 12
 _MARK_WIDTH: Final = 9
 _WIDTH: Final = 100
 """What `Screen` uses of a wide terminal."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Whom:
-    """Whose memory is examined."""
-
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent",
-            "-a",
-            metavar="NAME",
-            envvar="AGENT_MEMORY_AGENT",
-            help="Whose memory; all of them if left out.",
-            autocompletion=complete_agent,
-        ),
-    ] = None
-
-
 _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
 
 
-@command(Whom)
+@command(Anyone)
 async def doctor(
     place: Place,
     *,
@@ -65,7 +46,7 @@ async def doctor(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:
     """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
-    agent = agent_given(place, place.given(Whom).agent)
+    agent = agent_given(place, place.given(Anyone).agent)
     if salvage is not None:
         _salvage(place.screen, place.root, agent, salvage)
     elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):
@@ -139,15 +120,10 @@ def _rows(screen: Screen, findings: Any) -> None:
         for position, line in enumerate(body):
             screen.show(Text.assemble(head if position == 0 else " " * indent, line))
         for detail in finding.details:
-            _lines(screen, one_line(detail), indent, "dim")
+            show_beside(screen, Text(" " * (indent + 2)), one_line(detail), "dim")
         if finding.advice:
-            _lines(screen, for_shell(finding.advice), indent, "italic" if screen.out.is_terminal else "", head="→ ")
-
-
-def _lines(screen: Screen, text: str, indent: int, style: str, head: str = "  ") -> None:
-    for position, line in enumerate(screen.wrapped(text, indent + len(head))):
-        line.stylize(style)
-        screen.show(Text.assemble(" " * indent, head if position == 0 else " " * len(head), line))
+            style = "italic" if screen.out.is_terminal else ""
+            show_beside(screen, Text(f"{' ' * indent}→ "), for_shell(finding.advice), style)
 
 
 def _verdict(findings: Any) -> Any:
@@ -201,8 +177,7 @@ def _show_plan(screen: Screen, report: Report) -> None:
 def _marked(screen: Screen, mark: tuple[str, str], agent_id: str | None, text: str) -> None:
     whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
     head = Text.assemble("  ", (f"{mark[0]:<{_MARK_WIDTH}}", mark[1]), (whose, "dim"))
-    for position, line in enumerate(screen.wrapped(one_line(text), len(head))):
-        screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
+    show_beside(screen, head, one_line(text))
 
 
 # -- for programs ---------------------------------------------------------------------------------------------------

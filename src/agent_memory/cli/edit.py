@@ -24,20 +24,9 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
 
 _EDITABLE: Final = (
-    "content",
-    "category",
-    "tags",
-    "pinned",
-    "trust",
-    "source",
-    "confidence",
-    "importance",
-    "observed_at",
-    "expires_at",
-    "links",
-    "supersedes",
-    "metadata",
-)
+    "content", "category", "tags", "pinned", "trust", "source", "confidence", "importance", "observed_at", "expires_at",
+    "links", "supersedes", "metadata",
+)  # fmt: skip
 _ALWAYS_SHOWN: Final = ("content", "category", "tags", "pinned", "trust")
 _FALLBACK_EDITORS: Final = ("sensible-editor", "nano", "vi", "notepad")
 _HEADER: Final = (

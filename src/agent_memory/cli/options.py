@@ -99,6 +99,18 @@ class Whose:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Anyone:
+    """Whose memory a command is about that looks at all of them if none is named."""
+
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent", "-a", envvar="AGENT_MEMORY_AGENT", help="Whose memory; all of them if left out.", **_AGENT
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Shape:
     """How a command prints the rows that it finds."""
 

@@ -196,12 +196,15 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
         _row(screen, "", str(line))
 
 
-def _row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
-    """Print `label` and `value` side by side; further lines of the value stay in its column."""
-    for position, line in enumerate(screen.wrapped(one_line(value), _LABEL_WIDTH)):
+def show_beside(screen: Screen, head: Text, text: str, style: str = "") -> None:
+    """Print `text` beside `head`; its further lines stay in its column."""
+    for position, line in enumerate(screen.wrapped(text, len(head))):
         line.stylize(style)
-        head = label if position == 0 else ""
-        screen.show(Text.assemble((f"  {head:<{_LABEL_WIDTH - 2}}", "dim"), line))
+        screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
+
+
+def _row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
+    show_beside(screen, Text(f"  {label:<{_LABEL_WIDTH - 2}}", "dim"), one_line(value), style)
 
 
 def _join(parts: list[tuple[str, str]]) -> Text:

@@ -9,6 +9,7 @@ import typer
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, moment_of, resolved, tags_of
 from agent_memory.cli.running import Run, command
 from agent_memory.errors import ValidationError
+from agent_memory.service.views import promotion
 
 if TYPE_CHECKING:
     from agent_memory.models import Memory
@@ -114,14 +115,7 @@ async def promote(run: Run, memory_id: MemoryId) -> None:
     """Bring a memory into the scratchpad, which the agent always sees."""
     (memory_id,) = await resolved(run.service, [memory_id])
     promoted = await run.service.promote(memory_id, run.caller)
-    run.screen.document(
-        {
-            "memory_id": promoted.memory_id,
-            "promoted": promoted.promoted,
-            "evicted": promoted.evicted,
-            "scratchpad_size": promoted.scratchpad_size,
-        }
-    )
+    run.screen.document(promotion(promoted))
     what = "is in the scratchpad now" if promoted.promoted else "was in the scratchpad already"
     evicted = f" {promoted.evicted} had to leave it." if promoted.evicted else ""
     run.screen.show(f"{memory_id} {what}, one of {promoted.scratchpad_size}.{evicted}")

@@ -170,12 +170,13 @@ class OpenAIEmbedder:
                 self._tokens += used
 
     def _ask(self, texts: list[str]) -> list[Any]:
-        client = self._connected()
-        import openai  # nothing slow at import
+        with self._connecting:
+            self._client = self._client or _client(self._options)
+        import openai
 
         options: dict[str, Any] = {"dimensions": self._dimension} if self._shorten else {}
         try:
-            answer = client.embeddings.create(model=self._model, input=texts, encoding_format="float", **options)
+            answer = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float", **options)
             self._count(answer)
             vectors = sorted(answer.data, key=lambda item: item.index)
             indexes = [item.index for item in vectors]
@@ -195,29 +196,21 @@ class OpenAIEmbedder:
             )
         return [item.embedding for item in vectors]
 
-    def _connected(self) -> Any:
-        with self._connecting:
-            if self._client is None:
-                self._client = self._connect()
-            return self._client
 
-    def _connect(self) -> Any:
-        try:
-            import openai
-        except ImportError as error:
-            raise EmbeddingError(
-                "the openai package is not installed; search continues by keyword",
-                code="model_missing",
-                recovery=advice("openai"),
-            ) from error
-        try:
-            return openai.OpenAI(**self._options)
-        except openai.OpenAIError as error:
-            raise EmbeddingError(
-                _NO_KEY,
-                code="no_api_key",
-                recovery="Set OPENAI_API_KEY, or use the local embedder.",
-            ) from error
+def _client(options: dict[str, Any]) -> Any:
+    try:
+        import openai
+    except ImportError as error:
+        raise EmbeddingError(
+            "the openai package is not installed; search continues by keyword",
+            code="model_missing",
+            recovery=advice("openai"),
+        ) from error
+    try:
+        return openai.OpenAI(**options)
+    except openai.OpenAIError as error:
+        recovery = "Set OPENAI_API_KEY, or use the local embedder."
+        raise EmbeddingError(_NO_KEY, code="no_api_key", recovery=recovery) from error
 
 
 def _cut(text: str) -> str:

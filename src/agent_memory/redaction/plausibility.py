@@ -34,28 +34,10 @@ _ENDS: Final = re.compile(
     r"""(?x)["'`]?\s*(?:$|[.,;!)\n]|(?:and|und|et|y|e|en|och|now|today|again|please|btw|currently|everywhere|until|since
     |for|fuer|für|auf|on|pour|para|per|voor|but|aber|mais|pero|jetzt|bitte)\b)"""
 )
-_OBJECTS: Final = frozenset(
-    [
-        "self",
-        "this",
-        "req",
-        "request",
-        "user",
-        "config",
-        "settings",
-        "env",
-        "os",
-        "args",
-        "form",
-        "data",
-        "body",
-        "params",
-        "options",
-        "ctx",
-        "props",
-        "state",
-    ]
-)
+_OBJECTS: Final = frozenset((
+    "self", "this", "req", "request", "user", "config", "settings", "env", "os", "args", "form", "data", "body",
+    "params", "options", "ctx", "props", "state",
+))  # fmt: skip
 
 
 @functools.cache
