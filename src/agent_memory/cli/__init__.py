@@ -10,7 +10,7 @@ import gc
 import sys
 from typing import Final
 
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 """What a command makes, it mostly keeps: with Python's 700, looking for cycles took a tenth of a `list` of 5,000."""
 
 
