@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,9 +11,10 @@ from typing_extensions import override
 
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
+from agent_memory.models import Document
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.engine import EngineClient, Point, namespace_of, wire
-from agent_memory.storage.vector.engine.process import Host
+from agent_memory.storage.vector.engine import EngineClient, Point, namespace_of, payload_of, wire
+from agent_memory.storage.vector.engine.process import ShardReader
 from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.maintenance import IndexOptions
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.embeddings import EmbedderIdentity
+    from agent_memory.models import Facet
 
 WIDTH = 32
 
@@ -42,11 +45,11 @@ def unit_rows(count: int, *, width: int = WIDTH, seed: int = 0, clusters: int = 
     return unit
 
 
-def point(number: int, **fields: Any) -> Point:
+def point(number: int, *facets: Facet, **fields: Any) -> Point:
     """Return a point whose id tells its number."""
-    return Point(
-        **{"memory_id": f"mem-{number:012x}", "piece": 0, "category": "note", "tags": (), "timestamp": 0.0, **fields}
-    )
+    then = datetime.fromtimestamp(fields.pop("timestamp", 0.0), UTC)
+    document = Document(f"mem-{number:012x}", "", facets, then, then, **fields)
+    return Point(document.id, 0, payload_of(document, "memory"))
 
 
 class EngineHere(EngineClient):
@@ -61,7 +64,7 @@ class EngineHere(EngineClient):
 
     def __init__(self, folder: Path, namespace: uuid.UUID) -> None:
         self.asked = 0
-        self._folder, self._host = folder, None
+        self._folder, self._reader = folder, None
         self._answer: tuple[dict[str, Any], bytes] | None = None
         self._gone = self._abandoned = False
         with self._lock:
@@ -71,8 +74,8 @@ class EngineHere(EngineClient):
             self.held.add(folder)
         try:
             (folder.parent / HOLDER_LOCK).touch()
-            self._host = Host(Shard.open(folder, namespace))
-            self._answer = self._host.greeting()
+            self._reader = ShardReader(Shard.open(folder, namespace))
+            self._answer = self._reader.greeting()
         except StorageError as error:
             self.held.discard(folder)
             self._answer = ({"failed": error.message, "code": error.code}, b"")
@@ -89,10 +92,10 @@ class EngineHere(EngineClient):
 
     @override
     def send(self, head: dict[str, Any], body: bytes) -> bool:
-        if not self.is_idle or self._host is None:
+        if not self.is_idle or self._reader is None:
             return False
         self.asked += 1
-        self._answer = self._host.nearest(*wire.unpack(wire.pack(head, body)))
+        self._answer = self._reader.nearest(*wire.unpack(wire.pack(head, body)))
         return True
 
     @override
@@ -105,9 +108,9 @@ class EngineHere(EngineClient):
     @override
     def close(self, timeout: float = 0) -> None:
         self._gone = True
-        host, self._host = self._host, None
-        if host is not None:
-            host.close()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
             self.held.discard(self._folder)
 
     @override

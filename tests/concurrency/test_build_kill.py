@@ -16,7 +16,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError
 from agent_memory.memories import MigratableStorage
-from agent_memory.storage.vector.engine.client import child_environment, python_module
+from agent_memory.storage.vector.engine import child_environment, python_module
 from agent_memory.storage.vector.shards import Shards
 from tests.concurrency.processes import running
 from tests.engines import options

@@ -17,10 +17,18 @@ import numpy as np
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.storage.vector.engine import EngineClient, Where, namespace_of, point_id
-from agent_memory.storage.vector.engine.client import child_environment
+from agent_memory.models import MEMORY
+from agent_memory.storage.vector.engine import (
+    EngineClient,
+    Where,
+    child_environment,
+    namespace_of,
+    payload_of,
+    point_id,
+)
 from agent_memory.storage.vector.engine.shard import Shard
 from tests.engines import WIDTH, point, unit_rows
+from tests.support import memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +68,8 @@ def test_a_points_id_follows_from_agent_memory_and_piece() -> None:
 
 
 def test_no_text_goes_into_a_payload() -> None:
-    payload = point(1, tags=("a",), group="s-1", access_count=3).payload()
+    payload = payload_of(MEMORY.document(memory_of("a secret plan", tags=["a"], created_by_session="s-1")), "memory")
+    assert "secret" not in str(payload)
     assert payload.keys() == {"id", "kind", "category", "tags", "timestamp", "access_count", "group"}
 
 
@@ -101,24 +110,25 @@ def test_scores_are_cosines_best_first_and_above_the_floor(shard: Shard) -> None
     [
         (Where(), {0, 1, 2, 3}),
         (Where(category="task"), {1, 3}),
-        (Where(tags=("a",)), {0, 1}),
-        (Where(tags=("a", "b")), {1}),
-        (Where(any_tags=("b", "none")), {1}),
-        (Where(any_tags=("a", "b"), tags=("a",)), {0, 1}),
-        (Where(any_tags=("none",)), set()),
+        (Where(tags=["a"]), {0, 1}),
+        (Where(tags=["a", "b"]), {1}),
+        (Where(any_tags=["b", "none"]), {1}),
+        (Where(any_tags=["a", "b"], tags=["a"]), {0, 1}),
+        (Where(any_tags=["none"]), set()),
         (Where(since=100.0), {1, 2, 3}),
         (Where(until=100.0), {0, 1}),
         (Where(since=100.0, until=200.0), {1, 2}),
-        (Where(category="task", tags=("a",), since=50.0), {1}),
+        (Where(category="task", tags=["a"], since=50.0), {1}),
         (Where(category="none"), set()),
     ],
 )
 def test_every_condition_holds_alone_and_together(shard: Shard, where: Where, numbers: set[int]) -> None:
+    task, a, b, c = ("category", "task"), ("tag", "a"), ("tag", "b"), ("tag", "c")
     points = [
-        point(0, tags=("a",), timestamp=0.0, kind="topic"),
-        point(1, category="task", tags=("a", "b"), timestamp=100.0, access_count=1),
-        point(2, tags=("c",), timestamp=200.0, access_count=2),
-        point(3, category="task", timestamp=300.0, access_count=3, group="talk"),
+        point(0, a),
+        point(1, task, a, b, timestamp=100.0),
+        point(2, c, timestamp=200.0),
+        point(3, task, timestamp=300.0),
     ]
     rows = unit_rows(4)
     shard.upsert(points, rows.tolist())
@@ -175,7 +185,7 @@ def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     code = (
         "import sys, os; from pathlib import Path\n"
         "from agent_memory.storage.vector.engine import EngineClient, namespace_of\n"
-        "client = EngineClient(Path(sys.argv[1]), namespace_of('bob')); assert client.opened(60)\n"
+        "client = EngineClient(Path(sys.argv[1]), namespace_of('bob')); assert client.opened(60) is not None\n"
         "print(client.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     agent = subprocess.run(
@@ -234,10 +244,10 @@ def test_damage_never_reaches_the_agent(folder: Path, damage: Callable[[Path], N
         assert error.code in {"engine", "engine_gone"}  # noqa: PT017 - either is right
     else:
         assert opened is not None
-        if len(opened.memories) == 300:  # restored from the engine's own log; less is noticed by the count
+        if len(opened) == 300:  # restored from the engine's own log; less is noticed by the count
             near = client.nearest(rows[7].tolist(), 1, 0.0, Where(), patience=PATIENCE)
             assert near is not None
-            assert near.pairs[0] == (point(7).memory_id, pytest.approx(1.0, abs=2e-3))
+            assert near.pairs[0] == (point(7).record_id, pytest.approx(1.0, abs=2e-3))
     client.close()
 
 

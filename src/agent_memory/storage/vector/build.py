@@ -25,15 +25,15 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.models import KINDS
 from agent_memory.retrieval import embedded_texts
-from agent_memory.storage.state import State as RecordState
-from agent_memory.storage.vector.engine import Point, namespace_of
+from agent_memory.storage.state import State
+from agent_memory.storage.vector.engine import Point, namespace_of, payload_of
 from agent_memory.storage.vector.shards import Shards, ShardState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.models import Kind, Record
+    from agent_memory.models import Kind
     from agent_memory.storage.vector.engine.shard import Shard
 
 _NICENESS: Final = 10
@@ -93,17 +93,15 @@ def build(
     shards = Shards(folder)
     shards.sweep()
     with shards.building() as (name, unfinished):
-        journal = Journal(folder.path / kind.journal, {kind.name})
-        projection = RecordState(kind, folder.agent_id)
-        projection.absorb(journal.poll())
-        watermark, total = journal.watermark, len(projection.records)
+        journal, state = Journal(folder.path / kind.journal, {kind.name}), State(kind, folder.agent_id)
+        state.absorb(journal.poll())
+        (generation, seq), total = journal.watermark, len(state.records)
         say(stage="load", done=0, total=total)
         shard = Shard.create(unfinished / "shard", namespace_of(folder.agent_id), identity.dimension)
         try:
-            portions = _portions(projection, min(batch, _MOST_AT_ONCE))
             with contextlib.closing(VectorCache(folder.vectors)) as cache:
-                written = _load(shard, projection, portions, cache, identity, say)
-            projection.absorb(Update(reset=True))
+                written = _load(shard, state, min(batch, _MOST_AT_ONCE), cache, identity, say)
+            state.absorb(Update(reset=True))  # a graph takes the room
             say(stage="index", done=0, total=len(written))
             shard.flush()
             shard.optimize()
@@ -112,9 +110,8 @@ def build(
         finally:
             with contextlib.suppress(AgentMemoryError):
                 shard.close()
-        state = ShardState(folder.agent_id, str(identity), identity.dimension, watermark[0], watermark[1])
         say(stage="switch", done=len(written), total=len(written))
-        shards.finish(name, unfinished, state)
+        shards.finish(name, unfinished, ShardState(folder.agent_id, str(identity), identity.dimension, generation, seq))
         if activate or shards.active()[0] == "vector":
             shards.switch("vector", name, str(identity))
         shards.remove_unused()
@@ -123,56 +120,40 @@ def build(
 
 def _load(
     shard: Shard,
-    projection: RecordState[Any],
-    portions: Iterator[dict[str, list[bytes]]],
+    state: State[Any],
+    at_once: int,
     cache: VectorCache,
     identity: EmbedderIdentity,
     say: Any,
 ) -> list[str]:
-    """Write every memory that has all its vectors; return the ids of the points."""
+    """Write every record that has all its vectors; return the ids of the points."""
     written: list[str] = []
-    done, total = 0, len(projection.records)
-    for portion in portions:
+    done, total = 0, len(state.records)
+    for portion in _portions(state, at_once):
         hashes = {key for keys in portion.values() for key in keys}
         known = cache.get_many(identity, hashes)
         points: list[Point] = []
         vectors: list[Vector] = []
-        for memory_id, keys in portion.items():
+        for record_id, keys in portion.items():
             if all(key in known for key in keys):
-                points += _points(projection.kind, projection.records[memory_id], len(keys))
+                payload = payload_of(state.kind.document(state.records[record_id]), state.kind.name)
+                points += [Point(record_id, piece, payload) for piece in range(len(keys))]
                 vectors += [known[key] for key in keys]
         if points:
             shard.upsert(points, [vector.tolist() for vector in vectors])
-        written += [shard.id_of(point.memory_id, point.piece) for point in points]
+        written += [shard.id_of(point.record_id, point.piece) for point in points]
         done += len(portion)
         say(stage="load", done=done, total=total)
     return written
 
 
-def _points(kind: Kind[Any], record: Record, pieces: int) -> list[Point]:
-    facets = kind.document(record).facets
-    return [
-        Point(
-            memory_id=record.id,
-            piece=piece,
-            category=next((value for name, value in facets if name == "category"), ""),
-            tags=tuple(value for name, value in facets if name == "tag"),
-            timestamp=record.timestamp.timestamp(),
-            access_count=record.access_count,
-            group=record.created_by_session,
-            kind=kind.name,
-        )
-        for piece in range(pieces)
-    ]
-
-
-def _portions(projection: RecordState[Any], at_once: int) -> Iterator[dict[str, list[bytes]]]:
-    """Yield memories with the hashes of their pieces, so many pieces at a time."""
+def _portions(state: State[Any], at_once: int) -> Iterator[dict[str, list[bytes]]]:
+    """Yield records with the hashes of their pieces, so many pieces at a time."""
     portion: dict[str, list[bytes]] = {}
     texts = 0
-    for memory_id, memory in projection.records.items():
-        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(projection.kind.text_of(memory))))
-        portion[memory_id] = keys
+    for record_id, record in state.records.items():
+        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(state.kind.text_of(record))))
+        portion[record_id] = keys
         texts += len(keys)
         if texts >= at_once:
             yield portion

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from agent_memory.retrieval import DenseIndex
-from agent_memory.storage.vector.engine import Where
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.retrieval import Cosines, Scope
-    from agent_memory.storage.vector.engine.client import Engine
+    from agent_memory.storage.vector.engine import EngineClient, Where
     from agent_memory.storage.vector.limits import EngineLimits
 
 NEAREST: Final = 256
@@ -51,7 +50,7 @@ class AnnIndex(DenseIndex):
     def __init__(self, worker: EmbeddingWorker, limits: EngineLimits) -> None:
         super().__init__(worker)
         self._limits = limits
-        self.engine: Engine | None = None
+        self.engine: EngineClient | None = None
         self.behind: set[str] = set()
 
     @override
@@ -120,16 +119,21 @@ def _where(scope: Scope | None) -> Where:
     Access counts are left out: they change with every search, and the engine is not told each time. A bound in time is
     a millisecond wider, since numbers are less exact than dates.
     """
+    where: Where = {}
     if scope is None:
-        return Where()
+        return where
     filters, between = scope.filters, scope.filters.date_range
-    return Where(
-        category=filters.category,
-        tags=tuple(filters.all_tags),
-        any_tags=tuple(filters.tags),
-        since=between.start.timestamp() - _MILLISECOND if between and between.start else None,
-        until=between.end.timestamp() + _MILLISECOND if between and between.end else None,
-    )
+    if filters.category is not None:
+        where["category"] = filters.category
+    if filters.all_tags:
+        where["tags"] = list(filters.all_tags)
+    if filters.tags:
+        where["any_tags"] = list(filters.tags)
+    if between and between.start:
+        where["since"] = between.start.timestamp() - _MILLISECOND
+    if between and between.end:
+        where["until"] = between.end.timestamp() + _MILLISECOND
+    return where
 
 
 _MILLISECOND: Final = 0.001

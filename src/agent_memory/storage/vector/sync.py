@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingService
     from agent_memory.storage.store import RecordStore
     from agent_memory.storage.vector.candidates import AnnIndex
-    from agent_memory.storage.vector.engine import EngineClient, Opened
+    from agent_memory.storage.vector.engine import EngineClient
     from agent_memory.storage.vector.shards import Shards, ShardState
 
 log = get_logger(__name__)
@@ -181,9 +181,9 @@ class IndexSync:
         self._take_stock(opened)
         return _SOON
 
-    def _take_stock(self, opened: Opened) -> None:
+    def _take_stock(self, held: dict[str, int]) -> None:
         """Find what changed since the shard was built, from here on kept by the index itself."""
-        memories, held = self._index.texts, opened.memories
+        memories = self._index.texts
         differing = {memory_id for memory_id, keys in memories.items() if held.get(memory_id) != len(keys)}
         self._index.behind = differing | (held.keys() - memories.keys()) | self._store.state.since(self._seq)
         self._index.engine = self._client

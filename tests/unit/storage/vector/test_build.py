@@ -18,8 +18,7 @@ from agent_memory.journal import Change, Journal
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
-from agent_memory.storage.vector.engine import namespace_of
-from agent_memory.storage.vector.engine.client import child_environment
+from agent_memory.storage.vector.engine import child_environment, namespace_of
 from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.shards import Shards, index_lock
 from tests.support import memory_of

@@ -1,16 +1,27 @@
 """The embedded vector engine: Qdrant's own, in a process of its own, behind one adapter.
 
 Every call of the engine holds the interpreter lock, and a damaged file can take the process down with it. So it never
-runs in the agent's process: `host` runs it in a child, `client` talks to that child, `shard` alone knows
+runs in the agent's process: `process` runs it in a child, `client` talks to that child, `shard` alone knows
 the engine's names. Importing this package loads neither numpy nor the engine.
 """
 
 from importlib.util import find_spec
 
-from agent_memory.storage.vector.engine.client import Candidates, EngineClient, Opened
-from agent_memory.storage.vector.engine.points import Point, Where, namespace_of, point_id
+from agent_memory.storage.vector.engine.client import Candidates, EngineClient, child_environment, python_module
+from agent_memory.storage.vector.engine.points import Point, Where, namespace_of, payload_of, point_id
 
-__all__ = ["Candidates", "EngineClient", "Opened", "Point", "Where", "is_installed", "namespace_of", "point_id"]
+__all__ = [
+    "Candidates",
+    "EngineClient",
+    "Point",
+    "Where",
+    "child_environment",
+    "is_installed",
+    "namespace_of",
+    "payload_of",
+    "point_id",
+    "python_module",
+]
 
 
 def is_installed() -> bool:

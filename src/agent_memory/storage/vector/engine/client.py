@@ -1,7 +1,7 @@
 """`EngineClient`: the agent's side of a shard that a child process holds. Never waits longer than it is told to.
 
-Speaks to `host`. For one thread. A child that died, hangs or answers nonsense costs a search nothing: `nearest` returns
-None and whoever asked looks elsewhere.
+Speaks to `process`. For one thread. A child that died, hangs or answers nonsense costs a search nothing: `nearest`
+returns None, and the caller compares all vectors itself.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import contextlib
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.errors import StorageError
 from agent_memory.storage.vector.engine import wire
@@ -29,15 +28,7 @@ PATIENCE: Final = 0.03
 _CLOSING_SECONDS: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What a shard holds when it is opened: memory id to number of points."""
-
-    memories: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Memories near a query, best first, with the engine's cosines.
 
     Attributes:
@@ -47,13 +38,6 @@ class Candidates:
 
     pairs: list[tuple[str, float]]
     complete: bool
-
-
-class Engine(Protocol):
-    """What a search asks of an engine."""
-
-    def nearest(self, vector: Sequence[float], limit: int, floor: float, where: Where) -> Candidates | None:
-        """Return the nearest memories, None when the engine cannot answer at once."""
 
 
 class EngineClient:
@@ -105,8 +89,8 @@ class EngineClient:
         """Whether a request would be answered at once."""
         return not self._gone and not self._waiting
 
-    def opened(self, timeout: float = 0) -> Opened | None:
-        """Return what the shard holds, once; None while it is being opened.
+    def opened(self, timeout: float = 0) -> dict[str, int] | None:
+        """Return what the shard holds, once: record id to number of points. None while it is being opened.
 
         Raises:
             StorageError: It cannot be opened; the code is `busy` when another process holds it.
@@ -115,7 +99,7 @@ class EngineClient:
         if reply is None:
             return None
         head, body = reply
-        return Opened(dict.fromkeys(body.decode().splitlines(), 1) | head["several"])
+        return {**dict.fromkeys(body.decode().splitlines(), 1), **head["several"]}
 
     def send(self, head: dict[str, Any], body: bytes) -> bool:
         """Send a request, to be answered by `reply`; False when the child is busy or gone."""
@@ -160,7 +144,7 @@ class EngineClient:
         with contextlib.suppress(StorageError):
             if self._abandoned:
                 self.reply()
-            if not self.send({"limit": limit, "floor": floor, "where": where.as_json()}, wire.floats(vector)):
+            if not self.send({"limit": limit, "floor": floor, "where": where}, wire.floats(vector)):
                 return None
             reply = self.reply(patience)
             if reply is not None:

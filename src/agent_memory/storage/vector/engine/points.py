@@ -1,4 +1,4 @@
-"""What lies in the engine: a point for each piece of a memory, and conditions on its payload. No text, ever.
+"""What lies in the engine: a point for each piece of a record, and conditions on its payload. No text, ever.
 
 Deleted text would stay readable in the engine's log and pages; ids, kinds and numbers tell nothing.
 """
@@ -6,11 +6,10 @@ Deleted text would stay readable in the engine's log and pages; ids, kinds and n
 from __future__ import annotations
 
 import uuid
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_memory.models import Document
 
 _AGENTS: Final = uuid.uuid5(uuid.NAMESPACE_URL, "agent-memory:agent")
 
@@ -20,51 +19,40 @@ def namespace_of(agent_id: str) -> uuid.UUID:
     return uuid.uuid5(_AGENTS, agent_id)
 
 
-def point_id(namespace: uuid.UUID, memory_id: str, piece: int = 0) -> str:
-    """Return the id of a memory's point; a long memory has several, numbered from 0."""
-    return str(uuid.uuid5(namespace, memory_id if piece == 0 else f"{memory_id}#{piece}"))
+def point_id(namespace: uuid.UUID, record_id: str, piece: int = 0) -> str:
+    """Return the id of a record's point; a long record has several, numbered from 0."""
+    return str(uuid.uuid5(namespace, record_id if piece == 0 else f"{record_id}#{piece}"))
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One piece of a memory as a shard holds it, apart from its vector.
+class Point(NamedTuple):
+    """One piece of a record as a shard holds it, apart from its vector.
 
     Attributes:
-        memory_id: Whose piece this is.
+        record_id: Whose piece this is.
         piece: Its number, from 0.
-        category: The memory's category.
-        tags: Its tags.
-        timestamp: When it was stored, seconds since 1970, UTC.
-        access_count: How often it had been used when the point was written; it only grows.
-        group: What belongs together, such as the session of a talk; empty for none.
-        kind: The journal's record kind.
+        payload: What the engine keeps beside the vector, as `payload_of` returns it.
     """
 
-    memory_id: str
+    record_id: str
     piece: int
-    category: str
-    tags: tuple[str, ...]
-    timestamp: float
-    access_count: int = 0
-    group: str = ""
-    kind: str = ""
-
-    def payload(self) -> dict[str, Any]:
-        """Return what the engine keeps beside the vector."""
-        return {
-            "id": self.memory_id,
-            "kind": self.kind,
-            "category": self.category,
-            "tags": list(self.tags),
-            "timestamp": self.timestamp,
-            "access_count": self.access_count,
-            "group": self.group,
-        }
+    payload: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Conditions on payloads, all of which must hold; None and empty ask nothing.
+def payload_of(document: Document, kind: str) -> dict[str, Any]:
+    """Return what the engine keeps of a record of this kind, beside each vector."""
+    return {
+        "id": document.id,
+        "kind": kind,
+        "category": next((value for name, value in document.facets if name == "category"), ""),
+        "tags": [value for name, value in document.facets if name == "tag"],
+        "timestamp": document.timestamp.timestamp(),
+        "access_count": document.access_count,
+        "group": document.session,
+    }
+
+
+class Where(TypedDict, total=False):
+    """Conditions on payloads, all of which must hold; what is left out asks nothing.
 
     Attributes:
         category: Its category.
@@ -74,17 +62,8 @@ class Where:
         until: Stored then or earlier.
     """
 
-    category: str | None = None
-    tags: tuple[str, ...] = ()
-    any_tags: tuple[str, ...] = ()
-    since: float | None = None
-    until: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the conditions that ask something, for another process."""
-        return {key: value for key, value in asdict(self).items() if value not in (None, ())}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Where:
-        """Return the conditions that `as_json` described."""
-        return cls(**{**value, **{key: tuple(value.get(key, ())) for key in ("tags", "any_tags")}})
+    category: str
+    tags: list[str]
+    any_tags: list[str]
+    since: float
+    until: float

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.storage.vector.engine import wire
-from agent_memory.storage.vector.engine.points import Where
 
 if TYPE_CHECKING:
     from agent_memory.storage.vector.engine.shard import Shard
 
 
-class Host:
+class ShardReader:
     """Searches one open shard.
 
     Args:
@@ -55,8 +54,7 @@ class Host:
             StorageError: The engine failed.
         """
         (vector,) = wire.numbers(body, len(body) // 4)
-        where = Where.from_json(head["where"])
-        found = self._shard.nearest(vector, head["limit"], floor=head["floor"], where=where)
+        found = self._shard.nearest(vector, head["limit"], floor=head["floor"], where=head["where"])
         best: dict[str, float] = {}
         for point, cosine in found:  # best first: a memory counts by its best piece
             best.setdefault(self._owner[point], cosine)
@@ -89,23 +87,23 @@ def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], an
     try:
         from agent_memory.storage.vector.engine.shard import Shard  # loads the engine
 
-        host = Host(Shard.open(folder, namespace))
+        reader = ShardReader(Shard.open(folder, namespace))
     except StorageError as error:
         answers.send_bytes(wire.pack({"failed": error.message, "code": "engine"}))
         return
-    answers.send_bytes(wire.pack(*host.greeting()))
+    answers.send_bytes(wire.pack(*reader.greeting()))
     try:
-        _serve(host, requests, answers)
+        _serve(reader, requests, answers)
     finally:
         with contextlib.suppress(StorageError):  # nothing was written that could be lost
-            host.close()
+            reader.close()
 
 
-def _serve(host: Host, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
+def _serve(reader: ShardReader, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
     while True:
         head, body = wire.unpack(requests.recv_bytes())
         try:
-            reply, rest = host.nearest(head, body)
+            reply, rest = reader.nearest(head, body)
         except StorageError as error:
             reply, rest = {"failed": error.message, "code": "engine"}, b""
         answers.send_bytes(wire.pack(reply, rest))

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 import qdrant_edge as edge
 
 from agent_memory.errors import StorageError
-from agent_memory.storage.vector.engine.points import Where, point_id
+from agent_memory.storage.vector.engine.points import point_id
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.storage.vector.engine.points import Point
+    from agent_memory.storage.vector.engine.points import Point, Where
 
 _GRAPH_FROM: Final = 10_000
 """Points from which a graph is built. Scanning fewer takes as long as asking the graph (1 ms), and building it half a
@@ -97,7 +97,7 @@ class Shard:
             StorageError: Nothing of this call may be relied upon.
         """
         raw = [
-            edge.Point(self.id_of(point.memory_id, point.piece), list(vector), point.payload())
+            edge.Point(self.id_of(point.record_id, point.piece), list(vector), point.payload)
             for point, vector in zip(points, vectors, strict=True)
         ]
         with _translated("write to"):
@@ -131,7 +131,7 @@ class Shard:
         request = edge.QueryRequest(
             query=edge.Query.Nearest(list(vector)),
             limit=limit,
-            filter=_filter(where),
+            filter=_filter(where or {}),
             score_threshold=floor,
             params=edge.SearchParams(exact=True) if exact else None,
             with_payload=False,
@@ -211,21 +211,21 @@ def _kilobytes(points: int, dimension: int) -> int:
     return max(1, points * dimension * 4 // 1024)
 
 
-def _filter(where: Where | None) -> Any:
-    where = where or Where()
+def _filter(where: Where) -> Any:
     conditions = list(_conditions(where))
     return edge.Filter(must=conditions) if conditions else None
 
 
 def _conditions(where: Where) -> Iterable[Any]:
-    if where.category is not None:
-        yield edge.FieldCondition(key="category", match=edge.MatchValue(where.category))
-    for tag in where.tags:
+    if "category" in where:
+        yield edge.FieldCondition(key="category", match=edge.MatchValue(where["category"]))
+    for tag in where.get("tags", ()):
         yield edge.FieldCondition(key="tags", match=edge.MatchValue(tag))
-    if where.any_tags:
-        yield edge.FieldCondition(key="tags", match=edge.MatchAny(list(where.any_tags)))
-    if where.since is not None or where.until is not None:
-        yield edge.FieldCondition(key="timestamp", range=edge.RangeFloat(gte=where.since, lte=where.until))
+    if "any_tags" in where:
+        yield edge.FieldCondition(key="tags", match=edge.MatchAny(where["any_tags"]))
+    if "since" in where or "until" in where:
+        between = edge.RangeFloat(gte=where.get("since"), lte=where.get("until"))
+        yield edge.FieldCondition(key="timestamp", range=between)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,11 @@
-"""Messages between client and host."""
+"""Messages between a client and the process that holds a shard."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.storage.vector.engine import Where, wire
+from agent_memory.storage.vector.engine import wire
 
 JSON = st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.text()))
 
@@ -28,14 +27,3 @@ def test_garbage_is_an_error_or_a_mapping(message: bytes) -> None:
 @given(st.lists(st.tuples(*[st.floats(width=32, allow_nan=False)] * 3)))
 def test_rows_come_out_as_they_went_in(rows: list[tuple[float, ...]]) -> None:
     assert wire.numbers(b"".join(wire.floats(row) for row in rows), 3) == rows
-
-
-@pytest.mark.parametrize(
-    "where",
-    [
-        Where(),
-        Where(category="", tags=("b", "c"), any_tags=("d",), since=1.5, until=0.0),
-    ],
-)
-def test_conditions_survive_the_way(where: Where) -> None:
-    assert Where.from_json(where.as_json()) == where
