@@ -11,8 +11,9 @@ The layers, from the top: `host` (Amplifier), `service` (the one write path), `s
 what it needs when it is first asked for, so that the engine's processes start without pydantic.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingGenerator
@@ -51,23 +52,15 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-
-    def __getattr__(name: str) -> object:
-        """Load a public name (PEP 562)."""
-        for package, names in _OF.items():
-            if name in names:
-                return getattr(import_module(f"agent_memory.{package}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted([*globals(), *__all__])
-
-    _OF = {
-        "embeddings": {"EmbeddingGenerator"},
-        "errors": {"AgentMemoryError"},
-        "models": {"Memory", "MemorySearchResult", "Observation", "Scratchpad", "SearchFilters", "SearchResults"},
-        "scratchpad": {"ScratchpadManager"},
-        "service": {"MemoryService"},
-        "settings": {"ServiceSettings"},
-        "storage": {"FileStorage", "MemoryStorage", "VectorStorage", "detect_storage"},
-    }
+    __getattr__, __dir__ = _offer(
+        __name__,
+        {
+            "embeddings": "EmbeddingGenerator",
+            "errors": "AgentMemoryError",
+            "models": "Memory MemorySearchResult Observation Scratchpad SearchFilters SearchResults",
+            "scratchpad": "ScratchpadManager",
+            "service": "MemoryService",
+            "settings": "ServiceSettings",
+            "storage": "FileStorage MemoryStorage VectorStorage detect_storage",
+        },
+    )

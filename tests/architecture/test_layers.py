@@ -26,7 +26,7 @@ LAYERS = (
     ("files", "redaction"),
     ("settings",),
     ("models",),
-    ("errors", "installing", "logs", "yaml_reading"),
+    ("errors", "installing", "late", "logs", "yaml_reading"),
 )
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

@@ -3,8 +3,9 @@
 Each name loads what it needs when it is first asked for: files need no server's client, and the other way round.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.memories.cleaning import make_memory, redact_fields, redact_memory
@@ -29,23 +30,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-
-    def __getattr__(name: str) -> object:
-        """Load a public name (PEP 562)."""
-        for module, names in _OF.items():
-            if name in names:
-                value = globals()[name] = getattr(import_module(f"agent_memory.memories.{module}"), name)
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted([*globals(), *__all__])
-
-    _OF = {
-        "cleaning": {"make_memory", "redact_fields", "redact_memory"},
-        "detect": {"detect_storage", "rollback_migration", "should_migrate"},
-        "file": {"FileStorage"},
-        "server": {"QdrantServerStorage"},
-        "storage": {"MemoryStorage"},
-        "vector": {"MigratableStorage", "VectorStorage"},
-    }
+    __getattr__, __dir__ = _offer(
+        __name__,
+        {
+            "memories.cleaning": "make_memory redact_fields redact_memory",
+            "memories.detect": "detect_storage rollback_migration should_migrate",
+            "memories.file": "FileStorage",
+            "memories.server": "QdrantServerStorage",
+            "memories.storage": "MemoryStorage",
+            "memories.vector": "MigratableStorage VectorStorage",
+        },
+    )

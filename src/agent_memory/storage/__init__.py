@@ -4,8 +4,9 @@ Each name loads what it needs when it is first asked for: the process that holds
 this one, and starts without pydantic.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder, folder_of
@@ -58,41 +59,17 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-
-    def __getattr__(name: str) -> object:
-        """Load a public name (PEP 562)."""
-        for module, names in _OF.items():
-            if name in names:
-                value = globals()[name] = getattr(import_module(f"agent_memory.{module}"), name)
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted([*globals(), *__all__])
-
-    _OF = {
-        "files.layout": {"AgentFolder", "folder_of"},
-        "models": {"filters_of"},
-        "storage.agents": {
-            "AgentSummary",
-            "copy_agent",
-            "delete_agent",
-            "new_folder",
-            "rename_agent",
-            "summary_of",
-            "sweep_agents",
+    __getattr__, __dir__ = _offer(
+        __name__,
+        {
+            "files.layout": "AgentFolder folder_of",
+            "models": "filters_of",
+            "storage.agents": "AgentSummary copy_agent delete_agent new_folder rename_agent summary_of sweep_agents "
             "unfinished_agents",
+            "memories": "FileStorage MemoryStorage MigratableStorage VectorStorage detect_storage "
+            "rollback_migration should_migrate",
+            "storage.trouble": "Trouble",
+            "settings": "PAYS_FROM",
+            "storage.vector.migration": "MigrationProgress",
         },
-        "memories": {
-            "FileStorage",
-            "MemoryStorage",
-            "MigratableStorage",
-            "VectorStorage",
-            "detect_storage",
-            "rollback_migration",
-            "should_migrate",
-        },
-        "storage.trouble": {"Trouble"},
-        "settings": {"PAYS_FROM"},
-        "storage.vector.migration": {"MigrationProgress"},
-    }
+    )
