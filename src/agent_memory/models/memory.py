@@ -54,7 +54,7 @@ class Memory(Record):
     @property
     def facets(self) -> tuple[Facet, ...]:
         """The category and the tags."""
-        return ("category", self.category), *super().facets
+        return ("category", self.category), *[("tag", tag) for tag in self.tags]
 
 
 MEMORY: Final = Kind(name="memory", model=Memory, prefix="mem-", journal="memories.yaml", text="content")
