@@ -200,10 +200,10 @@ def examine_vectors(case: Case) -> Iterator[Concern]:
 
 
 def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
-    orphaned = _orphaned(case, facts)
+    needed, orphaned = _orphaned(case, facts)
     if orphaned:
         case.read_again()  # a session may have stored something since
-        orphaned = _orphaned(case, facts)
+        needed, orphaned = _orphaned(case, facts)
     if orphaned:
         yield Concern(
             "vectors_orphaned",
@@ -211,7 +211,6 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
             "text.",
             "Sessions remove them after a forget; --repair does so now.",
         )
-    needed = needed_hashes(case)
     for identity, hashes in sorted(facts.hashes.items()):
         wanting = sum(not keys <= hashes for keys in needed)
         if wanting and hashes:
@@ -222,10 +221,11 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
             )
 
 
-def _orphaned(case: Case, facts: CacheFacts) -> int:
-    """Return how many vectors a cache keeps beside what it must."""
-    every = set().union(*needed_hashes(case))
-    return sum(len(hashes - every) for hashes in facts.hashes.values())
+def _orphaned(case: Case, facts: CacheFacts) -> tuple[list[set[bytes]], int]:
+    """Return what a cache must keep, and how many vectors it keeps that it need not."""
+    needed = needed_hashes(case)
+    every = set().union(*needed)
+    return needed, sum(len(hashes - every) for hashes in facts.hashes.values())
 
 
 def needed_hashes(case: Case) -> list[set[bytes]]:

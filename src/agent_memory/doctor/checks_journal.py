@@ -113,7 +113,7 @@ def _disorder(case: Case) -> Iterator[Concern]:
 
 
 def _records(case: Case) -> Iterator[Concern]:
-    journal = case.journal
+    journal, records = case.journal, case.journal.records
     refused = journal.refused()
     if refused:
         yield Concern(
@@ -136,7 +136,7 @@ def _records(case: Case) -> Iterator[Concern]:
             f"{case.counted(len(members), ' replaces', ' replace')} one another in a circle; only another "
             "program writes that.",
             "--repair copies the journal aside and lets the latest of each circle replace the others.",
-            details=few([f"{name} replaces {journal.records[name].supersedes}" for name in members]),
+            details=few([f"{name} replaces {records[name].supersedes}" for name in members]),
         )
     if wrong := journal.wrong():
         yield Concern(
@@ -154,9 +154,10 @@ def _reasons(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 def _summary(case: Case) -> str:
     journal = case.journal
     superseded = sum(len(state.replacements.all(case.now)) for state in journal.states)
-    expired = sum(record.is_expired(case.now) for record in journal.records.values())
+    records = journal.records
+    expired = sum(record.is_expired(case.now) for record in records.values())
     among = [f"{count:,} {word}" for count, word in ((superseded, "superseded"), (expired, "expired")) if count]
-    words = case.counted(len(journal.records)) + (f" ({', '.join(among)})" if among else "")
+    words = case.counted(len(records)) + (f" ({', '.join(among)})" if among else "")
     if forgotten := journal.forgotten():
         words += f", {forgotten:,} forgotten (their text stays for {GRACE.days} days)"
     words += f", in {counted(journal.file.lines, 'line')}."
@@ -284,7 +285,8 @@ def _saved(case: Case, name: str) -> Concern:
     """Tell whether what a session saved from being lost is back."""
     path = case.folder.path / name
     items, _ = rejected_items(path)
-    missing = [item for item in items if str(item.get("id")) not in case.journal.records]
+    known = case.journal.records.keys()
+    missing = [item for item in items if str(item.get("id")) not in known]
     if not missing:
         return Concern(
             "lost_known",

@@ -148,7 +148,8 @@ def _mend_journal(case: Case, stamp: str) -> str:
 
 
 def _write_what_is_used(case: Case, stamp: str) -> str:
-    spoilt = [case.journal.records[name] for name in case.journal.invalid if name in case.journal.records]
+    records = case.journal.records
+    spoilt = [records[name] for name in case.journal.invalid if name in records]
     return _write_again(case, stamp, spoilt)
 
 

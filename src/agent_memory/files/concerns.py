@@ -82,7 +82,7 @@ def of_lock(folder: AgentFolder) -> Concern:
             f"The lock cannot be used: .lock is {described(kind_of(folder.lock))}. Nothing can be written.",
             "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder.",
         )
-    if lock.state == "missing" and size_of(folder.journal):
+    if lock.state == "missing" and is_begun(folder):
         return Concern(
             "lock_missing",
             "The lock file was deleted. The next write makes it again; deleted while sessions run, it lets two of them "
@@ -90,6 +90,11 @@ def of_lock(folder: AgentFolder) -> Concern:
             "Leave .lock alone, also when it looks stale: a lock ends with its process.",
         )
     return Concern("lock", "The lock is free." if lock.state == "free" else "There is none before the first write.")
+
+
+def is_begun(folder: AgentFolder) -> bool:
+    """Tell whether there is a journal with something in it."""
+    return kind_of(folder.journal) == "file" and size_of(folder.journal) > 0
 
 
 def too_open(folder: AgentFolder) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.files.concerns import Concern
+from agent_memory.files.concerns import Concern, is_begun
 from agent_memory.files.entries import kind_of, lock_at, names_in, size_of
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 from agent_memory.storage.vector.engine import is_installed
@@ -81,6 +81,6 @@ def of_metadata(folder: AgentFolder) -> Concern | None:
             "`agent-memory doctor --repair` writes it anew from what lies there.",
             size_of(folder.metadata),
         )
-    if size_of(folder.journal):
+    if is_begun(folder):
         return Concern("metadata_none", "There is no metadata.json; searches are answered from the files.")
     return None
