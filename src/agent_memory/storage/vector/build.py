@@ -2,9 +2,9 @@
 
 A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
 the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
-switch; killed at any moment it leaves either the old state or the new one. Says how far it is as JSON lines on its
-standard output, and ends when nobody listens. A memory whose vector is not cached is left out, and compared by whoever
-opens the index.
+switch; killed at any moment it leaves either the old state or the new one. Reports its progress as JSON lines on its
+standard output, and ends when that is closed. A record whose vector is not cached is left out; the process that opens
+the index compares it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main() -> None:
     try:
         build(folder, identity, activate="--activate" in sys.argv[4:], say=say, batch=int(sys.argv[3]))
     except BrokenPipeError:
-        os._exit(1)  # nobody listens any more
+        os._exit(1)  # the agent has ended
     except AgentMemoryError as error:
         say(stage="failed", **error.as_dict())
         sys.exit(_BUSY_CODE if isinstance(error, BusyError) else 1)
@@ -187,7 +187,7 @@ def _check(shard: Shard, written: list[str]) -> None:
 def _end_with_parent() -> None:
     """Have the system end this process when the one that waits for it ends, where it can (Linux).
 
-    Elsewhere the next report finds nobody listening; but building a graph reports nothing for minutes, and an engine
+    Elsewhere the next report fails; but building a graph reports nothing for minutes, and an engine
     short of memory may wait for itself for ever, holding the lock.
     """
     if sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""`AnnIndex`: exact cosines, with an engine beside them that names the candidates once there are many memories.
+"""`AnnIndex`: exact cosines of candidates that the vector engine names once there are many memories.
 
 The vectors stay in this process: every score is computed from them, so that an engine changes how fast a search is and
 not what it says. What changed since the engine's index was built is compared here. Not thread-safe, like its parent.
@@ -43,7 +43,7 @@ class AnnIndex(DenseIndex):
         limits: When the engine is asked.
 
     Attributes:
-        engine: Who names candidates; None looks at every memory.
+        engine: Names the candidates; without one every memory is compared.
         behind: Memories that changed since the engine's index was built; kept only while there is an engine.
     """
 
@@ -116,7 +116,7 @@ def _leaves_enough(ids: Iterable[str], scope: Scope | None) -> bool:
 def _where(scope: Scope | None) -> Where:
     """Return what the engine can check: never more than is asked, sometimes less.
 
-    Access counts are left out: they change with every search, and the engine is not told each time. A bound in time is
+    Access counts are left out: they change with every search, and a shard is as it was built. A bound in time is
     a millisecond wider, since numbers are less exact than dates.
     """
     where: Where = {}
@@ -142,7 +142,7 @@ _SLACK: Final = 0.002
 
 
 class _NearCosines:
-    """Cosines of what is near a query; of all memories only where somebody asks for that."""
+    """Cosines of what is near a query; of all memories only where a caller asks for that."""
 
     def __init__(self, index: AnnIndex, query: Vector, scope: Scope | None) -> None:
         self._index = index

@@ -16,7 +16,7 @@ class EngineLimits:
         rebuilt_from: Changes since the build from which a new index is built, unless too few memories for the engine to
             be asked: comparing 1,000 takes 1.3 ms.
         most_changes: Changes up to which asking the engine pays: comparing 2,000 takes 4 ms, all of 40,000 as long.
-        rest_seconds: From one build that nobody asked for to the next.
+        rest_seconds: From one build in the background to the next.
         look_seconds: Between two looks at the engine while nothing is written.
     """
 

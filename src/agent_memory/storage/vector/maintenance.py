@@ -1,7 +1,7 @@
 """`IndexMaintenance`: what a storage of files needs to use the vector engine: moving to it and back, and its upkeep.
 
-A storage holds one, tells it of searches and writes, and asks it for health. Owns the task that opens indexes and has
-new ones built; builds run in child processes, and searches wait for neither.
+A storage holds one, calls it before searches and after writes, and asks it for health. Owns the task that opens indexes
+and has new ones built; builds run in child processes, and searches wait for neither.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class IndexMaintenance:
 
     Attributes:
         backend: `vector` once searches may use an index, else `file`.
-        sync: Holds the index, and says how it stands.
+        sync: Holds the index.
     """
 
     can_migrate: Final = True
@@ -130,7 +130,7 @@ class IndexMaintenance:
         and in use. What is stored meanwhile is found at any moment.
 
         Args:
-            progress: Told how far it is.
+            progress: Called with the progress.
 
         Raises:
             BusyError: Another process is building.
@@ -216,8 +216,6 @@ class IndexMaintenance:
             await asyncio.gather(task, return_exceptions=True)
         await self._release()
         self._closed = False
-
-    # -- behind the scenes --------------------------------------------------------------------------------------------
 
     async def _maintain(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Moving between backends, seen from the agent's process: start a build, hear how far it is, throw the switch back.
+"""Moving between backends, seen from the agent's process: start a build, follow its progress, throw the switch back.
 
 All work is the child's (`build`), so nothing here takes longer than reading a line. The journal is never touched: what
 fails leaves the backend that was there before.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
 
 Progress = Callable[[str, int, int], Awaitable[None]]
-"""Told the stage (embed, load, index, check, switch), how much of it is done, and of how much."""
+"""Called with the stage (embed, load, index, check, switch), how much of it is done, and of how much."""
 
 _SECONDS_START: Final = 1.0
 _SECONDS_A_POINT: Final = 0.0002
@@ -117,7 +117,7 @@ async def build_index(
         identity: Whose vectors to take from the cache.
         activate: Make the vector backend the active one; otherwise only if it still is.
         batch: Texts whose vectors are moved together.
-        progress: Told how far it is.
+        progress: Called with the progress.
 
     Raises:
         BusyError: Another process is building.
@@ -181,7 +181,7 @@ async def _listen(child: asyncio.subprocess.Process, progress: Progress | None) 
 
 
 def _spent(pid: int) -> str:
-    """Return how much of a processor a sleeping process has used; nothing where it works, or that cannot be told."""
+    """Return how much of a processor a sleeping process has used; nothing where it works, or that cannot be read."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
     except OSError:
@@ -193,7 +193,7 @@ def _has_room(path: Path) -> bool:
     try:
         return shutil.disk_usage(path).free >= _LEAST_ROOM
     except OSError:
-        return True  # not to be told
+        return True  # it cannot be read
 
 
 def _result(last: dict[str, Any], code: int | None, *, has_room: bool) -> Built:

@@ -41,12 +41,12 @@ ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
 _SHARD: Final = re.compile(r"[0-9a-f]{12}")
 _SWEEP_SECONDS: Final = 1.0
-"""What a build waits for whoever is sweeping: removing an index of 100,000 memories takes a tenth of it."""
+"""What a build waits for a process that sweeps: removing an index of 100,000 memories takes a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """What a shard was made of; a file beside the engine's.
+    """What a shard was made of; a file in its folder.
 
     Attributes:
         agent_id: Whose name the points' ids are made with; a renamed agent keeps its index.
@@ -192,7 +192,7 @@ class Shards:
                 self.remove_unused()
 
     def remove_unused(self) -> None:
-        """As `sweep`, for whoever is building."""
+        """As `sweep`, for a process that builds."""
         _, keep = self.active()
         for each in self.path.iterdir():
             if each.name == keep or not _is_name(each.name) or not each.is_dir():
@@ -209,8 +209,6 @@ class Shards:
         with translated(self.path, "list"):
             names = [each.name for each in self.path.iterdir() if each.is_dir() or each.name.startswith(UNFINISHED)]
         return any(name.startswith(UNFINISHED) or (_is_name(name) and name != keep) for name in names)
-
-    # -- behind the scenes --------------------------------------------------------------------------------------------
 
     def _note(self) -> dict[str, Any]:
         seen = signature(self._folder.metadata)
@@ -257,7 +255,7 @@ def describe_folder(folder: AgentFolder) -> None:
 
 
 def _is_name(shard: str) -> bool:
-    """Tell whether this can name a shard's folder; the switch is a file that anybody may have edited."""
+    """Tell whether this can name a shard's folder; the switch is a file, which a person may have edited."""
     return _SHARD.fullmatch(shard) is not None
 
 

@@ -1,7 +1,7 @@
-"""`IndexSync`: opens the index in use, if this process can have it, and tells when a new one must be built.
+"""`IndexSync`: opens the index in use, if this process can have it, and finds out when a new one must be built.
 
-Works in small steps that never wait, so that whoever owns the thread can answer searches in between; returns when it
-wants to be called again. Writes nothing: an index stays as it was built. Not thread-safe.
+Works in small steps that never wait, so that the thread can answer searches in between; each returns when the next one
+is due. Writes nothing: an index stays as it was built. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class IndexSync:
         self._index.behind.clear()
         if client is not None:
             if not opened:
-                client.kill()  # so that nobody waits for an opening
+                client.kill()  # waiting for an opening may take a second
             self._closing = threading.Thread(target=self._close, args=(client, self._shard))
             self._closing.start()
         return self._closing

@@ -159,7 +159,7 @@ def test_trouble_with_the_engine_changes_nothing(folder: AgentFolder, monkeypatc
 # -- the switch -------------------------------------------------------------------------------------------------------
 
 
-def test_the_switch_keeps_what_others_wrote_beside_it(folder: AgentFolder) -> None:
+def test_the_switch_keeps_what_others_wrote_into_it(folder: AgentFolder) -> None:
     folder.path.mkdir(parents=True)
     folder.metadata.write_text('{"schema": 1, "note": "of a later version"}')
     Shards(folder).switch("vector", "0123456789ab", "test:hash:64")
@@ -184,7 +184,7 @@ def test_a_switch_that_cannot_be_read_names_no_shard(folder: AgentFolder, conten
     assert Shards(folder).active()[1] is None
 
 
-def test_a_shard_somebody_holds_is_not_swept(folder: AgentFolder) -> None:
+def test_a_shard_that_a_process_holds_is_not_swept(folder: AgentFolder) -> None:
     filled(folder, [memory_of("tea")])
     first = built(folder)[-1]["shard"]
     shards = Shards(folder)
@@ -207,7 +207,7 @@ def test_what_lies_behind_a_link_in_place_of_the_indexes_is_not_swept(root: Path
     assert (precious / name).is_dir()
 
 
-def test_only_what_is_named_like_a_shard_is_swept_and_a_pipe_keeps_nobody_waiting(root: Path) -> None:
+def test_only_what_is_named_like_a_shard_is_swept_and_a_pipe_is_not_opened(root: Path) -> None:
     folder = folder_of("bob", root)
     shards = Shards(folder)
     shards.switch("file", None)
@@ -234,7 +234,7 @@ time.sleep(300)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next report finds nobody listening")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere its next report fails")
 def test_a_builder_that_says_nothing_ends_with_whom_it_builds_for() -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", _PARENT, _SILENT_CHILD],
@@ -249,6 +249,6 @@ def test_a_builder_that_says_nothing_ends_with_whom_it_builds_for() -> None:
         assert child.exists()
         parent.kill()
     deadline = time.monotonic() + 30
-    while child.exists() and child.read_text().split()[2] != "Z":  # whoever inherited it may not have looked yet
-        assert time.monotonic() < deadline, "it goes on for nobody"
+    while child.exists() and child.read_text().split()[2] != "Z":  # its new parent may not have looked yet
+        assert time.monotonic() < deadline, "it goes on though its parent has ended"
         time.sleep(0.01)

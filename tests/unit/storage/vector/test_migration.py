@@ -156,7 +156,7 @@ async def test_a_migration_that_is_cancelled_stops_and_changed_nothing(storage: 
     with pytest.raises(asyncio.CancelledError):
         await moving
     with Shards(storage.folder).building():
-        pass  # nobody builds any more
+        pass  # no process builds any more
     assert storage.backend == "file"
 
 

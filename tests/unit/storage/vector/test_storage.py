@@ -209,7 +209,7 @@ async def test_few_memories_are_compared_without_the_engine_which_is_faster(
 # -- an index stays as it was built -----------------------------------------------------------------------------------
 
 
-async def test_what_changed_while_nobody_held_the_index_is_found(
+async def test_what_changed_while_no_process_held_the_index_is_found(
     storage: VectorStorage,
     engines: Engines,
     root: Path,
@@ -222,13 +222,13 @@ async def test_what_changed_while_nobody_held_the_index_is_found(
     index = index_of(storage)
     await storage.close()
     plain = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
-    await plain.update(memories[3].id, {"content": "changed while nobody held the index"})
+    await plain.update(memories[3].id, {"content": "changed while no process held the index"})
     await plain.delete(memories[4].id)
     await plain.touch([memory.id for memory in memories if memory is not memories[4]])
     await plain.close()
     again = await opened()
     assert (await again.health())["index"] == {"status": "in use", "behind": 2}
-    found = await again.search("changed while nobody held the index", 100)
+    found = await again.search("changed while no process held the index", 100)
     assert found[0].memory.id == memories[3].id
     assert memories[4].id not in {hit.memory.id for hit in found}
     assert engines[-1].asked == 1

@@ -1,4 +1,4 @@
-"""`EngineClient`: the agent's side of a shard that a child process holds. Never waits longer than it is told to.
+"""`EngineClient`: the agent's side of a shard that a child process holds. Never waits longer than its caller asks.
 
 Speaks to `process`. For one thread. A child that died, hangs or answers nonsense costs a search nothing: `nearest`
 returns None, and the caller compares all vectors itself.

@@ -30,7 +30,7 @@ class Point(NamedTuple):
     Attributes:
         record_id: Whose piece this is.
         piece: Its number, from 0.
-        payload: What the engine keeps beside the vector, as `payload_of` returns it.
+        payload: What the engine keeps with the vector, as `payload_of` returns it.
     """
 
     record_id: str
@@ -39,7 +39,7 @@ class Point(NamedTuple):
 
 
 def payload_of(document: Document, kind: str) -> dict[str, Any]:
-    """Return what the engine keeps of a record of this kind, beside each vector."""
+    """Return what the engine keeps of a record of this kind, with each vector."""
     return {
         "id": document.id,
         "kind": kind,

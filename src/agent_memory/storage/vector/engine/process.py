@@ -35,7 +35,7 @@ class ShardReader:
         self._owner = dict(shard.owners())  # point -> memory
 
     def greeting(self) -> tuple[dict[str, Any], bytes]:
-        """Return what the client hears first: every memory, and how many points those have that have several.
+        """Return what the client reads first: every memory, and how many points those have that have several.
 
         As plain lines: of 100,000 memories these are split in 5 ms, and JSON is parsed in 40, which stops a process.
         """
