@@ -3,8 +3,9 @@
 Each name loads what it needs when it is first asked for: the views alone are of use without the layers below.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.service.audit import AuditLog
@@ -32,23 +33,14 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-
-    def __getattr__(name: str) -> object:
-        """Load a public name (PEP 562)."""
-        for module, names in _OF.items():
-            if name in names:
-                value = globals()[name] = getattr(import_module(f"agent_memory.service.{module}"), name)
-                return value
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted([*globals(), *__all__])
-
-    _OF = {
-        "audit": {"AuditLog"},
-        "caller": {"NOBODY", "Caller"},
-        "events": {"EVENTS", "EventSpec"},
-        "opening": {"open_service"},
-        "results": {"CaptureOutcome", "Forgotten", "Found", "Promoted", "Status", "Stored", "Updated"},
-        "service": {"MemoryService"},
-    }
+    __getattr__, __dir__ = _offer(
+        __name__,
+        {
+            "service.audit": "AuditLog",
+            "service.caller": "Caller NOBODY",
+            "service.events": "EVENTS EventSpec",
+            "service.opening": "open_service",
+            "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Updated",
+            "service.service": "MemoryService",
+        },
+    )
