@@ -99,9 +99,9 @@ class WithEngine(Running[R], Generic[R]):
         Raises:
             StorageError: The records cannot be read.
         """
-        await self._run(lambda store: store.refresh())
-        while not await self._run(lambda store: store.warm(WARM_AT_ONCE)):
-            pass  # in portions, so that other calls get in between
+        all_read = await self._look(lambda _: self._store.index.warm(WARM_AT_ONCE))
+        while not all_read:  # in portions, so that other calls get in between
+            all_read = await self._run(lambda store: store.warm(WARM_AT_ONCE))
         ready = await self.opened.embeddings.ready(patience)
         self._upkeep.before_search()
         return ready
