@@ -21,8 +21,8 @@ from tests import new_kind
 from tests.new_kind import ENTITY, Entity, open_entities
 from tests.power.checker import cut_power, record
 from tests.power.scenarios import AFTER_A_DEATH, Bob, changes, compactions, first_store
+from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
-from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -52,7 +52,7 @@ async def entities(
 def on_server(clock: Clock) -> RecordStorage[Entity]:
 
     settings = ServiceSettings(embedder="none", backend="server")
-    return RecordStorage(Server(ENTITY, "bob", settings, clock, LocalServer().connect, None, None).backend())
+    return RecordStorage(Server(ENTITY, "bob", settings, clock, QdrantServer().connect, None, None).backend())
 
 
 async def found(storage: RecordStorage[Entity], query: str, clock: FrozenClock, **filters: Any) -> list[str]:

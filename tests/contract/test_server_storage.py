@@ -19,9 +19,8 @@ from agent_memory.memories import QdrantServerStorage
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MemoryStorage
 from tests.contract.memory_storage import MemoryStorageContract
+from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
-from tests.unit.storage.qdrant.engine_server import EngineClient
-from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -49,8 +48,8 @@ WORDS = (
 
 
 @pytest.fixture
-def server() -> LocalServer:
-    return LocalServer()
+def server() -> QdrantServer:
+    return QdrantServer()
 
 
 class TestServerStorage(MemoryStorageContract):
@@ -58,7 +57,7 @@ class TestServerStorage(MemoryStorageContract):
 
     @override
     @pytest.fixture
-    def open_storage(self, server: LocalServer, clock: FrozenClock) -> Callable[[], Awaitable[MemoryStorage]]:
+    def open_storage(self, server: QdrantServer, clock: FrozenClock) -> Callable[[], Awaitable[MemoryStorage]]:
         async def opened() -> MemoryStorage:
             return server.open(clock=clock)
 
@@ -70,7 +69,7 @@ class TestServerStorageWithVectors(MemoryStorageContract):
 
     @override
     @pytest.fixture
-    def open_storage(self, server: LocalServer, clock: FrozenClock) -> Callable[[], Awaitable[MemoryStorage]]:
+    def open_storage(self, server: QdrantServer, clock: FrozenClock) -> Callable[[], Awaitable[MemoryStorage]]:
         class Prepared(QdrantServerStorage):
             @override
             async def search(self, *args: Any, **kwargs: Any) -> SearchResults:
@@ -87,10 +86,10 @@ class TestServerStorageOnTheEngine(TestServerStorageWithVectors):
     """As before, and what judges the conditions of each write is Qdrant's own engine."""
 
     @pytest.fixture
-    def server(self, tmp_path: Path) -> Iterator[LocalServer]:
-        engine = EngineClient(tmp_path / "shard")
-        yield LocalServer(engine)
-        engine.close()
+    def server(self, tmp_path: Path) -> Iterator[QdrantServer]:
+        server = QdrantServer(tmp_path / "shard")
+        yield server
+        server.close()
 
 
 class TestAgreement:
@@ -98,7 +97,7 @@ class TestAgreement:
 
     @pytest.fixture
     async def both(
-        self, server: LocalServer, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+        self, server: QdrantServer, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
     ) -> AsyncIterator[tuple[MemoryStorage, MemoryStorage]]:
         embedder = HashEmbedder(64, {"db": "database"})
         monkeypatch.setitem(PROVIDERS, "local", Provider(make=lambda _: embedder))
@@ -163,7 +162,7 @@ async def _same_history(both: tuple[MemoryStorage, MemoryStorage], clock: Frozen
 
 
 @pytest.mark.model
-async def test_the_real_model_finds_by_meaning(server: LocalServer, clock: FrozenClock) -> None:
+async def test_the_real_model_finds_by_meaning(server: QdrantServer, clock: FrozenClock) -> None:
     storage = server.open(clock=clock, embedder=LocalEmbedder())
     for text in ("We chose PostgreSQL for the orders", "Lunch is at noon", "The long story. " * 60):
         await storage.store(memory_of(text))
@@ -173,7 +172,7 @@ async def test_the_real_model_finds_by_meaning(server: LocalServer, clock: Froze
     await storage.close()
 
 
-async def test_nothing_blocks_the_event_loop(server: LocalServer, clock: FrozenClock) -> None:
+async def test_nothing_blocks_the_event_loop(server: QdrantServer, clock: FrozenClock) -> None:
     """While the server thinks, other tasks run."""
     storage = server.open(clock=clock)
     await storage.count()

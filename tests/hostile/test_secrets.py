@@ -20,8 +20,8 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
 from amplifier_module_hooks_memory_capture import mount
+from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
-from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -249,7 +249,7 @@ def test_each_field_that_takes_text_is_tried_at_the_doors() -> None:
 
 
 async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Path, clock: FrozenClock) -> None:
-    there = LocalServer().open(clock=clock)
+    there = QdrantServer().open(clock=clock)
     here = FileStorage("bob", root, settings=OFFLINE)
     for field in FIELDS:  # as a version before this one, or a person with an editor, could leave them
         here._store.store(memory_with(field), unique=False)

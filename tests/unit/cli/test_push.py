@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
-from tests.unit.storage.qdrant.http_server import Answer, HttpServer
-from tests.unit.storage.qdrant.local_server import QUIET
+from tests.qdrant_server import QUIET, Answer, QdrantHttpServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,9 +22,9 @@ SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
 
 
 @pytest.fixture
-def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
+def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[QdrantHttpServer]:
     monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", ())
-    running = HttpServer()
+    running = QdrantHttpServer()
     monkeypatch.setenv("QDRANT_URL", running.url)
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
     monkeypatch.delenv("AGENT_MEMORY_AGENT", raising=False)
@@ -34,7 +33,7 @@ def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
 
 
 @pytest.fixture
-def cli(http: HttpServer, root: Path, tmp_path: Path) -> Callable[..., Result]:
+def cli(http: QdrantHttpServer, root: Path, tmp_path: Path) -> Callable[..., Result]:
     """Return `agent-memory` on this machine, or on the machine `at`."""
     app, runner = build(), CliRunner()
 
@@ -81,7 +80,7 @@ def test_without_an_address_it_says_how_to_give_one(
 
 
 def test_a_server_that_fails_half_way_is_reported_with_what_is_there(
-    cli: Callable[..., Result], http: HttpServer
+    cli: Callable[..., Result], http: QdrantHttpServer
 ) -> None:
     cli("store", "--agent", "bob", "tea")
 
@@ -97,7 +96,7 @@ def test_a_server_that_fails_half_way_is_reported_with_what_is_there(
 
 
 def test_a_collection_of_another_embedder_takes_memories_without_vectors(
-    cli: Callable[..., Result], http: HttpServer
+    cli: Callable[..., Result], http: QdrantHttpServer
 ) -> None:
     cli("store", "--agent", "bob", "tea")
     http.client.create_collection(

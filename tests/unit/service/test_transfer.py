@@ -14,9 +14,8 @@ from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.qdrant.client import UnreachableError
+from tests.qdrant_server import QUIET, Answer, QdrantHttpServer, QdrantServer
 from tests.support import FrozenClock, memory_of
-from tests.unit.storage.qdrant.http_server import Answer, HttpServer
-from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterator
@@ -32,12 +31,12 @@ SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
 
 
 @pytest.fixture
-def server() -> LocalServer:
-    return LocalServer()
+def server() -> QdrantServer:
+    return QdrantServer()
 
 
 @pytest.fixture
-async def there(server: LocalServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
+async def there(server: QdrantServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
     storage = server.open(clock=clock)
     yield storage
     await storage.close()
@@ -188,7 +187,7 @@ async def test_one_that_is_refused_does_not_hold_up_the_others(
 
 @pytest.mark.parametrize("request_number", [1, 2, 3, 7, 8, 9, 12])
 async def test_a_push_that_broke_off_is_completed_by_the_next(
-    server: LocalServer, here: FileStorage, there: QdrantServerStorage, request_number: int
+    server: QdrantServer, here: FileStorage, there: QdrantServerStorage, request_number: int
 ) -> None:
     memories = await a_life(here, 225)
     left = [request_number]
@@ -232,7 +231,7 @@ async def test_a_pull_that_broke_off_is_completed_by_the_next_with_every_link(
     await other.close()
 
 
-async def test_upper_and_lower_case_are_one_agent(server: LocalServer, here: FileStorage, clock: FrozenClock) -> None:
+async def test_upper_and_lower_case_are_one_agent(server: QdrantServer, here: FileStorage, clock: FrozenClock) -> None:
     await here.store(memory_of("tea"))
     upper = server.open("Bob", clock=clock)
     await pushed(here, upper)
@@ -262,8 +261,8 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.fixture
-def http() -> Iterator[HttpServer]:
-    running = HttpServer()
+def http() -> Iterator[QdrantHttpServer]:
+    running = QdrantHttpServer()
     yield running
     running.close()
 
@@ -271,7 +270,7 @@ def http() -> Iterator[HttpServer]:
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("at_write", [1, 3, 6])
 async def test_a_push_that_was_killed_is_completed_by_the_next(
-    http: HttpServer, here: FileStorage, root: Path, clock: FrozenClock, at_write: int
+    http: QdrantHttpServer, here: FileStorage, root: Path, clock: FrozenClock, at_write: int
 ) -> None:
     memories = await a_life(here, 600)
     children: list[subprocess.Popen[str]] = []

@@ -11,8 +11,8 @@ from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import NOON, FrozenClock, memory_of
-from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -104,7 +104,7 @@ async def test_without_grace_a_compaction_erases_at_once(storage: FileStorage, c
 
 
 async def test_a_server_says_that_it_keeps_no_past(clock: FrozenClock) -> None:
-    storage = LocalServer().open(clock=clock)
+    storage = QdrantServer().open(clock=clock)
     with pytest.raises(UnsupportedError, match="no earlier versions"):
         await storage.history("mem-000000000000")
     with pytest.raises(UnsupportedError):

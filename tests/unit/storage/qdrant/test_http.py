@@ -14,9 +14,8 @@ from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import detect_storage
 from agent_memory.storage.qdrant.storage import connect
+from tests.qdrant_server import QUIET, Answer, QdrantHttpServer
 from tests.support import FrozenClock, memory_of
-from tests.unit.storage.qdrant.http_server import Answer, HttpServer
-from tests.unit.storage.qdrant.local_server import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,10 +26,10 @@ KEY = "not-" + "a-real-key"
 
 
 @pytest.fixture
-def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpServer]:
+def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[QdrantHttpServer]:
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
     monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", (0.001, 0.001))
-    running = HttpServer()
+    running = QdrantHttpServer()
     yield running
     running.close()
 
@@ -40,13 +39,15 @@ def settings_for(url: str) -> ServiceSettings:
 
 
 @pytest.fixture
-async def bob(http: HttpServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
+async def bob(http: QdrantHttpServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
     storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock)
     yield storage
     await storage.close()
 
 
-async def test_a_whole_life_goes_over_the_wire(http: HttpServer, bob: QdrantServerStorage, clock: FrozenClock) -> None:
+async def test_a_whole_life_goes_over_the_wire(
+    http: QdrantHttpServer, bob: QdrantServerStorage, clock: FrozenClock
+) -> None:
     """What the remote client sends and reads is right by the API's own models, for every request there is."""
     other = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock)
     old = memory_of(
@@ -74,7 +75,7 @@ async def test_a_whole_life_goes_over_the_wire(http: HttpServer, bob: QdrantServ
     await other.close()
 
 
-async def test_meaning_works_over_http(http: HttpServer, clock: FrozenClock) -> None:
+async def test_meaning_works_over_http(http: QdrantHttpServer, clock: FrozenClock) -> None:
     storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock, embedder=HashEmbedder())
     await storage.store(memory_of("green tea"))
     assert await storage.prepare()
@@ -84,7 +85,7 @@ async def test_meaning_works_over_http(http: HttpServer, clock: FrozenClock) -> 
 
 
 async def test_writes_go_through_the_leader_and_reads_ask_a_majority(
-    http: HttpServer, bob: QdrantServerStorage
+    http: QdrantHttpServer, bob: QdrantServerStorage
 ) -> None:
     await bob.store(memory_of("tea"))
     for path, parameters in http.queries:
@@ -98,7 +99,7 @@ async def test_writes_go_through_the_leader_and_reads_ask_a_majority(
 
 
 async def test_the_key_comes_from_the_environment_and_goes_nowhere_but_to_the_server(
-    http: HttpServer, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    http: QdrantHttpServer, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
@@ -149,7 +150,7 @@ def test_without_the_client_library_there_is_no_storage(monkeypatch: pytest.Monk
     assert "qdrant-client" in refused.value.recovery
 
 
-async def test_settings_lead_to_the_server(http: HttpServer, clock: FrozenClock) -> None:
+async def test_settings_lead_to_the_server(http: QdrantHttpServer, clock: FrozenClock) -> None:
     storage = detect_storage("bob", settings=settings_for(http.url), clock=clock)
     await storage.store(memory_of("tea"))
     assert (storage.backend, await storage.count()) == ("server", 1)
@@ -170,7 +171,7 @@ def failing(times: int, status: int, body: object = b"") -> Callable[[str, str],
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-async def test_a_passing_trouble_is_tried_again(http: HttpServer, bob: QdrantServerStorage, status: int) -> None:
+async def test_a_passing_trouble_is_tried_again(http: QdrantHttpServer, bob: QdrantServerStorage, status: int) -> None:
     await bob.count()
     http.trouble = failing(2, status)
     await bob.store(memory_of("tea"))
@@ -178,7 +179,7 @@ async def test_a_passing_trouble_is_tried_again(http: HttpServer, bob: QdrantSer
 
 
 async def test_a_lasting_trouble_is_an_error_that_says_what_still_works(
-    http: HttpServer, bob: QdrantServerStorage
+    http: QdrantHttpServer, bob: QdrantServerStorage
 ) -> None:
     await bob.store(memory_of("tea"))
     await bob.count()  # after what `store` does behind its answer
@@ -198,7 +199,7 @@ async def test_a_lasting_trouble_is_an_error_that_says_what_still_works(
 
 
 async def test_a_server_that_is_not_there_is_an_error_and_later_works(
-    http: HttpServer, clock: FrozenClock, unused_port: int
+    http: QdrantHttpServer, clock: FrozenClock, unused_port: int
 ) -> None:
     gone = QdrantServerStorage("bob", settings=settings_for(f"http://127.0.0.1:{unused_port}"), clock=clock)
     with pytest.raises(StorageError) as down:
@@ -210,13 +211,13 @@ async def test_a_server_that_is_not_there_is_an_error_and_later_works(
 
 @pytest.fixture
 def unused_port() -> int:
-    server = HttpServer()
+    server = QdrantHttpServer()
     server.close()
     return int(server.url.rsplit(":", 1)[1])
 
 
 async def test_a_server_that_does_not_answer_in_time_is_an_error(
-    http: HttpServer, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+    http: QdrantHttpServer, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_memory.storage.qdrant.storage._TIMEOUT_SECONDS", 1)
     monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", ())
@@ -238,7 +239,9 @@ async def test_a_server_that_does_not_answer_in_time_is_an_error(
 
 
 @pytest.mark.parametrize("garbage", [b"", b"<html>login</html>", b"{", b"[]", b'{"result": 5}', b"\xff\xfe\x00"])
-async def test_garbage_is_an_error_and_no_crash(http: HttpServer, bob: QdrantServerStorage, garbage: bytes) -> None:
+async def test_garbage_is_an_error_and_no_crash(
+    http: QdrantHttpServer, bob: QdrantServerStorage, garbage: bytes
+) -> None:
     await bob.store(memory_of("tea"))
     http.trouble = failing(10_000, 200, garbage)
     for attempt in (bob.count(), bob.store(memory_of("coffee"))):
@@ -249,7 +252,7 @@ async def test_garbage_is_an_error_and_no_crash(http: HttpServer, bob: QdrantSer
     assert await bob.count() == 1
 
 
-async def test_a_lost_connection_is_an_error(http: HttpServer, bob: QdrantServerStorage) -> None:
+async def test_a_lost_connection_is_an_error(http: QdrantHttpServer, bob: QdrantServerStorage) -> None:
     await bob.count()
 
     def breaks(method: str, path: str) -> Answer | None:
@@ -262,7 +265,7 @@ async def test_a_lost_connection_is_an_error(http: HttpServer, bob: QdrantServer
 
 
 async def test_an_error_repeats_nothing_of_what_was_sent_or_answered(
-    http: HttpServer, bob: QdrantServerStorage, caplog: pytest.LogCaptureFixture
+    http: QdrantHttpServer, bob: QdrantServerStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     await bob.count()
     http.trouble = lambda method, path: (400, b"peppermint " + path.encode()) if method == "PUT" else None
@@ -272,7 +275,7 @@ async def test_an_error_repeats_nothing_of_what_was_sent_or_answered(
 
 
 async def test_a_service_answers_from_the_scratchpad_while_the_server_is_down(
-    http: HttpServer, bob: QdrantServerStorage
+    http: QdrantHttpServer, bob: QdrantServerStorage
 ) -> None:
     service = MemoryService(bob, settings_for(http.url))
     await service.store({"content": "The office is in Lyon", "trust": "high"})
@@ -289,7 +292,7 @@ async def test_a_service_answers_from_the_scratchpad_while_the_server_is_down(
 
 
 async def test_a_crash_of_the_server_between_commit_and_the_rest_loses_nothing(
-    http: HttpServer, bob: QdrantServerStorage
+    http: QdrantHttpServer, bob: QdrantServerStorage
 ) -> None:
     await bob.count()
     http.trouble = lambda method, path: (503, b"") if path.endswith("/batch") else None

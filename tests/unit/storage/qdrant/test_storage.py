@@ -14,8 +14,8 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, ReadOnlyError, StorageError
 from agent_memory.storage.qdrant.client import UnreachableError, Wire
 from agent_memory.storage.qdrant.log import ServerLog
+from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
-from tests.unit.storage.qdrant.local_server import QUIET, LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,26 +28,26 @@ COLLECTION = "agent_memory"
 
 
 @pytest.fixture
-def server() -> LocalServer:
-    return LocalServer()
+def server() -> QdrantServer:
+    return QdrantServer()
 
 
 @pytest.fixture
-async def bob(server: LocalServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
+async def bob(server: QdrantServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
     storage = server.open(clock=clock)
     yield storage
     await storage.close()
 
 
 @pytest.fixture
-async def other(server: LocalServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
+async def other(server: QdrantServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
     """Return bob's memory on another machine."""
     storage = server.open(clock=clock)
     yield storage
     await storage.close()
 
 
-def points_of(server: LocalServer, agent: str) -> dict[str, Any]:
+def points_of(server: QdrantServer, agent: str) -> dict[str, Any]:
     only = models.Filter(must=[models.FieldCondition(key="agent_id", match=models.MatchValue(value=agent))])
     found, _ = server.client.scroll(COLLECTION, only, limit=10_000, with_vectors=True)
     return {str(point.id): (point.payload, point.vector) for point in found}
@@ -93,7 +93,7 @@ async def every_method(storage: QdrantServerStorage, agent: str) -> None:
     await storage.health()
 
 
-async def test_every_request_about_memories_is_bound_to_its_agent(server: LocalServer, clock: FrozenClock) -> None:
+async def test_every_request_about_memories_is_bound_to_its_agent(server: QdrantServer, clock: FrozenClock) -> None:
     storage = server.open(clock=clock, embedder=HashEmbedder())
     await every_method(storage, "bob")
     clock.advance(days=60)
@@ -124,7 +124,7 @@ async def test_every_request_about_memories_is_bound_to_its_agent(server: LocalS
             assert all(point.payload["agent_id"] == "bob" for point in args[1])
 
 
-def _forgotten_points(server: LocalServer, wire: Wire) -> set[str]:
+def _forgotten_points(server: QdrantServer, wire: Wire) -> set[str]:
     """Return the points of memories whose marks were purged meanwhile: their ids stand in the upserts of before."""
     batches = [op for name, args, _ in server.calls if name == "batch_update_points" for op in args[1]]
     puts = [op.upsert.points for op in batches if isinstance(op, models.UpsertOperation)]
@@ -133,7 +133,7 @@ def _forgotten_points(server: LocalServer, wire: Wire) -> set[str]:
     return set(map(str, ids))
 
 
-async def test_what_one_agent_does_changes_nothing_of_anothers(server: LocalServer, clock: FrozenClock) -> None:
+async def test_what_one_agent_does_changes_nothing_of_anothers(server: QdrantServer, clock: FrozenClock) -> None:
     alice = server.open("alice", clock=clock, embedder=HashEmbedder())
     kept = [memory_of(text, agent_id="alice") for text in ("green tea", "black tea", "coffee")]
     for memory in kept:
@@ -150,7 +150,7 @@ async def test_what_one_agent_does_changes_nothing_of_anothers(server: LocalServ
     await bob.close()
 
 
-async def test_the_same_id_is_another_memory_for_another_agent(server: LocalServer, clock: FrozenClock) -> None:
+async def test_the_same_id_is_another_memory_for_another_agent(server: QdrantServer, clock: FrozenClock) -> None:
     alice, bob = server.open("alice", clock=clock), server.open(clock=clock)
     theirs = memory_of("hers", agent_id="alice")
     await alice.store(theirs)
@@ -162,7 +162,7 @@ async def test_the_same_id_is_another_memory_for_another_agent(server: LocalServ
 
 
 async def test_a_point_that_another_author_wrote_is_neither_read_nor_overwritten(
-    server: LocalServer, bob: QdrantServerStorage
+    server: QdrantServer, bob: QdrantServerStorage
 ) -> None:
     await bob.count()
     head = Wire(server.client, COLLECTION, "bob", "memory").point("head:")
@@ -173,7 +173,7 @@ async def test_a_point_that_another_author_wrote_is_neither_read_nor_overwritten
     assert server.client.retrieve(COLLECTION, [head])[0].payload == {"agent_id": "mallory"}
 
 
-async def test_a_memorys_point_of_another_author_stays_as_it_is(server: LocalServer, bob: QdrantServerStorage) -> None:
+async def test_a_memorys_point_of_another_author_stays_as_it_is(server: QdrantServer, bob: QdrantServerStorage) -> None:
     await bob.count()
     memory = memory_of("tea")
     point = Wire(server.client, COLLECTION, "bob", "memory").point(memory.id)
@@ -185,7 +185,7 @@ async def test_a_memorys_point_of_another_author_stays_as_it_is(server: LocalSer
     assert await bob.count() == 0
 
 
-async def test_upper_and_lower_case_are_one_agent(server: LocalServer, clock: FrozenClock) -> None:
+async def test_upper_and_lower_case_are_one_agent(server: QdrantServer, clock: FrozenClock) -> None:
     lower, upper = server.open("bob", clock=clock), server.open("BOB", clock=clock)
     await lower.store(memory_of("tea"))
     assert [m.content async for m in upper.iter_all()] == ["tea"]
@@ -196,7 +196,7 @@ async def test_upper_and_lower_case_are_one_agent(server: LocalServer, clock: Fr
 # -- the collection ---------------------------------------------------------------------------------------------------
 
 
-async def test_the_collection_is_made_for_many_agents(server: LocalServer, clock: FrozenClock) -> None:
+async def test_the_collection_is_made_for_many_agents(server: QdrantServer, clock: FrozenClock) -> None:
     storage = server.open(clock=clock, embedder=HashEmbedder(), qdrant_shards=3, qdrant_replicas=3)
     await storage.count()
     created = next(kwargs for name, _, kwargs in server.calls if name == "create_collection")
@@ -210,7 +210,7 @@ async def test_the_collection_is_made_for_many_agents(server: LocalServer, clock
     await storage.close()
 
 
-async def test_another_embedder_is_an_error_that_names_both(server: LocalServer, clock: FrozenClock) -> None:
+async def test_another_embedder_is_an_error_that_names_both(server: QdrantServer, clock: FrozenClock) -> None:
     first = server.open(clock=clock, embedder=HashEmbedder(model="one"))
     await first.store(memory_of("tea"))
     second = server.open(clock=clock, embedder=HashEmbedder(model="two"))
@@ -223,7 +223,9 @@ async def test_another_embedder_is_an_error_that_names_both(server: LocalServer,
     await second.close()
 
 
-async def test_who_has_no_embedder_searches_the_same_memories_by_words(server: LocalServer, clock: FrozenClock) -> None:
+async def test_who_has_no_embedder_searches_the_same_memories_by_words(
+    server: QdrantServer, clock: FrozenClock
+) -> None:
     with_vectors, without = server.open(clock=clock, embedder=HashEmbedder()), server.open(clock=clock)
     await with_vectors.store(memory_of("green tea"))
     await without.store(memory_of("black tea"))
@@ -237,7 +239,7 @@ async def test_who_has_no_embedder_searches_the_same_memories_by_words(server: L
 
 
 async def test_a_collection_begun_without_an_embedder_stays_searched_by_words(
-    server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     await bob.store(memory_of("tea"))
     late = server.open(clock=clock, embedder=HashEmbedder())
@@ -247,7 +249,7 @@ async def test_a_collection_begun_without_an_embedder_stays_searched_by_words(
     await late.close()
 
 
-async def test_a_broken_model_leaves_words(server: LocalServer, clock: FrozenClock) -> None:
+async def test_a_broken_model_leaves_words(server: QdrantServer, clock: FrozenClock) -> None:
     class Broken(HashEmbedder):
         identity = property(lambda self: (_ for _ in ()).throw(EmbeddingError("no model")), lambda self, value: None)
 
@@ -258,7 +260,7 @@ async def test_a_broken_model_leaves_words(server: LocalServer, clock: FrozenClo
     await storage.close()
 
 
-async def test_a_collection_of_something_else_is_left_alone(server: LocalServer, bob: QdrantServerStorage) -> None:
+async def test_a_collection_of_something_else_is_left_alone(server: QdrantServer, bob: QdrantServerStorage) -> None:
     server.client.create_collection(COLLECTION, vectors_config={})
     with pytest.raises(ConfigurationError) as refused:
         await bob.store(memory_of("tea"))
@@ -267,7 +269,7 @@ async def test_a_collection_of_something_else_is_left_alone(server: LocalServer,
 
 
 async def test_a_server_without_conditional_writes_is_refused(
-    server: LocalServer, bob: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
+    server: QdrantServer, bob: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server.client, "info", lambda: models.VersionInfo(title="qdrant", version="1.15.4"))
     with pytest.raises(ConfigurationError) as refused:
@@ -275,7 +277,7 @@ async def test_a_server_without_conditional_writes_is_refused(
     assert refused.value.code == "old_server"
 
 
-async def test_memories_of_a_newer_version_are_not_read(server: LocalServer, bob: QdrantServerStorage) -> None:
+async def test_memories_of_a_newer_version_are_not_read(server: QdrantServer, bob: QdrantServerStorage) -> None:
     await bob.store(memory_of("tea"))
     head = Wire(server.client, COLLECTION, "bob", "memory").point("head:")
     server.client.set_payload(COLLECTION, {"min_reader": 2, "seq": 2}, [head])
@@ -286,7 +288,7 @@ async def test_memories_of_a_newer_version_are_not_read(server: LocalServer, bob
 # -- vectors ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_text_is_embedded_once_for_all_clients(server: LocalServer, clock: FrozenClock) -> None:
+async def test_a_text_is_embedded_once_for_all_clients(server: QdrantServer, clock: FrozenClock) -> None:
     one, two = HashEmbedder(), HashEmbedder()
     first, second = server.open(clock=clock, embedder=one), server.open(clock=clock, embedder=two)
     await first.store(memory_of("green tea"))
@@ -298,7 +300,7 @@ async def test_a_text_is_embedded_once_for_all_clients(server: LocalServer, cloc
     await second.close()
 
 
-async def test_a_changed_text_gets_a_vector_of_its_own(server: LocalServer, clock: FrozenClock) -> None:
+async def test_a_changed_text_gets_a_vector_of_its_own(server: QdrantServer, clock: FrozenClock) -> None:
     embedder = HashEmbedder()
     storage = server.open(clock=clock, embedder=embedder)
     memory_id = await storage.store(memory_of("green tea"))
@@ -316,7 +318,7 @@ async def test_a_changed_text_gets_a_vector_of_its_own(server: LocalServer, cloc
 
 
 async def test_a_vector_that_comes_after_its_text_was_changed_is_not_kept(
-    server: LocalServer, clock: FrozenClock, bob: QdrantServerStorage
+    server: QdrantServer, clock: FrozenClock, bob: QdrantServerStorage
 ) -> None:
     embedder = HashEmbedder()
     embedder.gate.clear()
@@ -334,7 +336,7 @@ async def test_a_vector_that_comes_after_its_text_was_changed_is_not_kept(
     await slow.close()
 
 
-async def test_a_long_memory_is_found_by_any_of_its_pieces(server: LocalServer, clock: FrozenClock) -> None:
+async def test_a_long_memory_is_found_by_any_of_its_pieces(server: QdrantServer, clock: FrozenClock) -> None:
     storage = server.open(clock=clock, embedder=HashEmbedder(256))
     filler = "\n".join(f"line {n} about nothing in particular and more of it" for n in range(40))
     await storage.store(memory_of(f"{filler}\nzebra zebra zebra zebra zebra\n{filler}"))
@@ -343,7 +345,7 @@ async def test_a_long_memory_is_found_by_any_of_its_pieces(server: LocalServer, 
     await storage.close()
 
 
-async def test_forgetting_takes_the_vector_and_the_text_away(server: LocalServer, clock: FrozenClock) -> None:
+async def test_forgetting_takes_the_vector_and_the_text_away(server: QdrantServer, clock: FrozenClock) -> None:
     storage = server.open(clock=clock, embedder=HashEmbedder())
     memory_id = await storage.store(memory_of("peppermint"))
     await storage.prepare()
@@ -358,7 +360,7 @@ async def test_forgetting_takes_the_vector_and_the_text_away(server: LocalServer
 # -- races and crashes ------------------------------------------------------------------------------------------------
 
 
-async def test_accesses_counted_by_many_clients_all_count(server: LocalServer, clock: FrozenClock) -> None:
+async def test_accesses_counted_by_many_clients_all_count(server: QdrantServer, clock: FrozenClock) -> None:
     clients = [server.open(clock=clock) for _ in range(4)]
     memory_id = await clients[0].store(memory_of("tea"))
     await asyncio.gather(*(client.touch([memory_id]) for client in clients for _ in range(6)))
@@ -369,7 +371,7 @@ async def test_accesses_counted_by_many_clients_all_count(server: LocalServer, c
         await client.close()
 
 
-async def test_a_race_for_one_text_has_one_winner(server: LocalServer, clock: FrozenClock) -> None:
+async def test_a_race_for_one_text_has_one_winner(server: QdrantServer, clock: FrozenClock) -> None:
     clients = [server.open(clock=clock) for _ in range(6)]
     ids = await asyncio.gather(*(client.store(memory_of("Tea"), unique=True) for client in clients))
     assert len(set(ids)) == 1
@@ -379,7 +381,7 @@ async def test_a_race_for_one_text_has_one_winner(server: LocalServer, clock: Fr
 
 
 async def test_who_always_loses_gives_up_and_says_so(
-    server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
+    server: QdrantServer, bob: QdrantServerStorage, other: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_memory.storage.qdrant.change_log._LONGEST_WAIT", 0.0001)
     rival = ServerLog(Wire(server.client, COLLECTION, "bob", "memory"), "content")
@@ -401,7 +403,7 @@ async def test_who_always_loses_gives_up_and_says_so(
 
 
 async def test_a_writer_that_dies_after_its_commit_has_stored(
-    server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     """The head is written and the memories' points are not: readers see the change, the next writer carries it out."""
     old = await bob.store(memory_of("office in Berlin"))
@@ -428,7 +430,7 @@ async def test_a_writer_that_dies_after_its_commit_has_stored(
 
 
 async def test_a_chain_is_forgotten_whole_although_the_writer_dies(
-    server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage
+    server: QdrantServer, bob: QdrantServerStorage, other: QdrantServerStorage
 ) -> None:
     first = await bob.store(memory_of("Berlin"))
     second = await bob.store(memory_of("Lyon", supersedes=first))
@@ -449,7 +451,7 @@ async def test_a_chain_is_forgotten_whole_although_the_writer_dies(
 
 
 async def test_a_change_that_is_carried_out_again_and_late_changes_nothing(
-    server: LocalServer, bob: QdrantServerStorage
+    server: QdrantServer, bob: QdrantServerStorage
 ) -> None:
     memory_id = await bob.store(memory_of("tea"))
     batches = [args[1] for name, args, _ in server.calls if name == "batch_update_points"]
@@ -461,7 +463,7 @@ async def test_a_change_that_is_carried_out_again_and_late_changes_nothing(
     assert points_of(server, "bob") == before
 
 
-async def test_an_answer_that_was_lost_is_looked_up(server: LocalServer, bob: QdrantServerStorage) -> None:
+async def test_an_answer_that_was_lost_is_looked_up(server: QdrantServer, bob: QdrantServerStorage) -> None:
     """The request arrived twice, the second time in vain: the head still names this client."""
     original = server.answer
     monkey = {"done": False}
@@ -480,7 +482,7 @@ async def test_an_answer_that_was_lost_is_looked_up(server: LocalServer, bob: Qd
 
 
 async def test_when_it_is_not_known_whether_a_change_was_made_the_error_says_so(
-    server: LocalServer, bob: QdrantServerStorage
+    server: QdrantServer, bob: QdrantServerStorage
 ) -> None:
     memory = memory_of("tea")
     await bob.count()
@@ -505,7 +507,7 @@ async def test_when_it_is_not_known_whether_a_change_was_made_the_error_says_so(
 
 
 async def test_a_server_restored_from_a_backup_is_believed(
-    server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     await bob.store(memory_of("kept"))
     backup = {point: payload for point, (payload, _) in points_of(server, "bob").items()}
@@ -523,7 +525,7 @@ async def test_a_server_restored_from_a_backup_is_believed(
     await stranger.close()
 
 
-async def test_a_past_that_went_another_way_is_noticed(server: LocalServer, bob: QdrantServerStorage) -> None:
+async def test_a_past_that_went_another_way_is_noticed(server: QdrantServer, bob: QdrantServerStorage) -> None:
     """Restored from a backup, and as many changes later as this client had seen before."""
     await bob.store(memory_of("kept"))
     backup = {point: payload for point, (payload, _) in points_of(server, "bob").items()}
@@ -541,7 +543,7 @@ async def test_a_past_that_went_another_way_is_noticed(server: LocalServer, bob:
     assert [m.content async for m in bob.iter_all()] == ["kept", "new", "newer"]
 
 
-async def test_a_wiped_collection_is_an_empty_memory(server: LocalServer, bob: QdrantServerStorage) -> None:
+async def test_a_wiped_collection_is_an_empty_memory(server: QdrantServer, bob: QdrantServerStorage) -> None:
     await bob.store(memory_of("tea"))
     server.client.delete(COLLECTION, list(points_of(server, "bob")))
     assert await bob.count() == 0
@@ -553,7 +555,7 @@ async def test_a_wiped_collection_is_an_empty_memory(server: LocalServer, bob: Q
 
 
 async def test_marks_of_the_forgotten_go_after_thirty_days(
-    server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     await bob.delete(await bob.store(memory_of("tea")))
     clock.advance(days=29)
@@ -568,7 +570,7 @@ async def test_marks_of_the_forgotten_go_after_thirty_days(
 
 
 async def test_forgetting_drops_old_marks_by_itself(
-    server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     await bob.delete(await bob.store(memory_of("tea")))
     recent = await bob.store(memory_of("coffee"))
@@ -580,7 +582,7 @@ async def test_forgetting_drops_old_marks_by_itself(
 
 
 async def test_a_client_that_slept_through_a_purge_notices_what_was_forgotten(
-    server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     gone = await bob.store(memory_of("tea"))
     await bob.store(memory_of("coffee"))
@@ -602,7 +604,7 @@ async def test_an_id_may_be_used_again_and_every_forgotten_text_stays_forgotten(
 
 
 async def test_fields_of_a_newer_version_survive_a_change(
-    server: LocalServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, other: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     memory_id = await bob.store(memory_of("tea"))
     point = Wire(server.client, COLLECTION, "bob", "memory").point(memory_id)
@@ -617,7 +619,7 @@ async def test_fields_of_a_newer_version_survive_a_change(
 
 
 async def test_a_record_that_breaks_the_model_is_reported_and_hides_nothing(
-    server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock
+    server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     await bob.store(memory_of("tea"))
     broken = await bob.store(memory_of("coffee"))
@@ -630,7 +632,7 @@ async def test_a_record_that_breaks_the_model_is_reported_and_hides_nothing(
     await fresh.close()
 
 
-async def test_time_is_the_clients(server: LocalServer, bob: QdrantServerStorage, clock: FrozenClock) -> None:
+async def test_time_is_the_clients(server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock) -> None:
     memory_id = await bob.store(memory_of("tea"))
     now = clock.advance(hours=3)
     await bob.touch([memory_id])
