@@ -102,7 +102,8 @@ class Migration:
                 await self._failed(broken, before, watch, caller)
                 raise
             except asyncio.CancelledError:
-                await self._paused(watch, caller)
+                left = {"texts_left": int(self._storage.embedding().get("pending", 0)), "memory_count": watch.count}
+                await self._report("memory:migration_paused", caller, **left, duration_seconds=watch.seconds)
                 raise
             await self._storage.note_migration(begun=False)
             await self._report(
@@ -130,7 +131,7 @@ class Migration:
         async with self._moving:
             changed = await self._storage.rollback()
             if changed:
-                await self._rolled_back("vector", "requested", caller)
+                await self._rolled_back("requested", "file", caller)
             return changed
 
     async def close(self) -> None:
@@ -138,12 +139,6 @@ class Migration:
         if self._unasked is not None:
             self._unasked.cancel()
             await asyncio.gather(self._unasked, return_exceptions=True)
-
-    async def _paused(self, watch: _Watch, caller: Caller) -> None:
-        left = int(self._storage.embedding().get("pending", 0))
-        await self._report(
-            "memory:migration_paused", caller, texts_left=left, memory_count=watch.count, duration_seconds=watch.seconds
-        )
 
     async def _migrate_unasked(self, caller: Caller) -> None:
         try:
@@ -167,10 +162,11 @@ class Migration:
             rolled_back=self._storage.backend == before,
         )
         if not isinstance(error, BusyError):
-            await self._rolled_back("vector", "failed", caller, to=before)
+            await self._rolled_back("failed", before, caller)
 
-    async def _rolled_back(self, before: str, reason: str, caller: Caller, to: str = "file") -> None:
-        await self._report("memory:migration_rolled_back", caller, from_backend=before, to_backend=to, reason=reason)
+    async def _rolled_back(self, reason: str, to: str, caller: Caller) -> None:
+        ends = {"from_backend": "vector", "to_backend": to, "reason": reason}
+        await self._report("memory:migration_rolled_back", caller, **ends)
 
 
 class _Watch:

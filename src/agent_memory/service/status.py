@@ -39,14 +39,13 @@ async def describe_status(
         settings: Thresholds.
         now: The present.
         troubles: What else does not work as it could.
-        is_moving: Whether an index is being built, so that nobody has to be told to.
+        is_moving: Whether an index is being built, which is not suggested then.
     """
     try:
         memories = [memory async for memory in storage.iter_all()]
         superseded = await storage.superseded()
         pad = await manager.load()
-        health = await _with_glance(await storage.health(), storage)
-        health = _with_troubles(health, troubles)
+        health = await _health(storage, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         embedder, advice = _embedder(storage, settings), [error.recovery]
@@ -60,7 +59,7 @@ async def describe_status(
         "by_category": dict(Counter(memory.category for memory in memories).most_common()),
         "by_trust": dict(Counter(memory.trust for memory in memories).most_common()),
     }
-    backend = "vector" if is_moving else storage.backend  # nobody has to be told to do what is being done
+    backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
     last = max((memory.timestamp for memory in memories), default=None)
     return Status(
         storage.agent_id,
@@ -80,25 +79,17 @@ def _folder(storage: MemoryStorage) -> str | None:
     return None if folder is None else str(folder.path)
 
 
-async def _with_glance(health: dict[str, Any], storage: MemoryStorage) -> dict[str, Any]:
-    """Add to the storage's own health, in one line, what else about the files wants a person's attention."""
-    folder = getattr(storage, "folder", None)
-    if folder is None:
-        return health
-    found = await asyncio.to_thread(attention, folder, utc_now())
-    if not found:
-        return health
-    more = f" And {len(found) - 1} more:" if len(found) > 1 else ""
-    status = "attention" if health.get("status") == "ok" else health.get("status")
-    return {**health, "status": status, "message": f"{found[0].sentence}{more} `agent-memory doctor` tells what to do."}
-
-
-def _with_troubles(health: dict[str, Any], troubles: Sequence[Trouble]) -> dict[str, Any]:
-    """Add what works less well than it could; `ok` is for a memory of which all parts work."""
-    if not troubles:
-        return health
-    status = "attention" if health.get("status") == "ok" else health.get("status")
-    return {**health, "status": status, "degraded": {trouble.component: trouble.message for trouble in troubles}}
+async def _health(storage: MemoryStorage, troubles: Sequence[Trouble]) -> dict[str, Any]:
+    """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
+    health, more, folder = await storage.health(), dict[str, Any](), getattr(storage, "folder", None)
+    found = await asyncio.to_thread(attention, folder, utc_now()) if folder is not None else []
+    if found:
+        others = f" And {len(found) - 1} more:" if len(found) > 1 else ""
+        more["message"] = f"{found[0].sentence}{others} `agent-memory doctor` tells what to do."
+    if troubles:
+        more["degraded"] = {trouble.component: trouble.message for trouble in troubles}
+    status = "attention" if more and health.get("status") == "ok" else health.get("status")
+    return {**health, "status": status, **more}
 
 
 def _embedder(storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:
