@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
+from agent_memory.embeddings import cache as cache_module
 from agent_memory.embeddings.cache import rounded
 
 ONE = EmbedderIdentity("test", "one", 4)
@@ -139,8 +140,8 @@ def test_a_file_of_a_newer_version_is_left_to_it(path: Path) -> None:
 def test_a_file_that_may_only_be_read_is_read(cache: VectorCache, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
     cache.close()
-    monkeypatch.setattr("os.access", lambda _path, mode: mode != os.W_OK)
-    monkeypatch.setattr("agent_memory.embeddings.cache._prepare", _refuse_to_write)
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
+    monkeypatch.setattr(cache_module, "_prepare", _refuse_to_write)
     reader = VectorCache(path)
     assert list(reader.get_many(ONE, [KEY])) == [KEY]
     assert reader.problem is None
