@@ -138,7 +138,7 @@ class IndexMaintenance:
             MigrationError: It failed; the backend is what it was.
             StorageError: The memories cannot be read.
         """
-        built = await self._build(progress, activate=True)
+        built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
         self.backend = _VECTOR
         await self._worker.run(self.sync.step)  # lets go of the index from before
         self.after_write()
@@ -162,7 +162,7 @@ class IndexMaintenance:
         was_vector = self.sync.wanted or self.backend == _VECTOR
         self.sync.wanted = False
         await asyncio.to_thread(self._shards.switch, _FILE, None)
-        await self._release()
+        await _release(self._worker, self.sync)
         self.backend = _FILE
         await asyncio.to_thread(_sweep, self._shards)
         return was_vector
@@ -214,7 +214,7 @@ class IndexMaintenance:
         if task is not None and task.get_loop() is asyncio.get_running_loop():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        await self._release()
+        await _release(self._worker, self.sync)
         self._closed = False
 
     async def _maintain(self) -> None:
@@ -242,24 +242,26 @@ class IndexMaintenance:
         self._rest_until = now + self._options.limits.rest_seconds  # also after one that is no good at once
         log.info("index_is_built", reason=reason)
         try:
-            await self._build(None, activate=self.sync.wanted)
+            await _build(self._indexed, self._options, None, batch=self._batch, activate=self.sync.wanted)
         except AgentMemoryError as error:
             self.sync.problem = f"{reason}; building it failed: {error.message}"
             log.warning("index_not_built", reason=reason, code=error.code, error=error.message)
             return None
         return 0.0
 
-    async def _build(self, progress: Progress | None, *, activate: bool) -> Built:
-        await _embed_all(self._embeddings, self._indexed.prepare, progress)
-        identity = await asyncio.to_thread(self._embeddings.identity)
-        return await self._options.build(
-            self._indexed.folder, identity, activate=activate, batch=self._batch, progress=progress
-        )
 
-    async def _release(self) -> None:
-        closing = await self._worker.run(self.sync.release)
-        if closing is not None:
-            await asyncio.to_thread(closing.join)
+async def _build(
+    indexed: Indexed, options: IndexOptions, progress: Progress | None, *, batch: int, activate: bool
+) -> Built:
+    await _embed_all(indexed.embeddings, indexed.prepare, progress)
+    identity = await asyncio.to_thread(indexed.embeddings.identity)
+    return await options.build(indexed.folder, identity, activate=activate, batch=batch, progress=progress)
+
+
+async def _release(worker: Worker, sync: IndexSync) -> None:
+    closing = await worker.run(sync.release)
+    if closing is not None:
+        await asyncio.to_thread(closing.join)
 
 
 async def _embed_all(

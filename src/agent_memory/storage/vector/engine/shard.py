@@ -147,7 +147,10 @@ class Shard:
             StorageError: The engine cannot answer.
         """
         with _translated("read"):
-            return {str(each.id): list(each.vector) for each in self._raw.retrieve(list(ids), False, True)}  # noqa: FBT003
+            return {
+                str(each.id): list(each.vector)
+                for each in self._raw.retrieve(list(ids), with_payload=False, with_vector=True)
+            }
 
     def owners(self) -> Iterator[tuple[str, str]]:
         """Yield every point as (point id, memory id).
