@@ -21,6 +21,7 @@ _PAIRS: Final[tuple[tuple[type[ast.AST], type[ast.AST]], ...]] = (
     (ast.And, ast.Or),
 )
 _SWAPPED: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+_TELLING: Final = 30  # characters; a statement as long is hardly written twice
 _NOT_RUN: Final = ("annotation", "returns", "decorator_list")
 _BODIES: Final = ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list")
 
@@ -203,10 +204,16 @@ def find(entries: Sequence[Record], mutants: Sequence[Mutant]) -> list[tuple[Rec
 
 
 def _same_in_function(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
-    return _same(entry, [mutant for mutant in mutants if mutant.function == entry["function"]])
+    return _best(entry, [mutant for mutant in mutants if mutant.function == entry["function"]])
 
 
 def _same(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
+    """Return one in a function of another name: of a short text only if there is none of the old name."""
+    is_renamed = all(mutant.function != entry["function"] for mutant in mutants)
+    return _best(entry, mutants) if is_renamed or len(entry["text"]) >= _TELLING else None
+
+
+def _best(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
     names = ("kind", "text", "changed")
     alike = [mutant for mutant in mutants if all(getattr(mutant, name) == entry[name] for name in names)]
     near = [mutant for mutant in alike if any(_shared(entry, mutant))]
@@ -215,9 +222,13 @@ def _same(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
 
 
 def _nearest(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
-    def nearness(mutant: Mutant) -> tuple[int, float]:
-        alike = difflib.SequenceMatcher(None, entry["text"] + entry["changed"], mutant.text + mutant.changed).ratio()
-        return 2 * (entry["function"] == mutant.function) + any(_shared(entry, mutant)), alike
+    def nearness(mutant: Mutant) -> float:
+        alike: float = difflib.SequenceMatcher(
+            None, entry["text"] + entry["changed"], mutant.text + mutant.changed
+        ).ratio()
+        if entry["function"] == mutant.function:
+            alike += 0.3
+        return alike + (0.2 if any(_shared(entry, mutant)) else 0.0)
 
     return max((mutant for mutant in mutants if mutant.kind == entry["kind"]), key=nearness, default=None)
 

@@ -104,6 +104,14 @@ def test_a_common_statement_of_unrelated_code_is_not_taken_for_the_same(tmp_path
     assert [same for _, _, same in find(before, after)] == [False, False]
 
 
+def test_a_short_statement_counts_as_moved_only_if_its_function_is_nowhere_else(tmp_path: Path) -> None:
+    before = [mutant.record for mutant in surveyed(tmp_path / "before", a="def f():\n  close()")]
+    moved = surveyed(tmp_path / "moved", a="def g():\n  close()")
+    another = surveyed(tmp_path / "another", a="def f():\n  self.close()\ndef g():\n  close()")
+    assert [(mutant.function, same) for _, mutant, same in find(before, moved) if mutant] == [("g", True)]
+    assert [(mutant.function, same) for _, mutant, same in find(before, another) if mutant] == [("f", False)]
+
+
 @dataclasses.dataclass
 class Tool:
     """The commands, in a checkout with one function and its test."""
