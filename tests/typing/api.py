@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from agent_memory.storage.base import Movable, Storage, Versioned
+
 
 async def with_the_service() -> None:
     """The front door: one write path, one way to ask."""
@@ -134,3 +136,8 @@ async def when_it_fails() -> str:
         assert_type(error.as_dict(), dict[str, str])
         return error.recovery
     return ""
+
+
+def what_a_storage_promises(storage: MemoryStorage) -> tuple[Storage[Memory], Versioned[Memory], Movable]:
+    """One object keeps all three protocols, whatever its backend."""
+    return storage, storage, storage
