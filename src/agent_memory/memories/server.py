@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agent_memory.memories.storage import MemoryStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage.qdrant.limits import SERVER_LIMITS, ServerLimits
 from agent_memory.storage.qdrant.storage import Server
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class QdrantServerStorage(MemoryStorage):
         client: Makes the connection; `connect(settings)` when omitted.
         embedder: Turns texts into vectors; that of the settings when omitted.
         cache: File with vectors by hash of their text, so that what was embedded for files is not embedded again.
+        limits: How long the server is waited for.
 
     Raises:
         ValidationError: `agent_id` cannot name an agent (also a ValueError).
@@ -48,6 +50,7 @@ class QdrantServerStorage(MemoryStorage):
         client: Callable[[], QdrantClient] | None = None,
         embedder: Embedder | None = None,
         cache: Path | None = None,
+        limits: ServerLimits = SERVER_LIMITS,
     ) -> None:
-        server = Server(MEMORY, agent_id, settings or ServiceSettings(), clock, client, embedder, cache)
+        server = Server(MEMORY, agent_id, settings or ServiceSettings(), clock, client, embedder, cache, limits)
         super().__init__(server.backend())

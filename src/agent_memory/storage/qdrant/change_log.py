@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from agent_memory.errors import BusyError, UnsupportedError
 from agent_memory.journal import GRACE, Change, Entry, Update
 from agent_memory.models import Clock, to_text, utc_now
+from agent_memory.storage.qdrant.limits import SERVER_LIMITS
 from agent_memory.storage.qdrant.log import LostRaceError, ServerLog, whole_record
 from agent_memory.storage.table import FORGOTTEN
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ROUNDS: Final = 60
-_LONGEST_WAIT: Final = 0.15
-"""Seconds; with a wait that doubles from 5 ms on, 60 lost races take about the 5 s a file's lock is waited for."""
 
 
 class ServerChangeLog:
@@ -34,6 +33,7 @@ class ServerChangeLog:
         kind: Of which records.
         server: Their order.
         clock: Source of the present.
+        longest_wait: Seconds after a lost race.
         pause: Waits some seconds after a lost race; for tests.
     """
 
@@ -46,11 +46,13 @@ class ServerChangeLog:
         kind: Kind[Any],
         server: ServerLog,
         clock: Clock = utc_now,
+        longest_wait: float = SERVER_LIMITS.longest_wait,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._kind = kind
         self._server = server
         self._clock = clock
+        self._longest_wait = longest_wait
         self._pause = pause
         self._has_marks = False
 
@@ -122,7 +124,7 @@ class ServerChangeLog:
                 return attempt()
             except LostRaceError:
                 self._pause(wait * random.uniform(0.5, 1))  # noqa: S311 - keeps clients from racing in step
-                wait = min(2 * wait, _LONGEST_WAIT)
+                wait = min(2 * wait, self._longest_wait)
         raise BusyError("Other clients change this memory without a break; nothing was written.")
 
     def _update(self, changed: list[str], *, reset: bool) -> Update:

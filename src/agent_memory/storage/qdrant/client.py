@@ -21,6 +21,7 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from agent_memory.errors import StorageError
 from agent_memory.logs import get_logger
+from agent_memory.storage.qdrant.limits import SERVER_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -39,8 +40,6 @@ HEAD: Final = "head"
 _PAGE: Final = 256
 """Points a page: 256 memories of the greatest size are 5 MB, of the usual one 200 KB."""
 
-_PAUSES: Final = (0.2, 0.8)
-"""Seconds before the second and the third attempt, each stretched by up to a half at random."""
 
 _LONGEST_PAUSE: Final = 2.0
 _DOWN_SECONDS: Final = 10.0
@@ -78,6 +77,7 @@ class Wire:
         collection: Where all agents' memories are.
         tenant: The agent's key; part of every filter and of every point's id.
         kind: Of which records: their points say so.
+        pauses: Seconds between two attempts of one request.
         pause: Waits some seconds; for tests.
     """
 
@@ -88,12 +88,14 @@ class Wire:
         tenant: str,
         kind: str,
         *,
+        pauses: tuple[float, ...] = SERVER_LIMITS.pauses,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._client = client
         self._name = collection
         self._tenant = tenant
         self._kind = kind
+        self._pauses = pauses
         self._pause = pause
         self._down_until = 0.0
         self._head = self.point(f"{HEAD}:")
@@ -305,7 +307,7 @@ class Wire:
         Raises:
             StorageError: It failed for good.
         """
-        pauses = () if time.monotonic() < self._down_until else _PAUSES
+        pauses = () if time.monotonic() < self._down_until else self._pauses
         maybe_sent = False
         for pause in (*pauses, None):
             try:

@@ -7,6 +7,7 @@ the server, and the ranking is the one of files. docs/server.md tells what is gu
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Generic
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.files import ranking_of
 from agent_memory.storage.moving import NoIndex
+from agent_memory.storage.qdrant.limits import SERVER_LIMITS, ServerLimits
 from agent_memory.storage.running import Backend, Opened
 from agent_memory.storage.store import RecordStore
 
@@ -40,9 +42,6 @@ log = get_logger(__name__)
 KEY_VARIABLE: Final = "QDRANT_API_KEY"
 """The environment variable with the server's key: the one place it is read from is `connect`."""
 
-_TIMEOUT_SECONDS: Final = 5
-"""Of one attempt; with the pauses in between a call gives up after some 16 s, and after 5 s while a server is down."""
-
 _OLDEST_SERVER: Final = (1, 16)
 """The first with conditional updates (`update_filter`). An older one would ignore the condition without a word."""
 
@@ -51,10 +50,11 @@ _EMBEDDER_KEY: Final = "agent_memory_embedder"
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+@dataclass(slots=True)
 class Server(Generic[R]):
     """The records of one agent on a Qdrant server, as a storage opens them. Connects when they are opened.
 
-    Args:
+    Attributes:
         kind: Of which records.
         agent_id: Whose; upper and lower case are the same agent, as they are for folders.
         settings: Where the server is, embedder and ranking.
@@ -62,37 +62,32 @@ class Server(Generic[R]):
         client: Makes the connection; `connect(settings)` when omitted.
         embedder: Turns texts into vectors; that of the settings when omitted.
         cache: File with vectors by hash of their text, so that what was embedded for files is not embedded again.
+        limits: How long the server is waited for.
 
     Raises:
         ValidationError: `agent_id` cannot name an agent (also a ValueError).
         ConfigurationError: There is no `qdrant_url`, or the client library is not installed.
     """
 
-    def __init__(
-        self,
-        kind: Kind[R],
-        agent_id: str,
-        settings: ServiceSettings,
-        clock: Clock,
-        client: Callable[[], QdrantClient] | None,
-        embedder: Embedder | None,
-        cache: Path | None,
-    ) -> None:
-        self._kind = kind
-        self._agent_id = check_agent_id(agent_id)
-        if client is None:
-            _check_possible(settings)
-        self._settings = settings
-        self._clock = clock
-        self._connect = client or (lambda: connect(settings))
-        self._embedder = embedder
-        self._cache = cache
-        self._line: tuple[int, QdrantClient, Wire] | None = None
+    kind: Kind[R]
+    agent_id: str
+    settings: ServiceSettings
+    clock: Clock
+    client: Callable[[], QdrantClient] | None = None
+    embedder: Embedder | None = None
+    cache: Path | None = None
+    limits: ServerLimits = SERVER_LIMITS
+    _line: tuple[int, QdrantClient, Wire] | None = None
+
+    def __post_init__(self) -> None:
+        check_agent_id(self.agent_id)
+        if self.client is None:
+            _check_possible(self.settings)
 
     def backend(self) -> Backend[R]:
         """Return what a storage of these records is made of."""
         return Backend(
-            self._kind, self._agent_id, self._clock, self._open, close=self._close, upkeep=NoIndex("server", _immovable)
+            self.kind, self.agent_id, self.clock, self._open, close=self._close, upkeep=NoIndex("server", _immovable)
         )
 
     def _open(self, _storage: object) -> Opened[R]:
@@ -102,21 +97,22 @@ class Server(Generic[R]):
         from agent_memory.storage.qdrant.vectors import ServerEmbeddings, ServerVectors
 
         if self._line is None or self._line[0] != os.getpid():  # a connection does not survive fork()
-            client = self._connect()
-            wire = Wire(client, self._settings.qdrant_collection, self._agent_id.lower(), self._kind.name)
+            client = self.client() if self.client is not None else connect(self.settings, self.limits.timeout)
+            collection, tenant = self.settings.qdrant_collection, self.agent_id.lower()
+            wire = Wire(client, collection, tenant, self.kind.name, pauses=self.limits.pauses)
             self._line = os.getpid(), client, wire
         wire = self._line[2]
-        embedder = self._embedder or embedder_of(self._settings)
-        identity, absent = _identified(embedder, self._settings)
-        absent = _checked_collection(wire, self._settings, identity) or absent
-        server = ServerLog(wire, self._kind.text)
+        embedder = self.embedder or embedder_of(self.settings)
+        identity, absent = _identified(embedder, self.settings)
+        absent = _checked_collection(wire, self.settings, identity) or absent
+        server = ServerLog(wire, self.kind.text)
         vectors, worker = None, None
         if embedder is not None and absent is None:
-            worker = EmbeddingWorker(embedder, VectorCache(self._cache if self._settings.enable_caching else None))
+            worker = EmbeddingWorker(embedder, VectorCache(self.cache if self.settings.enable_caching else None))
             vectors = ServerVectors(wire, server.rows, worker)
-        index = SearchIndex(ranking_of(self._settings), vectors)
-        log = ServerChangeLog(self._kind, server, self._clock)
-        store = RecordStore(self._kind, self._agent_id, log, index, self._clock)
+        index = SearchIndex(ranking_of(self.settings), vectors)
+        log = ServerChangeLog(self.kind, server, self.clock, self.limits.longest_wait)
+        store = RecordStore(self.kind, self.agent_id, log, index, self.clock)
         return Opened(store, ServerEmbeddings(vectors, worker, absent), NoIndex("server", _immovable))
 
     def _close(self) -> None:
@@ -144,8 +140,8 @@ def _check_possible(settings: ServiceSettings) -> None:
         )
 
 
-def connect(settings: ServiceSettings) -> QdrantClient:
-    """Return a client of the server in `settings`; nothing is sent yet.
+def connect(settings: ServiceSettings, timeout: int = SERVER_LIMITS.timeout) -> QdrantClient:
+    """Return a client of the server in `settings`, which waits so many seconds; nothing is sent yet.
 
     The key is read from the environment here and nowhere else, and handed to the client alone.
 
@@ -168,7 +164,7 @@ def connect(settings: ServiceSettings) -> QdrantClient:
         log.warning("key_travels_unencrypted", message=f"qdrant_url begins with http, so {KEY_VARIABLE} can be read")
     port = parts.port or (443 if parts.scheme == "https" else 6333)
     headers = {"api-key": key} if key else None  # as a header: the client would print a warning of its own to stderr
-    return Client(url=url, port=port, headers=headers, timeout=_TIMEOUT_SECONDS, check_compatibility=False)
+    return Client(url=url, port=port, headers=headers, timeout=timeout, check_compatibility=False)
 
 
 def _identified(embedder: Embedder | None, settings: ServiceSettings) -> tuple[EmbedderIdentity | None, str | None]:

@@ -13,6 +13,7 @@ from agent_memory.memories import QdrantServerStorage
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import detect_storage
+from agent_memory.storage.qdrant.limits import ServerLimits
 from agent_memory.storage.qdrant.storage import connect
 from tests.qdrant_server import QUIET, Answer, QdrantHttpServer
 from tests.support import FrozenClock, memory_of
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 
 pytestmark = [pytest.mark.enable_socket, *QUIET]
+QUICK = ServerLimits(pauses=(0.001, 0.001))
 KEY = "not-" + "a-real-key"
 
 
 @pytest.fixture
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[QdrantHttpServer]:
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
-    monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", (0.001, 0.001))
     running = QdrantHttpServer()
     yield running
     running.close()
@@ -40,7 +41,7 @@ def settings_for(url: str) -> ServiceSettings:
 
 @pytest.fixture
 async def bob(http: QdrantHttpServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
-    storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock)
+    storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock, limits=QUICK)
     yield storage
     await storage.close()
 
@@ -49,7 +50,7 @@ async def test_a_whole_life_goes_over_the_wire(
     http: QdrantHttpServer, bob: QdrantServerStorage, clock: FrozenClock
 ) -> None:
     """What the remote client sends and reads is right by the API's own models, for every request there is."""
-    other = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock)
+    other = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock, limits=QUICK)
     old = memory_of(
         "“office” in Berlin \u2028 漢字", tags=["a"], metadata={"deep": [1.5, None, {"x": True}]}, access_count=2
     )
@@ -68,7 +69,7 @@ async def test_a_whole_life_goes_over_the_wire(
     assert await bob.was_forgotten("Office in Oslo")
     clock.advance(days=31)
     await bob.compact()
-    fresh = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock)
+    fresh = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock, limits=QUICK)
     assert [m.content async for m in fresh.iter_all()] == ["tea"]
     assert not await fresh.was_forgotten("Office in Oslo")
     await fresh.close()
@@ -76,7 +77,9 @@ async def test_a_whole_life_goes_over_the_wire(
 
 
 async def test_meaning_works_over_http(http: QdrantHttpServer, clock: FrozenClock) -> None:
-    storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock, embedder=HashEmbedder())
+    storage = QdrantServerStorage(
+        "bob", settings=settings_for(http.url), clock=clock, embedder=HashEmbedder(), limits=QUICK
+    )
     await storage.store(memory_of("green tea"))
     assert await storage.prepare()
     found = await storage.search("green tea")
@@ -104,7 +107,7 @@ async def test_the_key_comes_from_the_environment_and_goes_nowhere_but_to_the_se
     monkeypatch.setenv("QDRANT_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
     settings = settings_for(http.url)
-    storage = QdrantServerStorage("bob", settings=settings, clock=clock)
+    storage = QdrantServerStorage("bob", settings=settings, clock=clock, limits=QUICK)
     await storage.store(memory_of("tea"))
     assert {headers.get("api-key") for headers in http.headers} == {KEY}
     http.trouble = lambda method, path: (403, {"status": {"error": f"bad key {KEY}"}})
@@ -201,7 +204,9 @@ async def test_a_lasting_trouble_is_an_error_that_says_what_still_works(
 async def test_a_server_that_is_not_there_is_an_error_and_later_works(
     http: QdrantHttpServer, clock: FrozenClock, unused_port: int
 ) -> None:
-    gone = QdrantServerStorage("bob", settings=settings_for(f"http://127.0.0.1:{unused_port}"), clock=clock)
+    gone = QdrantServerStorage(
+        "bob", settings=settings_for(f"http://127.0.0.1:{unused_port}"), clock=clock, limits=QUICK
+    )
     with pytest.raises(StorageError) as down:
         await gone.count()
     assert (down.value.code, "cannot be reached" in down.value.message) == ("server_down", True)
@@ -216,12 +221,9 @@ def unused_port() -> int:
     return int(server.url.rsplit(":", 1)[1])
 
 
-async def test_a_server_that_does_not_answer_in_time_is_an_error(
-    http: QdrantHttpServer, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agent_memory.storage.qdrant.storage._TIMEOUT_SECONDS", 1)
-    monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", ())
-    storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock)
+async def test_a_server_that_does_not_answer_in_time_is_an_error(http: QdrantHttpServer, clock: FrozenClock) -> None:
+    limits = ServerLimits(timeout=1, pauses=())
+    storage = QdrantServerStorage("bob", settings=settings_for(http.url), clock=clock, limits=limits)
     await storage.count()
 
     def hangs(method: str, path: str) -> Answer | None:

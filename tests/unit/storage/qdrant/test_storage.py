@@ -12,7 +12,10 @@ from qdrant_client import models
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, ReadOnlyError, StorageError
+from agent_memory.memories import QdrantServerStorage
+from agent_memory.settings import ServiceSettings
 from agent_memory.storage.qdrant.client import UnreachableError, Wire
+from agent_memory.storage.qdrant.limits import ServerLimits
 from agent_memory.storage.qdrant.log import ServerLog
 from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
@@ -20,7 +23,6 @@ from tests.support import memory_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agent_memory.memories import QdrantServerStorage
     from tests.support import FrozenClock
 
 pytestmark = QUIET
@@ -381,9 +383,10 @@ async def test_a_race_for_one_text_has_one_winner(server: QdrantServer, clock: F
 
 
 async def test_who_always_loses_gives_up_and_says_so(
-    server: QdrantServer, bob: QdrantServerStorage, other: QdrantServerStorage, monkeypatch: pytest.MonkeyPatch
+    server: QdrantServer, other: QdrantServerStorage, clock: FrozenClock
 ) -> None:
-    monkeypatch.setattr("agent_memory.storage.qdrant.change_log._LONGEST_WAIT", 0.0001)
+    settings, limits = ServiceSettings(backend="server", embedder="none"), ServerLimits(longest_wait=0.0001)
+    bob = QdrantServerStorage("bob", settings=settings, clock=clock, client=server.connect, limits=limits)
     rival = ServerLog(Wire(server.client, COLLECTION, "bob", "memory"), "content")
     await bob.count()
 
@@ -400,6 +403,7 @@ async def test_who_always_loses_gives_up_and_says_so(
         await bob.store(memory_of("tea"))
     server.before = None
     assert "tea" not in {m.content async for m in other.iter_all()}
+    await bob.close()
 
 
 async def test_a_writer_that_dies_after_its_commit_has_stored(
