@@ -109,7 +109,7 @@ def examine_index(case: Case) -> Iterator[Concern]:
     if facts.holder.state == "held":
         yield Concern("index_in_use", f"The index is held by {facts.holder}; other processes search beside it.")
     yield from _position(case, facts.state)
-    what = f"Generation {facts.active}, of {facts.state.embedder}, complete up to change {facts.state.seq:,}."
+    what = f"Shard {facts.active}, of {facts.state.embedder}, complete up to change {facts.state.seq:,}."
     yield Concern("index", what, size=size_of(folder))
 
 
