@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.models import Record
@@ -30,16 +30,15 @@ class Replacements:
         """Whether anything was ever superseded."""
         return bool(self._by)
 
-    def note(self, records: Mapping[str, Record], changed: Iterable[str]) -> None:
+    def note(self, records: Mapping[str, Record], changed: Mapping[str, Record | None]) -> None:
         """Learn which records have come, changed or gone.
 
         Args:
             records: All, as they are now.
-            changed: The ids of these.
+            changed: Those that changed, None for one that is gone.
         """
         self._records = records
-        for record_id in changed:
-            record = records.get(record_id)
+        for record_id, record in changed.items():
             if record is not None and record.supersedes:
                 by = self._by.setdefault(record.supersedes, [])
                 if record_id not in by:

@@ -14,7 +14,7 @@ from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.table import RecordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.journal import Update
@@ -72,11 +72,9 @@ class State(Generic[R]):
             self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
         changed = self._table.apply(update.entries)
         self.replacements.note(self.records, changed)
-        for record_id, record in changed.items():
-            if record is not None:
-                self._texts.note(record)
-                if record.expires_at is not None:
-                    self._expiring.add(record_id)
+        there = [record for record in changed.values() if record is not None]
+        self._texts.note(there)
+        self._expiring.update(record.id for record in there if record.expires_at is not None)
         if update.reset:  # most often somebody compacted, and nothing differs
             changed = dict.fromkeys(before.keys() - self.records.keys())
             changed |= {key: record for key, record in self.records.items() if before.get(key) is not record}
@@ -146,17 +144,17 @@ class _Texts(Generic[R]):
         self._kind = kind
         self._ids: dict[str, dict[str, None]] | None = None
 
-    def note(self, record: R) -> None:
-        """Learn what a record says now."""
+    def note(self, records: Iterable[R]) -> None:
+        """Learn what records say now."""
         if self._ids is not None:
-            self._ids.setdefault(content_hash(self._kind.text_of(record)), {})[record.id] = None
+            for record in records:
+                self._ids.setdefault(content_hash(self._kind.text_of(record)), {})[record.id] = None
 
     def said_by(self, records: Mapping[str, R], text: str) -> list[str]:
         """Return the ids of all records that say this now, expired and replaced ones too, in the order of storing."""
         if self._ids is None:
             self._ids = {}
-            for record in records.values():
-                self.note(record)
+            self.note(records.values())
         wanted = content_hash(text)
         # An id stays listed when its record is changed or deleted, so each one is looked at again.
         listed = (records.get(record_id) for record_id in self._ids.get(wanted, ()))
