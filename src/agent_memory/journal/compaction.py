@@ -6,12 +6,13 @@ Two things are folded, everything else is kept byte for byte:
   live record. It keeps the seq and time of the record's last change.
 - Among the younger ones, runs of `touch` on the same record become one with the summed count.
 
-A line's age is what has passed since, from line to line and to the present: a clock that was set back adds nothing, and
-neither does a leap of more than a year, which is rather a clock that is wrong than a memory that nobody used.
+The age of a line is the sum of the times between it, the lines behind it and the present. A clock that was set back
+adds nothing, and neither does a leap of more than a year: that is a wrong clock rather than a journal without use.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -24,11 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
 Key = tuple[str, str]
-Line = tuple[int, bytes]
-"""A position in the old file, which is what orders the new one, and a line."""
 LEAP: Final = timedelta(days=366)
 _NOTHING: Final = timedelta()
-_LONG_AGO, _FAR = "", "~"  # before and after every ISO 8601 date
 
 
 def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
@@ -63,32 +61,59 @@ def fold(
     entries: Sequence[Entry],
     young: int,
     kinds: Collection[str],
-    keep: Callable[[Change], str | None] | None,
-    ended: Callable[[Change], bool] | None,
+    keep: Callable[[Change], str | None] | None = None,
+    ended: Callable[[Change], bool] | None = None,
 ) -> Folded:
     """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
 
     Args:
-        entries: All of them, in the order of the file.
+        entries: All of them, in the order of the file, which the new lines keep.
         young: Position of the first within its grace time.
         kinds: Record kinds that may be folded.
-        keep: Judges a `put`: a reason instead of None means that its owner cannot read it.
-        ended: Tells of a record, as a `put`, whether its own time has been over for long; then it goes, unless
+        keep: Judges a `put`: a reason instead of None means that its owner cannot read such a record. Folding stops
+            before a record that a later patch broke, since its last good version is in the past.
+        ended: Judges a record, as a `put`: whether its own time has been over for long; then it is left out, unless
             something was written about it since.
     """
-    if any(not entry.beyond.isdisjoint(kinds) for entry in entries):
-        ended = None  # a newer version may have said something about their time
-    later = _written_in(entries[young:])
-    gone: set[str] = set()
+    try:
+        return _fold(entries, young, kinds, keep, ended)
+    except ValidationError:
+        # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
+        marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
+        if marked == list(entries):
+            raise
+        return _fold(marked, young, kinds, keep, ended)
 
-    def goes(change: Change) -> bool:
-        goes = ended is not None and change.id not in later and ended(change)
-        if goes:
-            gone.add(change.id)
-        return goes
 
-    lines = _lines(entries, young, kinds, keep, goes)
-    return Folded(lines, gone | (_deleted_in(entries[:young], kinds) - later))
+def _fold(
+    entries: Sequence[Entry],
+    young: int,
+    kinds: Collection[str],
+    keep: Callable[[Change], str | None] | None,
+    ended: Callable[[Change], bool] | None,
+) -> Folded:
+    old = entries[: _boundary(entries[:young], kinds)]
+    live = _live(old, kinds)
+    if keep is not None and (broken := {(put.kind, put.id) for _, put in live if keep(put)}):
+        old = old[: next(at for at, entry in enumerate(old) if not broken.isdisjoint(_keys(entry)))]
+        live = _live(old, kinds)
+    over: set[str] = set()
+    # A newer version may have said something about the time of a record, in a line that this one does not know.
+    if ended is not None and all(entry.beyond.isdisjoint(kinds) for entry in entries):
+        later = _written_in(entries[len(old) :])
+        over = {put.id for _, put in live if put.id not in later and ended(put)}
+    made: defaultdict[int, list[Change]] = defaultdict(list, _fold_touches(entries, len(old), kinds))
+    for at, entry in enumerate(old):
+        if not any(change.kind in kinds for change in entry.changes):
+            made[at] = []
+        elif marks := [change for change in entry.changes if change.op == "mark"]:
+            made[at] = marks
+    for at, put in live:
+        if put.id not in over:
+            made[at].append(put)
+    placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
+    lines = [encode_entry(entry.seq, entry.at, changes) if changes else entry.raw for entry, changes in placed]
+    return Folded(lines, over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:])))
 
 
 def refused(
@@ -106,22 +131,8 @@ def refused(
     return kept, bad
 
 
-def _lines(
-    entries: Sequence[Entry],
-    young: int,
-    kinds: Collection[str],
-    keep: Callable[[Change], str | None] | None,
-    goes: Callable[[Change], bool],
-) -> list[bytes]:
-    try:
-        lines = compact_entries(entries[:young], kinds, _FAR, keep, goes)
-        return lines + compact_entries(entries[young:], kinds, _LONG_AGO, keep)
-    except ValidationError:
-        # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
-        marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
-        if marked == list(entries):
-            raise
-        return _lines(marked, young, kinds, keep, goes)
+def _keys(entry: Entry) -> set[Key]:
+    return {(change.kind, change.id) for change in entry.changes}
 
 
 def _written_in(entries: Sequence[Entry]) -> set[str]:
@@ -147,110 +158,53 @@ def _deleted_in(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:
     return gone
 
 
-def compact_entries(
-    entries: Sequence[Entry],
-    kinds: Collection[str],
-    cutoff: str,
-    keep: Callable[[Change], str | None] | None = None,
-    goes: Callable[[Change], bool] | None = None,
-) -> list[bytes]:
-    """Return the lines of the compacted journal, in the order of the old one.
+def _boundary(entries: Sequence[Entry], kinds: Collection[str]) -> int:
+    """Return how many entries, counted from the oldest, are wholly understood.
 
-    Args:
-        entries: All entries of the journal, in file order.
-        kinds: Record kinds that may be folded.
-        cutoff: ISO 8601 UTC; entries from then on keep their versions.
-        keep: Judges a `put`: a reason instead of None means that its owner cannot read such a record. Folding stops
-            before a record that a later patch broke, since its last good version is in the past.
-        goes: Tells of a folded record, as a `put`, whether it is left out; not asked of one that was written to later.
-    """
-    numbered = list(enumerate(entries))
-    boundary = _boundary(entries, kinds, cutoff)
-    if keep is not None:
-        boundary = _before_broken(entries[:boundary], kinds, keep)
-    later = _written_in(entries[boundary:])
-    stays = None if goes is None else lambda put: put.id in later or not goes(put)
-    lines = _fold_old(numbered[:boundary], kinds, stays) + _fold_touches(numbered[boundary:], kinds)
-    return [line for _, line in sorted(lines, key=lambda pair: pair[0])]
-
-
-def _boundary(entries: Sequence[Entry], kinds: Collection[str], cutoff: str) -> int:
-    """Return how many entries, counted from the oldest, are old enough and wholly understood.
-
-    By position: a clock that jumped back must not let a young line be folded into an old one. An entry that only partly
-    concerns foldable kinds ends the stretch, since it can neither be folded nor be moved past one that is.
+    An entry that only partly concerns foldable kinds ends the stretch, since it can neither be folded nor be moved past
+    one that is.
     """
     for position, entry in enumerate(entries):
-        if entry.at >= cutoff:
-            return position
         foldable = [change.kind in kinds for change in entry.changes]
         if (any(foldable) and (entry.opaque or not all(foldable))) or not entry.beyond.isdisjoint(kinds):
             return position
     return len(entries)
 
 
-def _before_broken(entries: Sequence[Entry], kinds: Collection[str], keep: Callable[[Change], str | None]) -> int:
+def _live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, Change]]:
+    """Return each live record as a `put`, with the position of its last change."""
     records: dict[str, Records] = {}
-    for entry in entries:
-        for change in entry.changes:
-            apply_change(records.setdefault(change.kind, {}), change, entry.at)
-    puts = (Change("put", kind, key, data) for kind in kinds for key, data in records.get(kind, {}).items())
-    broken = {(put.kind, put.id) for put in puts if keep(put)}
+    last: dict[Key, int] = {}
     for position, entry in enumerate(entries):
-        if any((change.kind, change.id) in broken for change in entry.changes):
-            return position
-    return len(entries)
-
-
-def _fold_old(
-    numbered: Sequence[tuple[int, Entry]], kinds: Collection[str], stays: Callable[[Change], bool] | None
-) -> list[Line]:
-    records: dict[str, Records] = {}
-    last: dict[Key, tuple[int, Entry]] = {}
-    kept: list[Line] = []
-    folded: dict[int, tuple[Entry, list[Change]]] = {}
-    for position, entry in numbered:
-        if not any(change.kind in kinds for change in entry.changes):
-            kept.append((position, entry.raw))
-            continue
-        marks = [change for change in entry.changes if change.op == "mark"]
-        if marks:
-            folded[position] = (entry, marks)
         for change in entry.changes:
-            if apply_change(records.setdefault(change.kind, {}), change, entry.at):
-                last[change.kind, change.id] = (position, entry)
-    for kind, live in records.items():
-        for record_id, data in live.items():
-            position, entry = last[kind, record_id]
-            put = Change("put", kind, record_id, data)
-            if stays is None or stays(put):
-                folded.setdefault(position, (entry, []))[1].append(put)
-    return kept + [(at, encode_entry(entry.seq, entry.at, tuple(changes))) for at, (entry, changes) in folded.items()]
+            if change.kind in kinds and apply_change(records.setdefault(change.kind, {}), change, entry.at):
+                last[change.kind, change.id] = position
+    puts = (Change("put", kind, key, data) for kind, live in records.items() for key, data in live.items())
+    return [(last[put.kind, put.id], put) for put in puts]
 
 
-def _fold_touches(numbered: Sequence[tuple[int, Entry]], kinds: Collection[str]) -> list[Line]:
-    kept: list[Line] = []
-    runs: dict[Key, tuple[int, Entry, int]] = {}
-    merged: dict[int, tuple[Entry, list[Change]]] = {}
+def _fold_touches(entries: Sequence[Entry], start: int, kinds: Collection[str]) -> dict[int, list[Change]]:
+    """Return what stands at each position from `start` on; nothing where the entry stays as it is."""
+    runs: dict[Key, tuple[int, int]] = {}
+    made: dict[int, list[Change]] = {}
 
     def close(key: Key) -> None:
-        position, entry, count = runs.pop(key)
-        merged.setdefault(position, (entry, []))[1].append(Change("touch", *key, {"count": count}))
+        position, count = runs.pop(key)
+        made.setdefault(position, []).append(Change("touch", *key, {"count": count}))
 
-    for position, entry in numbered:
+    for position, entry in enumerate(entries[start:], start):
         if _is_plain_touch(entry, kinds):
             for change in entry.changes:
                 key = (change.kind, change.id)
-                before = runs[key][2] if key in runs else 0
-                runs[key] = (position, entry, before + int(change.data.get("count", 1)))
+                runs[key] = (position, runs.get(key, (0, 0))[1] + int(change.data.get("count", 1)))
             continue
         beyond = {key for key in runs if key[0] in entry.beyond} if entry.beyond else set()
-        for key in beyond | ({(change.kind, change.id) for change in entry.changes} & runs.keys()):
+        for key in beyond | (_keys(entry) & runs.keys()):
             close(key)
-        kept.append((position, entry.raw))
+        made[position] = []
     for key in list(runs):
         close(key)
-    return kept + [(at, encode_entry(entry.seq, entry.at, tuple(changes))) for at, (entry, changes) in merged.items()]
+    return made
 
 
 def _is_plain_touch(entry: Entry, kinds: Collection[str]) -> bool:

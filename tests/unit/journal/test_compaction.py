@@ -9,12 +9,13 @@ import pytest
 import yaml
 
 from agent_memory.journal import Change, Entry, Journal, Records, apply_change
-from agent_memory.journal.compaction import compact_entries, fold
+from agent_memory.journal.compaction import fold
 from agent_memory.journal.format import decode_entry, encode_entry, encode_line
 from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock, lines_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 OLD = "2026-01-01T00:00:00Z"
@@ -39,8 +40,13 @@ def touch(record_id: str, **data: Any) -> Change:
     return Change("touch", "memory", record_id, data)
 
 
+def lines_after(entries: Sequence[Entry], judge: Callable[[Change], str | None] | None = None) -> list[bytes]:
+    young = next((position for position, e in enumerate(entries) if e.at >= CUTOFF), len(entries))
+    return fold(entries, young, KINDS, judge).lines
+
+
 def folded(*entries: Entry) -> list[Entry]:
-    return [decode_entry(line) for line in compact_entries(entries, KINDS, CUTOFF)]
+    return [decode_entry(line) for line in lines_after(entries)]
 
 
 def outline(entries: list[Entry]) -> list[tuple[int, list[tuple[str, str]]]]:
@@ -135,8 +141,7 @@ def test_a_record_that_a_patch_broke_keeps_its_past() -> None:
     def judge(change: Change) -> str | None:
         return None if isinstance(change.data.get("x"), int) else "x is no number"
 
-    lines = compact_entries(entries, KINDS, CUTOFF, judge)
-    assert lines == [e.raw for e in entries]
+    assert lines_after(entries, judge) == [e.raw for e in entries]
 
 
 @pytest.fixture
