@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import secrets
@@ -200,12 +201,10 @@ def write_all(descriptor: int, content: bytes) -> None:
 def sync_file(descriptor: int) -> None:
     """Ask the disk, not only the kernel, to keep what was written (F_FULLFSYNC on macOS)."""
     if sys.platform == "darwin":
-        import fcntl  # exists on Unix alone
-
         try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
         except OSError as error:
-            if error.errno not in _NOT_OFFERED:  # a failure is told once: the fsync below would not fail any more
+            if error.errno not in _NOT_OFFERED:  # a failure is reported once: the fsync below would succeed
                 raise
         else:
             return

@@ -5,6 +5,7 @@ Opens nothing that could block (a pipe, a device) and follows no link where the 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from dataclasses import dataclass
@@ -137,8 +138,6 @@ def lock_at(path: Path) -> Lock:
         return Lock("missing")
     if kind != "file":
         return Lock("unusable")
-    import fcntl  # exists on Unix alone
-
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

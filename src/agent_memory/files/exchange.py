@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import os
 import signal
 import sys
@@ -100,10 +101,6 @@ def undisturbed(descriptor: int) -> Iterator[bool | None]:
 
 
 def _lease(descriptor: int, kind: str) -> bool | None:
-    try:
-        import fcntl  # exists on Unix alone
-    except ImportError:
-        return None
     if not hasattr(fcntl, "F_SETLEASE") or _QUIET_SIGNAL is None:
         return None
     try:

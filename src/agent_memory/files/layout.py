@@ -13,11 +13,38 @@ from agent_memory.models import check_agent_id
 from agent_memory.settings import DEFAULT_ROOT
 
 
+class _File:
+    """A path in an agent's folder, by its name there."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: AgentFolder, _: type[AgentFolder]) -> Path:
+        return folder.path / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class AgentFolder:
     """The files of one agent. Creating this object touches nothing on disk."""
 
     path: Path
+
+    journal = _File(names.JOURNAL)
+    """The truth."""
+    scratchpad = _File(names.SCRATCHPAD)
+    """A rendered view of the journal that people may edit."""
+    metadata = _File(names.METADATA)
+    """Schema, backend and, once migrated, the name of the shard in use."""
+    vectors = _File(names.VECTORS)
+    """Derived: embeddings by content hash."""
+    index = _File(names.INDEX)
+    """Derived: shards of the vector engine."""
+    shortlist = _File(names.SHORTLIST)
+    """Derived: what the scratchpad was last chosen from."""
+    lock = _File(names.LOCK)
+    """Held by whoever writes."""
+    audit = _File(names.AUDIT)
+    """What was changed when: ids and kinds, no content."""
 
     @property
     def agent_id(self) -> str:
@@ -48,46 +75,6 @@ class AgentFolder:
                 recovery=f"Use the name {other[0]}, or replace the link by a copy of the folder.",
                 path=self.path,
             )
-
-    @property
-    def journal(self) -> Path:
-        """The truth."""
-        return self.path / names.JOURNAL
-
-    @property
-    def scratchpad(self) -> Path:
-        """A rendered view of the journal that people may edit."""
-        return self.path / names.SCRATCHPAD
-
-    @property
-    def metadata(self) -> Path:
-        """Schema, backend and, once migrated, the name of the shard in use."""
-        return self.path / names.METADATA
-
-    @property
-    def vectors(self) -> Path:
-        """Derived: embeddings by content hash."""
-        return self.path / names.VECTORS
-
-    @property
-    def index(self) -> Path:
-        """Derived: shards of the vector engine."""
-        return self.path / names.INDEX
-
-    @property
-    def shortlist(self) -> Path:
-        """Derived: what the scratchpad was last chosen from."""
-        return self.path / names.SHORTLIST
-
-    @property
-    def lock(self) -> Path:
-        """Held by whoever writes."""
-        return self.path / names.LOCK
-
-    @property
-    def audit(self) -> Path:
-        """What was changed when: ids and kinds, no content."""
-        return self.path / names.AUDIT
 
 
 def root_of(storage_root: str | Path) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -15,26 +16,21 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.files.atomic import PRIVATE_FILE, is_in_place, open_private, translated
+from agent_memory.files.atomic import is_in_place, open_private, translated
 from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.names import LOCK
-from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filelock import BaseFileLock
-
-log = get_logger(__name__)
-
 WAIT_SECONDS: Final = 5.0
-# At 50 ms (filelock's default) a store among 8 writers waits p95 50 ms; at 2 ms it is the others' own work that counts.
+# At 50 ms a store among 8 writers waits p95 50 ms; at 2 ms the work of the other writers is what takes the time.
 _POLL_SECONDS: Final = 0.002
 _ROOM: Final = 16_384
 """Bytes in the lock file: room on a full disk to forget a hundred memories, or to fold a small journal."""
 _HELD: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK})
-"""What a file system answers when somebody else has the lock; some say EACCES."""
+"""Error numbers for a lock that another process holds; some file systems use EACCES."""
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 _CHILD_SECONDS: Final = 10.0
 _CHILD_TRIES: Final = (
@@ -83,54 +79,18 @@ class FolderLock:
 def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock]:
     """Hold the folder's lock for the length of the block; threads and processes alike.
 
-    A new `FileLock` each time: the descriptor lives only while the lock is held, so nothing survives a fork or an exec.
-    Who deletes the file lets others in beside us; what must not happen then is for `file_lock` to prevent.
+    If the lock file is deleted meanwhile, another process can lock the new one; the lock of the journal itself
+    (`file_lock`) keeps it out.
 
     Raises:
-        BusyError: Someone else held it for `wait` seconds.
+        BusyError: Another process or thread held it for `wait` seconds.
         StorageError: The lock file cannot be opened.
     """
     path = folder / LOCK
     with contextlib.ExitStack() as held:
         with translated(path, "lock"):
-            lock = _taken(path, wait, held)
-        yield lock
-
-
-def _taken(path: Path, wait: float, held: contextlib.ExitStack) -> FolderLock:
-    """Take the lock; `held` gives it back."""
-    from filelock import FileLock, Timeout  # 9 ms that only a writer needs
-
-    deadline = time.monotonic() + wait
-    while True:
-        with contextlib.ExitStack() as tried:
-            # Opened before the lock is taken: if it is in place afterwards, then it is what was locked.
-            descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
-            tried.callback(os.close, descriptor)
-            left = max(0.0, deadline - time.monotonic())
-            lock = FileLock(path, timeout=left, poll_interval=_POLL_SECONDS, mode=PRIVATE_FILE, thread_local=False)
-            try:
-                lock.acquire()
-            except Timeout:
-                raise held_by_another(wait) from None
-            except OSError as error:
-                if error.errno in _NO_LOCKS:
-                    raise no_locks(_offers_none(error)) from error
-                raise
-            tried.callback(_release, lock, path)
-            if is_in_place(path, descriptor):
-                held.callback(tried.pop_all().close)
-                return FolderLock(path, descriptor)
-        if time.monotonic() >= deadline:
-            raise held_by_another(wait)
-
-
-def _release(lock: BaseFileLock, path: Path) -> None:
-    """Give the lock back; a failure is no failure of what was done under it, which may be on the disk."""
-    try:
-        lock.release()
-    except OSError as error:
-        log.warning("lock_not_released", file=path.name, error=str(error))
+            descriptor = held.enter_context(file_lock(path, lambda: _open_or_make(path), wait))
+        yield FolderLock(path, descriptor)
 
 
 @contextlib.contextmanager
@@ -152,16 +112,16 @@ def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: b
     """
     deadline = time.monotonic() + wait
     while True:
-        descriptor = open_it()
-        try:
-            if lock_it:
-                _lock(descriptor, deadline, wait)
+        with contextlib.ExitStack() as tried:
+            descriptor = open_it()
+            tried.callback(unlock_and_close, descriptor)
+            while lock_it and not _is_ours(descriptor):
+                if time.monotonic() >= deadline:
+                    raise held_by_another(wait)
+                time.sleep(_POLL_SECONDS)
             if is_in_place(path, descriptor):
+                tried.pop_all()
                 break
-        except BaseException:
-            unlock_and_close(descriptor)
-            raise
-        unlock_and_close(descriptor)
         if time.monotonic() >= deadline:
             raise held_by_another(wait)
     process = os.getpid()
@@ -172,19 +132,10 @@ def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: b
             unlock_and_close(descriptor)
 
 
-def _lock(descriptor: int, deadline: float, wait: float) -> None:
-    while not _is_ours(descriptor):
-        if time.monotonic() >= deadline:
-            raise held_by_another(wait)
-        time.sleep(_POLL_SECONDS)
-
-
 def _is_ours(descriptor: int) -> bool:
-    """Try to lock an open file; tell whether it is locked now. True also where there are no such locks."""
+    """Try to lock an open file; return whether this process holds the lock now."""
     try:
         lock_at_once(descriptor)
-    except ImportError:
-        return True
     except OSError as error:
         if error.errno in _NO_LOCKS:
             raise no_locks(_offers_none(error)) from error
@@ -222,7 +173,7 @@ def make_lock(folder: Path) -> None:
     """
     path = folder / LOCK
     with translated(path, "lock"):
-        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
+        os.close(_open_or_make(path))
 
 
 def locks_work(folder: Path) -> str | None:
@@ -232,22 +183,16 @@ def locks_work(folder: Path) -> str | None:
         None if it does, if somebody holds it at the moment (so it does), or if there is no lock to try it on; otherwise
         a sentence why not.
     """
-    try:
-        import fcntl  # exists on Unix alone; elsewhere locks are the system's own, and mandatory
-    except ImportError:
-        return None
     with contextlib.ExitStack() as opened:
         try:
             first, second = (_open(folder / LOCK, opened) for _ in range(2))
         except OSError:
-            return None  # not there, or not to be opened: who wants to write is told so
-        for descriptor in (first, second):
-            try:
+            return None  # missing, or not to be opened: an attempt to write reports that
+        try:
+            for descriptor in (first, second):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in _HELD:
-                    return None
-                return _offers_none(error)
+        except OSError as error:
+            return None if error.errno in _HELD else _offers_none(error)
         # Where a process cannot lock itself out, what counts is that it locks out others.
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return None if _keeps_a_child_out(folder / LOCK) else "Locks do not work here: two processes held the same one."
@@ -256,27 +201,19 @@ def locks_work(folder: Path) -> str | None:
 def seems_free(path: Path | None) -> bool:
     """Tell whether the lock in `path` could be had a moment ago; takes some 10 µs, creates nothing and keeps nothing.
 
-    True also where it cannot be tried: whoever wants to write is told what is wrong.
+    True also where it cannot be tried: an attempt to write reports the reason.
     """
-    try:
-        import fcntl  # exists on Unix alone
-    except ImportError:
-        return True
-    with contextlib.ExitStack() as opened:
-        try:
-            descriptor = None if path is None else _open(path, opened)
-        except OSError:
-            return True
-        try:
-            if descriptor is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            return error.errno not in _HELD
+    with contextlib.ExitStack() as opened, contextlib.suppress(OSError, StorageError):
+        return path is None or _is_ours(_open(path, opened))
     return True
 
 
 def _offers_none(error: OSError) -> str:
     return f"The file system of this memory offers no locks ({error.strerror or error})."
+
+
+def _open_or_make(path: Path) -> int:
+    return open_private(path, os.O_RDWR | os.O_CREAT)
 
 
 def _open(path: Path, opened: contextlib.ExitStack) -> int:

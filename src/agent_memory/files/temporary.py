@@ -1,7 +1,7 @@
-"""Temporary files that a killed process left beside the one it meant to replace: told from those somebody is writing.
+"""Temporary files that a killed process left, as opposed to those that a process is writing now.
 
-Whoever writes one holds a lock on it, which the system takes back when the process ends. Where there are no such locks,
-an hour's age decides. Touches nothing but names that `replace_file` gives.
+A process that writes one holds a lock on it, which the system releases when the process ends. Where there are no such
+locks, an age of an hour decides. Only names that `replace_file` gives are considered.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _TAIL: Final = len(".01234567.tmp")
 
 
 def claim(descriptor: int) -> None:
-    """Hold the open temporary file until it is closed, or until this process ends in whatever way."""
-    with contextlib.suppress(ImportError, OSError):  # no such locks here: then its age has to tell
+    """Lock the open temporary file until it is closed or this process ends."""
+    with contextlib.suppress(OSError):  # without such locks its age decides
         lock_at_once(descriptor)
 
 
 def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
-    """Return the temporary files in `folder` that nobody is writing any more.
+    """Return the temporary files in `folder` that no process is writing any more.
 
     Args:
         folder: Where to look; subfolders are left alone.
@@ -66,7 +66,7 @@ def _is_abandoned(path: Path) -> bool:
         lock_at_once(descriptor)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):
+    except OSError:
         return age > _OLD_SECONDS
     finally:
         unlock_and_close(descriptor)

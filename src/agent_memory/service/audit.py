@@ -93,8 +93,6 @@ def _keep_others_out(descriptor: int) -> None:
     for _ in range(_TRIES):
         try:
             lock_at_once(descriptor)
-        except ImportError:  # there are no such locks here
-            return
         except OSError:
             time.sleep(_BETWEEN_TRIES)
         else:
