@@ -37,7 +37,7 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     if not file.size:
         yield _absent(case)
         return
-    if file.newer:
+    if file.reader.too_new:
         yield Concern(
             "journal_newer",
             f"{case.name} was written by a newer version of agent-memory; here it is read, not written.",
@@ -47,16 +47,22 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     yield from _damage(case)
     yield from _disorder(case)
     yield from _records(case)
-    sound = file.has_header and not file.bad and not file.tail and not case.journal.invalid and not file.newer
+    sound = (
+        file.reader.header
+        and not file.reader.problems
+        and not file.tail
+        and not case.journal.invalid
+        and not file.reader.too_new
+    )
     words = _summary(case)
     yield Concern("journal", words if sound else f"What can be read: {words[0].lower()}{words[1:]}", size=file.size)
 
 
 def _damage(case: Case) -> Iterator[Concern]:
     file = case.journal.file
-    bad = [problem for problem in file.bad if file.has_header or problem.line != 1]
-    if not file.has_header:
-        what = "is missing" if bad == file.bad else "is damaged"
+    bad = [problem for problem in file.reader.problems if file.reader.header or problem.line != 1]
+    if not file.reader.header:
+        what = "is missing" if bad == file.reader.problems else "is damaged"
         yield Concern(
             "journal_header",
             f"The first line of {case.name}, its header, {what}; the memories below it are read all the same.",
@@ -160,7 +166,7 @@ def _summary(case: Case) -> str:
     words = case.counted(len(records)) + (f" ({', '.join(among)})" if among else "")
     if forgotten := journal.forgotten():
         words += f", {forgotten:,} forgotten (their text stays for {GRACE.days} days)"
-    words += f", in {counted(journal.file.lines, 'line')}."
+    words += f", in {counted(journal.file.reader.lines, 'line')}."
     free = journal.file.frees(case.now, GRACE, case.names)
     return f"{words[0].upper()}{words[1:]}" + (f" A compaction would free {human(free)}." if free > 0 else "")
 

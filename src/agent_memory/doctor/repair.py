@@ -227,7 +227,7 @@ def _write_metadata(case: Case, stamp: str) -> str:
     shards = Shards(case.folder)
     names = names_in(case.folder.index)
     states = {name: state for name in names if name.isalnum() and (state := shards.state(name)) is not None}
-    fitting = [name for name, state in states.items() if state.seq <= case.journal.file.watermark[1]]
+    fitting = [name for name, state in states.items() if state.seq <= case.journal.file.reader.last_seq]
     if not fitting:
         shards.switch("file", None)
         return f"{aside}Wrote metadata.json: searches are answered from the files."

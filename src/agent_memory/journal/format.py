@@ -1,7 +1,9 @@
 """The journal's line format: one YAML document a line, in flow style, which is JSON behind `--- `.
 
-Owns encoding, decoding and what a well-formed line is. Opens no file. YAML 1.1 readers and JSON readers must see the
-same values, so a few characters are escaped beyond what JSON asks for and exponents get a decimal point.
+Owns encoding, decoding and what a well-formed line is. Opens no file. Every stored line, also one in a file of rejected
+entries or of lost records, is made by `encode_line` and read by `decode_line`; only `mentions` and `ids_in` look into a
+line without decoding it. YAML 1.1 readers and JSON readers must see the same values, so a few characters are escaped
+beyond what JSON asks for and exponents get a decimal point.
 """
 
 from __future__ import annotations
@@ -11,15 +13,19 @@ import re
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FORMAT: Final = 1
 PREFIX: Final = b"--- "
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
-"""Greatest number that every reader of JSON knows exactly; one that somebody mistyped must not number what follows."""
+"""Greatest number that every reader of JSON reads exactly; a mistyped one must not number the entries behind it."""
+_ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
 _ENTRY_FIELDS: Final = frozenset({"seq", "at", "op", "kind", "id", "data"})
 # PyYAML gives up on a key whose ':' is more than 1,024 characters away (yaml.scanner, stale_possible_simple_keys).
 _MAX_ENCODED_KEY: Final = 1000
@@ -174,6 +180,16 @@ def decode_header(line: bytes) -> Header:
     if not isinstance(min_reader, int) or not isinstance(last_seq, int) or not 0 <= last_seq <= _MOST:
         raise MalformedLineError("the header's numbers are not numbers")
     return Header(generation, min_reader, last_seq)
+
+
+def mentions(line: bytes, ids: Iterable[bytes]) -> bool:
+    """Tell whether a stored line names one of these records; need not be an entry."""
+    return any(each in line for each in ids)
+
+
+def ids_in(lines: bytes) -> set[bytes]:
+    """Return the ids that stored lines name; these need not be entries."""
+    return set(_ID.findall(lines))
 
 
 def _is_known(item: dict[str, Any]) -> bool:

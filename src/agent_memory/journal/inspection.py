@@ -1,4 +1,4 @@
-"""What is in a journal file, or in a copy of one, without its lock and without mending anything."""
+"""What is in a journal file, or in a copy of one; takes no lock and repairs nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.journal.format import Entry
-    from agent_memory.journal.reader import Problem
 
 
 @dataclass(slots=True)
@@ -28,28 +27,20 @@ class Inspection:
     """What is in a journal file.
 
     Attributes:
+        reader: Has read it; knows header, lines, damaged lines and watermark.
         trouble: Why nothing of it could be read, or None. A missing file is no trouble.
         size: Its bytes; None when there is no file.
-        lines: Whole lines.
-        entries: Those that are entries, in the order of the file.
-        bad: Lines that are none, the first one included if it should be a header and is not.
+        entries: In the order of the file.
         tail: Bytes behind the last line end.
         tail_is_whole: Whether these would be a line, were it not for the missing end.
-        has_header: Whether the first line is a header.
-        newer: Whether only a newer version may write it.
-        watermark: (generation, seq) of its end.
     """
 
+    reader: JournalReader
     trouble: str | None = None
     size: int | None = None
-    lines: int = 0
     entries: list[Entry] = field(default_factory=list)
-    bad: list[Problem] = field(default_factory=list)
     tail: bytes = b""
     tail_is_whole: bool = False
-    has_header: bool = False
-    newer: bool = False
-    watermark: tuple[str, int] = ("", 0)
 
     @property
     def readable(self) -> bool:
@@ -59,8 +50,8 @@ class Inspection:
     @property
     def last_seq(self) -> int:
         """The number of the last change, also of one that lacks only its line end."""
-        tail = decode_entry(self.tail).seq if self.tail_is_whole and self.has_header else 0
-        return max(self.watermark[1], tail)
+        tail = decode_entry(self.tail).seq if self.tail_is_whole and self.reader.header else 0
+        return max(self.reader.last_seq, tail)
 
     def written_ids(self, *ops: str) -> set[str]:
         """Return the ids of all records of which the file still knows something; of those changed by `ops` if given."""
@@ -75,19 +66,18 @@ class Inspection:
     def frees(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> int:
         """Return by how many bytes a compaction now would shrink the file; 0 if it cannot be told."""
         try:
-            folded = fold(self.entries, first_young(self.entries, now, grace), kinds, None, None)
+            folded = fold(self.entries, first_young(self.entries, now, grace), kinds)
         except AgentMemoryError:
             return 0
-        kept = len(Header.fresh(self.watermark[1]).encode()) + sum(map(len, folded.lines))
+        kept = len(Header.fresh(self.reader.last_seq).encode()) + sum(map(len, folded.lines))
         return max(0, (self.size or 0) - kept)
 
 
 def inspect_journal(path: Path) -> Inspection:
     """Return what is in a journal, or in a copy of one."""
-    kind = kind_of(path)
+    reader, kind = JournalReader(path), kind_of(path)
     if kind != "file":
-        return Inspection(None if kind == "missing" else f"it is {described(kind)}")
-    reader = JournalReader(path)
+        return Inspection(reader, None if kind == "missing" else f"it is {described(kind)}")
     try:
         entries = reader.poll().entries
         descriptor = open_to_read(path)
@@ -97,19 +87,9 @@ def inspect_journal(path: Path) -> Inspection:
         finally:
             os.close(descriptor)
     except (OSError, StorageError) as error:
-        return Inspection(error.message if isinstance(error, StorageError) else error.strerror or str(error))
+        return Inspection(reader, error.message if isinstance(error, StorageError) else error.strerror or str(error))
     tail = tail[tail.rfind(b"\n") + 1 :]
-    return Inspection(
-        size=size,
-        lines=reader.lines,
-        entries=entries,
-        bad=reader.problems,
-        tail=tail,
-        tail_is_whole=_is_line(tail, first=reader.offset == 0),
-        has_header=reader.header is not None,
-        newer=reader.too_new,
-        watermark=reader.watermark,
-    )
+    return Inspection(reader, None, size, entries, tail, _is_line(tail, first=reader.offset == 0))
 
 
 def _is_line(tail: bytes, *, first: bool) -> bool:

@@ -12,20 +12,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
-from agent_memory.files.atomic import (
-    translated,
-)
+from agent_memory.files.atomic import translated
 from agent_memory.files.entries import names_of
 from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, folder_lock
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.compaction import first_young, fold, refused
-from agent_memory.journal.format import (
-    Change,
-    Entry,
-    Header,
-)
+from agent_memory.journal.format import Change, Entry, Header
 from agent_memory.journal.opening import JournalFile
 from agent_memory.journal.reader import JournalReader, Problem, Update
 from agent_memory.journal.salvage import drop_forgotten, keep_lost, keep_rejected, rejected_path

@@ -15,14 +15,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import blocks_of, open_private, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
-from agent_memory.journal.format import (
-    FORMAT,
-    Entry,
-    Header,
-    MalformedLineError,
-    decode_entry,
-    decode_header,
-)
+from agent_memory.journal.format import FORMAT, Entry, Header, MalformedLineError, decode_entry, decode_header, mentions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -187,8 +180,7 @@ class JournalReader:
         self._consume(line)
         self._before = seq
         self.last_seq = max(self.last_seq, seq)
-        stat = os.fstat(descriptor)
-        self._signature = signature_of(stat)
+        self._signature = signature_of(os.fstat(descriptor))
 
     def adopt_header(self, header: Header, line: bytes) -> None:
         """Note the header that the holder of the lock has just written to an empty file."""
@@ -234,7 +226,10 @@ class JournalReader:
         return False
 
     def _set_aside(self, descriptor: int, size: int) -> None:
-        copy = aside_path(self.path, "rewritten", f"{_checksum(descriptor, size) & 0xFFFFFFFF:08x}")
+        checksum = 0
+        for block in blocks_of(descriptor, 0, size):
+            checksum = zlib.crc32(block, checksum)
+        copy = aside_path(self.path, "rewritten", f"{checksum:08x}")
         self.rewritten += 1
         # What is in place is what the copy would hold: without room for it, reading still goes on.
         with contextlib.suppress(OSError):
@@ -264,7 +259,7 @@ class JournalReader:
             number += 1
             if (first and number == 1 and self._take_header(line)) or not line.strip():
                 continue
-            if self._naming and not any(name in line for name in self._naming):
+            if self._naming and not mentions(line, self._naming):
                 continue
             raw = line + b"\n"
             try:
@@ -290,11 +285,3 @@ class JournalReader:
         self.offset += len(content)
         self.lines += lines
         self._read.add(content)
-
-
-def _checksum(descriptor: int, length: int) -> int:
-    """Return the checksum of the first `length` bytes, -1 if there are fewer."""
-    value = done = 0
-    for block in blocks_of(descriptor, 0, length):
-        value, done = zlib.crc32(block, value), done + len(block)
-    return value if done == length else -1

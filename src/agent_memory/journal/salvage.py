@@ -16,9 +16,8 @@ import base64
 import binascii
 import contextlib
 import os
-import re
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.aside import set_aside
@@ -36,7 +35,7 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.names import aside_path, keeps_lines_of
 from agent_memory.files.wording import counted, few
-from agent_memory.journal.format import MalformedLineError, decode_line, encode_line
+from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, ids_in
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS
 
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from agent_memory.journal.reader import Problem
 
 log = get_logger(__name__)
-
-_ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
 
 
 def rejected_path(journal: Path) -> Path:
@@ -112,11 +109,15 @@ def of_rejected(journal: Path) -> Iterator[Concern]:
 
 
 def _decoded(lines: Iterable[bytes]) -> list[dict[str, Any]]:
-    found = []
-    for line in lines:
-        with contextlib.suppress(MalformedLineError):  # a person may have written into it
-            found.append(decode_line(line))
-    return found
+    return [value for line in lines if (value := _mapping(line)) is not None]
+
+
+def _mapping(line: bytes) -> dict[str, Any] | None:
+    """Return the mapping in a line; None for a damaged one, or for one that a person wrote."""
+    try:
+        return decode_line(line)
+    except MalformedLineError:
+        return None
 
 
 def _kept(descriptor: int) -> list[dict[str, Any]]:
@@ -210,10 +211,10 @@ def _drop(journal: Path, gone: set[bytes]) -> None:
         if not keeps_lines_of(journal.name, path.name) or path.is_symlink():
             continue
         content = read_file(path)
-        if gone.isdisjoint(_ID.findall(content)):
+        if gone.isdisjoint(ids_in(content)):
             continue
         lines = [_without(line, gone) for line in content.splitlines(keepends=True)]
-        if any(line.strip() and not _is_header(line) for line in lines):
+        if any(line.strip() and "journal" not in (_mapping(line) or ()) for line in lines):  # more than a header
             replace_file(path, b"".join(lines), durable=True)
         else:
             path.unlink()
@@ -221,10 +222,9 @@ def _drop(journal: Path, gone: set[bytes]) -> None:
 
 def _without(line: bytes, gone: set[bytes]) -> bytes:
     """Return a line without what concerns forgotten records; empty when nothing is left."""
-    try:
-        value = decode_line(line)
-    except MalformedLineError:
-        named = set(_ID.findall(line))
+    value = _mapping(line)
+    if value is None:
+        named = ids_in(line)
         return b"" if named and named <= gone else line
     if (inner := _inner(value)) is not None:
         return b"" if inner and not _without(inner, gone) else line
@@ -251,10 +251,3 @@ def _inner(value: dict[str, Any]) -> bytes | None:
 def _concerns(value: object, gone: set[bytes]) -> bool:
     record_id = value.get("id") if isinstance(value, dict) else None
     return isinstance(record_id, str) and record_id.encode("utf-8", "replace") in gone
-
-
-def _is_header(line: bytes) -> bool:
-    try:
-        return "journal" in decode_line(line)
-    except MalformedLineError:
-        return False

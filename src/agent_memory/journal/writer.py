@@ -120,20 +120,13 @@ class JournalWriter:
             if not is_full(error):
                 raise
             if len(content) >= os.fstat(self.descriptor).st_size or not self._lock.give_room():
-                raise self._no_room(len(content), error) from error
-            try:
-                replace_file(path, content, durable=True, check=check)
-            except OSError as again:
-                raise (self._no_room(len(content), again) if is_full(again) else again) from again
+                raise DiskFullError(
+                    f"Could not compact {path.name}: {error.strerror}. What was stored before is safe.",
+                    recovery=f"Make room for {len(content) / 1000:,.0f} kB, which the new {path.name} takes beside the "
+                    "old one. Forgetting works without, and its text goes with the next compaction.",
+                ) from error
+            self.replace(content, check)  # a second time; there is no more room to give up after that
         self.is_settled = True
-
-    def _no_room(self, size: int, error: OSError) -> DiskFullError:
-        name = self._reader.path.name
-        return DiskFullError(
-            f"Could not compact {name}: {error.strerror}. What was stored before is safe.",
-            recovery=f"Make room for {size / 1000:,.0f} kB, which the new {name} takes beside the old one. Forgetting "
-            "works without, and its text goes with the next compaction.",
-        )
 
     def _write(self, size_before: int, content: bytes) -> None:
         try:

@@ -161,7 +161,7 @@ def test_vectors_that_are_none_are_found(bob: Path, found: Found) -> None:
 def test_a_last_line_without_its_end_does_not_make_an_index_ahead(bob: Path, found: Found) -> None:
     journal = bob / "memories.yaml"
     state = next((bob / "memories.db").glob("*/state.json"))
-    rewrite_json(state, seq=Reading(journal, "bob").file.watermark[1])
+    rewrite_json(state, seq=Reading(journal, "bob").file.reader.last_seq)
     journal.write_bytes(journal.read_bytes()[:-1])
     codes = found()
     assert "journal_unfinished" in codes

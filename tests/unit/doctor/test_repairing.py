@@ -50,7 +50,7 @@ def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found
     assert copy.stat().st_mode & 0o777 == 0o600
     after = Reading(bob / "memories.yaml", "bob")
     assert after.records == before
-    assert not after.file.bad
+    assert not after.file.reader.problems
     assert not after.file.tail
     assert b"junk" in (bob / "memories.rejected.yaml").read_bytes()
     assert not {"journal_lines", "journal_tail"} & found().keys()
@@ -66,11 +66,11 @@ def test_a_repair_folds_nothing_away(bob: Path, root: Path) -> None:
 def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Repaired, header: bytes) -> None:
     journal = bob / "memories.yaml"
     journal.write_bytes(header + b"".join(journal.read_bytes().splitlines(keepends=True)[1:]))
-    last = Reading(journal, "bob").file.watermark[1]
+    last = Reading(journal, "bob").file.reader.last_seq
     assert [action.done for action in repaired()] == [True]
     after = Reading(journal, "bob")
-    assert after.file.has_header
-    assert after.file.watermark[1] == last
+    assert after.file.reader.header
+    assert after.file.reader.last_seq == last
     assert len(after.records) == LIVE
 
 
