@@ -32,7 +32,7 @@ MAX_MESSAGE_CHARS: Final = 40_000
 """What is longer was pasted; its first part is read, so that the work per message is bounded."""
 
 MAX_OWN_CHARS: Final = 4_000
-"""Of a user's message, without what shows that it was pasted. Nobody types more at once: then all of it was."""
+"""Of a user's message, without what shows that it was pasted. A person types no more at once: then all of it was."""
 
 _MAX_CAPTURE_CHARS: Final = 700
 _MAX_COMPANIONS: Final = 2
@@ -53,7 +53,7 @@ _FINDINGS: Final = frozenset(("bugfix", "discovery"))
 
 _MIN_WORDS: Final = 4
 _MIN_WIDE_CHARS: Final = 6
-_TRUST: Final[dict[str, Trust]] = {"user": "high", "assistant": "medium", "tool": "low"}
+_SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
 _COLONS: Final = (":", "\uff1a")
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
@@ -131,7 +131,7 @@ class Extractor:
         Args:
             text: One message, as it was said.
             source: `user`, `assistant` or `tool:<name>`.
-            returned: Contents that our own tools returned in this session: said again by anybody but the user, they are
+            returned: Contents that our own tools returned in this session: said again by others than the user, they are
                 no news. What the user says again may be a confirmation; the service knows what is known.
             now: When the message was said; becomes `observed_at`.
             session_id: Of the session it was said in.
@@ -245,12 +245,13 @@ class Extractor:
 
 
 def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
+    source, trust = _SPEAKERS.get(kind, ("tool", "low"))
     return Observation(
         content=content,
         category=draft.verdict.category,
         confidence=draft.confidence,
-        source=Source(kind=_source_kind(kind), detail=tool[:200]),
-        trust=_TRUST.get(kind, "low"),
+        source=Source(kind=source, detail=tool[:200]),
+        trust=trust,
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
     )
 
@@ -258,10 +259,6 @@ def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
 def _sane(text: str) -> str:
     """Return `text` without NUL and halves of surrogate pairs, which no memory can hold."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
-
-
-def _source_kind(kind: str) -> SourceKind:
-    return "user" if kind == "user" else "assistant" if kind == "assistant" else "tool"
 
 
 def _apply_scopes(verdicts: list[Verdict]) -> None:
@@ -282,7 +279,7 @@ def _apply_scopes(verdicts: list[Verdict]) -> None:
 
 
 def _weaken(verdicts: list[Verdict], own_chars: int) -> None:
-    """Trust what is said beside a request, or in a long message, less: there a fact is mostly a circumstance."""
+    """Trust what is said along with a request, or in a long message, less: there a fact is mostly a circumstance."""
     asking = [verdict for verdict in verdicts if verdict.asks and not _is_wish(verdict)]
     burden = _ASKING_PENALTY * bool(asking) + _LENGTH_PENALTY * (own_chars > _LONG_CHARS)
     for verdict in verdicts:

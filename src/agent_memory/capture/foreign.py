@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
-from agent_memory.capture.rules import read_patterns
+from agent_memory.capture.rules import any_of
 
 INJECTED_PREFIX: Final = "[agent-memory:"
 
@@ -54,48 +54,25 @@ _COMMENTED: Final = re.compile(
 )
 
 
-class _Signs(NamedTuple):
-    """Compiled from `patterns/foreign.yaml`, which says what each is for."""
-
-    speaker: re.Pattern[str]
-    bot: re.Pattern[str]
-    internal: re.Pattern[str]
-    outside: re.Pattern[str]
-    field: re.Pattern[str]
-
-
-@functools.cache
-def _signs() -> _Signs:
-    data = read_patterns("foreign")
-
-    def any_of(name: str, frame: str) -> re.Pattern[str]:
-        return re.compile(frame % "|".join(data[name]), re.IGNORECASE)
-
-    return _Signs(
-        speaker=any_of("speaker", r"\s*(?:%s)"),
-        bot=any_of("bot", r"\b(?:%s)\b"),
-        internal=any_of("internal", r"(?:%s)"),
-        outside=any_of("outside", r"(?<!\w)(?:%s)"),
-        field=any_of("field", r"\s*(?:%s)\s*:"),
-    )
+_sign: Final = functools.partial(any_of, "foreign")
 
 
 def teammate_statements(text: str) -> str:
     """Return the part of a tool's output that a teammate said: comments, hand-over notes, own post-mortems.
 
-    Everything else a tool returns (files, pages, logs, listings) is nobody's statement to this agent: "".
+    Everything else a tool returns (files, pages, logs, listings) is no teammate's statement: "".
     """
-    signs = _signs()
-    if signs.outside.search(text[:20_000]):
+    if _sign("outside", r"(?<!\w)(?:%s)").search(text[:20_000]):
         return ""
+    speaker, bot, label = _sign("speaker", r"\s*(?:%s)"), _sign("bot", r"\b(?:%s)\b"), _sign("field", r"\s*(?:%s)\s*:")
     spoken: list[str] = []
     speaking = False
     seen_speaker = False
     for line in text.splitlines():
-        if match := signs.speaker.match(line):
-            speaking = not signs.bot.search(line)
+        if match := speaker.match(line):
+            speaking = not bot.search(line)
             seen_speaker = seen_speaker or bool(match.lastgroup and speaking)
-        elif signs.field.match(line) or line.startswith("$ "):
+        elif label.match(line) or line.startswith("$ "):
             continue
         elif _SEPARATOR.match(line):
             spoken.append("")
@@ -103,4 +80,4 @@ def teammate_statements(text: str) -> str:
             spoken.append(line)
     if not seen_speaker:
         return ""
-    return "\n".join(spoken) if _COMMENTED.search(text) or signs.internal.search(text) else ""
+    return "\n".join(spoken) if _COMMENTED.search(text) or _sign("internal").search(text) else ""

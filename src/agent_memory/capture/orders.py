@@ -11,7 +11,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from agent_memory.capture.rules import read_patterns
+from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.capture.sameness import telling_words, word_set
 from agent_memory.capture.sentences import split_sentences
 from agent_memory.capture.spoken import is_question, own_sentences
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 Action = Literal["change", "forget", "pin"]
+
+_any: Final = functools.partial(any_of, "orders")
 
 _VERBATIM: Final = re.compile(r"[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
 """Numbers, addresses, paths: these have to be the same to the letter, not by their stems."""
@@ -117,7 +119,7 @@ def _is_about(action: Action, clause: str, memory: _Memory) -> bool:
 
 
 def _names_memory(clause: str, memory: _Memory) -> bool:
-    """Tell whether a word for something remembered stands beside a word of this memory, and beside no other.
+    """Tell whether a word for something remembered stands next to a word of this memory, and to no other.
 
     "The review rule" and "the rule on reviews" name a memory about reviews; "the release notes on main" name none
     about main, nor does "the memory leak in main".
@@ -234,7 +236,7 @@ class _Marked(NamedTuple):
 
     def _holds_from(self, start: int, other: _Marked) -> bool:
         at = start
-        before = self._denied_between(self._clause_start(start), start)
+        before = self._denied_between(max((gap for gap in self.ends if gap <= start), default=0), start)
         for position, word in enumerate(other.words):
             found = next((n for n in range(at, len(self.words)) if _is_said(word, self.words[n : n + 1])), None)
             if found is None or (position == 0 and found != start):
@@ -245,17 +247,11 @@ class _Marked(NamedTuple):
                 return False
             at = found + 1
         skipped = at - start - len(other.words)
-        after = self._denied_between(at, self._clause_end(at))
+        after = self._denied_between(at, min((gap for gap in self.ends if gap >= at), default=len(self.words)))
         return skipped <= max(1, len(other.words) // _FEW_WORDS) and after == (len(other.words) in other.denied)
 
     def _denied_between(self, first: int, last: int) -> bool:
         return any(first <= gap <= last for gap in self.denied)
-
-    def _clause_start(self, position: int) -> int:
-        return max((gap for gap in self.ends if gap <= position), default=0)
-
-    def _clause_end(self, position: int) -> int:
-        return min((gap for gap in self.ends if gap >= position), default=len(self.words))
 
 
 def _marked(text: str, free: frozenset[str]) -> _Marked:
@@ -321,8 +317,3 @@ def _ordered_at(action: Action, sentence: str) -> list[int]:
         if not _any("contrary_before").search(sentence[: match.start()])
         and not _any("contrary_after").search(sentence[match.end() :])
     ]
-
-
-@functools.cache
-def _any(key: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in read_patterns("orders")[key]), re.IGNORECASE)

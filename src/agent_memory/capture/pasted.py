@@ -1,4 +1,4 @@
-"""Regions of a typed message that its author did not type: what machines printed, and prose of somebody else.
+"""Regions of a typed message that its author did not type: what machines printed, and prose of another author.
 
 The signs are data, in `patterns/foreign.yaml`. Lines in, lines out: what is taken out leaves an empty line.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
-from agent_memory.capture.rules import read_patterns
+from agent_memory.capture.rules import any_of
 
 _MAX_LINE: Final = 2000
 """Characters of a line that are looked at; what makes it a machine's shows early."""
@@ -40,24 +40,7 @@ _RULE: Final = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*$")
 _EMOJI_LED: Final = re.compile(r"^\s*(?:[-*+]\s+)?[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff]")
 
 
-class _Signs(NamedTuple):
-    machine_line: re.Pattern[str]
-    machine_anywhere: re.Pattern[str]
-    announces: re.Pattern[str]
-    opens: re.Pattern[str]
-    returns: re.Pattern[str]
-
-
-@functools.cache
-def _signs() -> _Signs:
-    data = read_patterns("foreign")
-    return _Signs(
-        machine_line=re.compile(rf"\s*(?:{'|'.join(data['machine_line'])})", re.IGNORECASE),
-        machine_anywhere=re.compile("|".join(data["machine_anywhere"])),
-        announces=re.compile("|".join(data["announces_paste"]), re.IGNORECASE),
-        opens=re.compile(rf"\W*(?:{'|'.join(data['opens_paste'])})", re.IGNORECASE),
-        returns=re.compile(rf"\W*(?:{'|'.join(data['returns_to_self'])})", re.IGNORECASE),
-    )
+_sign: Final = functools.partial(any_of, "foreign")
 
 
 def is_machine_line(line: str) -> bool:
@@ -65,10 +48,9 @@ def is_machine_line(line: str) -> bool:
     line = line[:_MAX_LINE]
     if line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "*")):
         return True
-    signs = _signs()
     return (
-        signs.machine_line.match(line) is not None
-        or signs.machine_anywhere.search(line) is not None
+        _sign("machine_line", r"\s*(?:%s)").match(line) is not None
+        or _sign("machine_anywhere", "(?-i:%s)").search(line) is not None
         or _reads_like_code(line)
     )
 
@@ -129,7 +111,7 @@ def _ends_of(kept: list[str], machine: list[bool]) -> list[str]:
 
 
 def without_pasted_prose(lines: list[str]) -> list[str]:
-    """Blank out prose of somebody else: documents, long paragraphs without a person."""
+    """Blank out prose of another author: documents, long paragraphs without a person."""
     return _without_impersonal(_without_document(lines))
 
 
@@ -140,9 +122,9 @@ def without_announced(lines: list[str]) -> list[str]:
     """
     first = next((position for position, line in enumerate(lines) if line.strip()), 0)
     for position, line in enumerate(lines):
-        found = _signs().announces.search(line[:_MAX_LINE])
+        found = _sign("announces_paste").search(line[:_MAX_LINE])
         if found is None and position == first:
-            found = _signs().opens.match(line[:_MAX_LINE])
+            found = _sign("opens_paste", r"\W*(?:%s)").match(line[:_MAX_LINE])
         if found is None or not (line[found.end() :].strip() or any(lines[position + 1 :])):
             continue
         tail = _last_words(lines, position + 1)
@@ -173,7 +155,7 @@ def _last_words(lines: list[str], start: int) -> int:
     while first > start and lines[first - 1].strip():
         first -= 1
     stands_apart = start < first < end
-    return first if stands_apart and _signs().returns.match(lines[first]) else len(lines)
+    return first if stands_apart and _sign("returns_to_self", r"\W*(?:%s)").match(lines[first]) else len(lines)
 
 
 def _without_impersonal(lines: list[str]) -> list[str]:

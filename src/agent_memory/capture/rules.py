@@ -161,6 +161,18 @@ def read_patterns(name: str) -> dict[str, Any]:
     return loaded
 
 
+@functools.cache
+def any_of(name: str, key: str, frame: str = "%s") -> re.Pattern[str]:
+    """Return what finds one of the patterns that `patterns/<name>.yaml` lists under `key`; case is ignored.
+
+    Args:
+        name: The file.
+        key: The list in it.
+        frame: A pattern around them, which stand in place of its `%s`.
+    """
+    return re.compile(frame % "|".join(read_patterns(name)[key]), re.IGNORECASE)
+
+
 _SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
     "kana": re.compile(r"[\u3040-\u30ff]"),
     "hangul": re.compile(r"[\uac00-\ud7a3]"),

@@ -21,9 +21,9 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from agent_memory.capture.rules import read_patterns
+from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
@@ -64,26 +64,18 @@ def is_near_duplicate(one: str, other: str) -> bool:
 
 def _sequence(text: str) -> list[str]:
     """Return the telling words of `text` in their order, and the words that tell which way something goes."""
-    data = _harmless()
-    pieces = _DIRECTION.split(data.ends.sub("", text.strip()))
+    ends = any_of("opposites", "harmless_ends", r"(?-i:(?:%s)+\W*$)")
+    pieces = _DIRECTION.split(ends.sub("", text.strip()))
     terms = (
         term for piece in pieces for term in ([piece.lower()] if _DIRECTION.fullmatch(piece) else query_terms(piece))
     )
-    return [term for term in terms if term not in data.words]
-
-
-class _Harmless(NamedTuple):
-    """What a repetition may have more or less than what it repeats."""
-
-    words: frozenset[str]
-    ends: re.Pattern[str]
+    return [term for term in terms if term not in _harmless()]
 
 
 @functools.cache
-def _harmless() -> _Harmless:
-    data = read_patterns("opposites")
-    words = frozenset(query_terms(" ".join(data["harmless"])))
-    return _Harmless(words | _ASKING, re.compile(rf"(?:{'|'.join(data['harmless_ends'])})+\W*$"))
+def _harmless() -> frozenset[str]:
+    """Return the words that a repetition may have more or less than what it repeats."""
+    return _ASKING.union(query_terms(" ".join(read_patterns("opposites")["harmless"])))
 
 
 def is_told(content: str, stored: Sequence[str]) -> bool:
@@ -112,7 +104,7 @@ def _keeps_meaning(content: str, told: str) -> bool:
     Other than a repetition it may say more, and say "never" where the user said "do not".
     """
     mine, told_ = _turning(content), _turning(told)
-    if any(_negates(word) for word in mine) != any(_negates(word) for word in told_):
+    if mine.keys().isdisjoint(_opposites()[2]) != told_.keys().isdisjoint(_opposites()[2]):
         return False
     return all(word in told_ for word in mine if _CODE_NAME.search(word))
 
@@ -131,10 +123,6 @@ def _turning(text: str) -> Counter[str]:
     if not text.isascii():
         found.update(parts.findall(text))
     return +found
-
-
-def _negates(word: str) -> bool:
-    return word in _opposites()[2]
 
 
 @functools.cache

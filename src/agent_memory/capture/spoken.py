@@ -1,16 +1,15 @@
 """The user's own words in a message: what they say themselves, not what they quote, paste or report.
 
-Stricter than capture's reading: here a sentence may give a permission, so what is in doubt counts as somebody else's.
+Stricter than capture's reading: here a sentence may give a permission, so what is in doubt counts as another author's.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Final
 
 from agent_memory.capture.own import separate
-from agent_memory.capture.rules import read_patterns
+from agent_memory.capture.rules import any_of
 from agent_memory.capture.sentences import split_sentences
 
 _MAX_CHARS: Final = 40_000
@@ -40,7 +39,7 @@ def own_sentences(message: str, *, strict: bool = True) -> list[str]:
     """Return the sentences that a message's author says themselves, quotations blanked out, in their order.
 
     Left out: quotations and code, marked-up and injected text, lines of machines, and whatever follows the words by
-    which a text of somebody else is reported or brought in ("here is the page", "the mail says").
+    which a text of another author is reported or brought in ("here is the page", "the mail says").
 
     Args:
         message: As it was typed.
@@ -54,7 +53,7 @@ def own_sentences(message: str, *, strict: bool = True) -> list[str]:
         sentences = [sentence for sentence in sentences if sentence.paragraph in ends]
     found: list[str] = []
     for sentence in sentences:
-        reported = _reported().search(sentence.masked)
+        reported = any_of("wishes", "reported").search(sentence.masked)
         said = sentence.masked[: reported.start()] if reported else sentence.masked
         if said.strip():
             found.append(" ".join(said.split()))
@@ -75,8 +74,3 @@ def _blank(quoted: str) -> str:
 
 def _hollow(text: str) -> str:
     return "".join("\n" if character == "\n" else " " for character in text)
-
-
-@functools.cache
-def _reported() -> re.Pattern[str]:
-    return re.compile("|".join(read_patterns("wishes")["reported"]), re.IGNORECASE)

@@ -1,8 +1,8 @@
 """Whether the user wishes a named agent: "start as bob", in the languages that capture knows. Pure; opens nothing.
 
-A name alone is no wish. It has to stand beside a word of wishing, in a sentence of the user's own that neither denies
-it, nor asks about it, nor tells what somebody else did or said. In doubt the answer is no: then the model asks, and the
-user says it again. The words are in `patterns/wishes.yaml`.
+A name alone is no wish. It has to stand next to a word of wishing, in a sentence of the user's own that neither denies
+it, nor asks about it, nor tells what another person did or said. In doubt the answer is no: then the model asks, and
+the user says it again. The words are in `patterns/wishes.yaml`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agent_memory.capture.rules import read_patterns
+from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.capture.spoken import is_question, own_sentences
 
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
 _RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/])"
 _GENITIVE: Final = r"(?:['\u2019]s?|s)"
+_LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a][^:\uff1a]*$"
+"""Labels that the user's own words may follow; before any other colon stands who or what says them."""
 _CLAUSE_ENDS: Final = re.compile(r"(?<=[?\uff1f])|[,.;:!\uff0c\u3002\u3001\uff01]")
 
 
@@ -61,7 +63,7 @@ def _wishes(language: _Language, sentence: str, agent_id: str, *, is_known: bool
     name = re.escape(agent_id)
     return any(
         _is_meant(language, sentence, match, is_literal=form in language.literal)
-        and not (in_doubt and _other_work().search(sentence[match.end() :]))
+        and not (in_doubt and any_of("wishes", "other_work").search(sentence[match.end() :]))
         for form in (*language.literal, *further)
         for match in re.finditer(
             form.replace("{n}", f"{_LEFT}{name}{_RIGHT}").replace("{own}", f"{_LEFT}{name}{_GENITIVE}"),
@@ -74,9 +76,9 @@ def _wishes(language: _Language, sentence: str, agent_id: str, *, is_known: bool
 def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_literal: bool) -> bool:
     """Tell whether the wish is neither denied, nor reported, nor a condition or a question."""
     before, after = sentence[: match.start()], sentence[match.end() :]
-    if _labels().search(before) is None and (":" in before or "\uff1a" in before):
+    if any_of("wishes", "labels", _LABELLED).search(before) is None and (":" in before or "\uff1a" in before):
         return False
-    begins = max((found.end() for found in _new_clause().finditer(before)), default=0)
+    begins = max((found.end() for found in any_of("wishes", "new_clause").finditer(before)), default=0)
     rest = _CLAUSE_ENDS.split(after, maxsplit=1)[0]
     if is_question(rest if is_literal else after) and not language.request.search(sentence):
         return False
@@ -104,20 +106,3 @@ def _language(data: dict[str, Any]) -> _Language:
         request=re.compile(data["request"], re.IGNORECASE),
         no_names=frozenset(data["no_names"]),
     )
-
-
-@functools.cache
-def _new_clause() -> re.Pattern[str]:
-    return re.compile("|".join(read_patterns("wishes")["new_clause"]), re.IGNORECASE)
-
-
-@functools.cache
-def _other_work() -> re.Pattern[str]:
-    return re.compile("|".join(read_patterns("wishes")["other_work"]), re.IGNORECASE)
-
-
-@functools.cache
-def _labels() -> re.Pattern[str]:
-    """Before any other colon stands who or what says the words that follow."""
-    words = "|".join(read_patterns("wishes")["labels"])
-    return re.compile(rf"^\W*(?:(?:{words})\W*)+[:\uff1a][^:\uff1a]*$", re.IGNORECASE)
