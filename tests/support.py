@@ -7,12 +7,16 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock
 
+from agent_memory.journal import Change, Journal
 from agent_memory.models import Memory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from amplifier_core import ModuleCoordinator
+
+    from agent_memory.storage import FileStorage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -35,6 +39,17 @@ class FrozenClock:
 def memory_of(content: str, *, agent_id: str = "bob", **fields: Any) -> Memory:
     """Return a memory of bob's, stored at noon unless told otherwise."""
     return Memory(agent_id=agent_id, content=content, **{"timestamp": NOON, **fields})
+
+
+def header_of(journal: Path) -> bytes:
+    """Return the first line of a journal file, which a compaction writes anew."""
+    return journal.read_bytes().split(b"\n", 1)[0]
+
+
+def put_unchecked(storage: FileStorage, memories: Iterable[Memory]) -> None:
+    """Write memories into a storage's journal as they are, as another version or another program could."""
+    with Journal(storage.folder.journal, {"memory"}).locked() as writer:
+        writer.append([Change("put", "memory", memory.id, memory.to_record()) for memory in memories])
 
 
 def lines_of(journal: Path) -> list[bytes]:

@@ -52,16 +52,17 @@ class Other:
 
     def finish(self) -> list[dict[str, Any]]:
         """Wait until it ends well; return all that it said and nobody heard."""
-        said = self._rest()
+        said = self.rest()
         assert self.process.returncode == 0
         return said
 
     def kill(self) -> list[dict[str, Any]]:
         """Kill it (SIGKILL); return what it said in whole lines and nobody heard."""
         self.process.kill()
-        return self._rest()
+        return self.rest()
 
-    def _rest(self) -> list[dict[str, Any]]:
+    def rest(self) -> list[dict[str, Any]]:
+        """Wait for its end; return what it said in whole lines and nobody heard."""
         # Not communicate(): that reads past what `hear` has buffered.
         assert self.process.stdout is not None
         rest = self.process.stdout.read()

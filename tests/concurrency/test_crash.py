@@ -11,7 +11,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from agent_memory.cli import export
+from typer.testing import CliRunner
+
+from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files import atomic
 from agent_memory.files.atomic import replace_file
@@ -135,7 +137,9 @@ def test_what_a_killed_activation_or_export_left_goes_with_the_next(tmp_path: Pa
         each.write_bytes(b"half")
         os.utime(each, (each.stat().st_mtime - 10,) * 2)
     SessionMemory(tmp_path).remember("s", Note("bob"))
-    export._write(tmp_path / "out.jsonl", "text")
+    for words in (["store", "tea"], ["export", str(tmp_path / "out.jsonl")]):
+        command = [*words, "--agent", "bob", "--root", str(tmp_path / "memory")]
+        assert CliRunner().invoke(build(), command).exit_code == 0
     assert [each.exists() for each in (activated, exported)] == [False, False]
 
 

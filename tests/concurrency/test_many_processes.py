@@ -20,6 +20,7 @@ from agent_memory.journal import Journal
 from agent_memory.journal.salvage import rejected_path
 from agent_memory.memories import MigratableStorage
 from agent_memory.service import MemoryService
+from agent_memory.storage import worker
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment, running
 from tests.concurrency.workers import OFFLINE, open_storage
 from tests.support import memory_of
@@ -39,7 +40,7 @@ async def contents(root: Path) -> dict[str, str]:
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> float:
     """Give up on a lock after a moment instead of 5 s."""
-    monkeypatch.setattr("agent_memory.storage.worker.WAIT_SECONDS", 0.4)
+    monkeypatch.setattr(worker, "WAIT_SECONDS", 0.4)
     return 0.4
 
 
@@ -182,7 +183,7 @@ async def test_ctrl_c_in_the_middle_of_writing_leaves_what_was_acknowledged_and_
             time.sleep(0.003 * number)  # noqa: ASYNC251 - nothing else runs here
             writer.process.send_signal(signal.SIGINT)
             assert writer.process.stdout is not None
-            rest = writer._rest()
+            rest = writer.rest()
             assert writer.process.returncode != 0
         acknowledged |= {message["id"]: message["content"] for message in [*said, *rest]}
     found = await contents(root)

@@ -299,7 +299,7 @@ async def use_for_months(root: str, months: str) -> None:
             await storage.delete(memory_id)
         now[0] += timedelta(days=32)
         await storage.compact()
-        say(generation=storage._store.log.watermark[0])
+        say(generation=storage.folder.journal.read_text().split("\n", 1)[0])
     await storage.close()
 
 

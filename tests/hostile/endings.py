@@ -31,9 +31,8 @@ async def busy(root: str, embedder: LocalEmbedder | None = None) -> FileStorage:
     storage = FileStorage("bob", root, embedder=embedder or LocalEmbedder())
     await storage.store_many([Memory(agent_id="bob", content=f"{number} {LONG}") for number in range(MANY)])
     await storage.prepare(0)
-    storage.opened.embeddings._worker.start()  # type: ignore[union-attr]
     deadline = time.monotonic() + 30
-    while storage.opened.embeddings._worker.status.embedded == 0 and not isinstance(embedder, Slow):  # type: ignore[union-attr]
+    while storage.embedding().get("pending", MANY) >= MANY and not isinstance(embedder, Slow):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
     return storage

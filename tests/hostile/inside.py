@@ -339,7 +339,7 @@ async def no_memory_for_a_build(root: str) -> dict[str, Any]:
     await storage.prepare(None)
     real = migration.python_module
     limited = ["sh", "-c", 'ulimit -v 200000 && exec "$0" "$@"']
-    migration._STUCK_SECONDS = 1.0  # not 20: it may come to wait for itself
+    migration._STUCK_SECONDS = 1.0  # noqa: SLF001 - not 20: it may come to wait for itself
     migration.python_module = lambda name: [*limited, *real(name)]
     migrated = await outcome(storage.migrate())
     migration.python_module = real

@@ -21,7 +21,7 @@ from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
 from amplifier_module_hooks_memory_capture import mount
 from tests.qdrant_server import QUIET, QdrantServer
-from tests.support import memory_of
+from tests.support import memory_of, put_unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -252,7 +252,7 @@ async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Pat
     there = QdrantServer().open(clock=clock)
     here = FileStorage("bob", root, settings=OFFLINE)
     for field in FIELDS:  # as a version before this one, or a person with an editor, could leave them
-        here._store.store(memory_with(field), unique=False)
+        put_unchecked(here, [memory_with(field)])
         await there.store(memory_with(field))
     memories = [memory async for memory in here.iter_all()]
     await MemoryService(here, OFFLINE).admin.transfer(memories, lambda _: None, Caller("cli"), to=there)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import StorageError
+from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import Caller
 from tests.hostile.trouble import fail_at, refusal, reopened
 from tests.support import memory_of
@@ -205,15 +206,15 @@ async def test_a_read_that_fails_after_a_promotion_is_no_failure_of_it(
     await service.settle()
     await service.evict(memory_id)
     await service.settle()
-    load, loads = service._manager.load, []
+    load, loads = ScratchpadManager.load, []
 
-    async def fails_later() -> Scratchpad:
+    async def fails_later(manager: ScratchpadManager) -> Scratchpad:
         loads.append(len(loads))
         if len(loads) > 1:
             raise StorageError("Could not read memories.yaml: Input/output error.")
-        return await load()
+        return await load(manager)
 
-    monkeypatch.setattr(service._manager, "load", fails_later)
+    monkeypatch.setattr(ScratchpadManager, "load", fails_later)
     promoted = await service.promote(memory_id)
     assert promoted.promoted
     assert "Input/output error" in (promoted.degraded or "")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import venv
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -27,14 +27,14 @@ def installs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return where an environment is to be; one without pip counts as one with, because that takes seconds."""
-    runs = environment._runs
-    monkeypatch.setattr(
-        environment, "_runs", lambda where, *words: runs(where, *(["-c", ""] if "pip" in words else words))
-    )
     real = subprocess.run
-    monkeypatch.setattr(
-        subprocess, "run", lambda words, **more: real([*words, *(["--without-pip"] if "venv" in words else [])], **more)
-    )
+
+    def run(words: list[str], **more: Any) -> Any:
+        if "pip" in words:
+            words = [words[0], "-c", ""]
+        return real([*words, *(["--without-pip"] if "venv" in words else [])], **more)
+
+    monkeypatch.setattr(subprocess, "run", run)
     return tmp_path / "venv"
 
 
@@ -188,10 +188,14 @@ def test_an_environment_of_the_lowest_versions_is_held_to_them(folder: Path, mon
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr(environment.subprocess, "Popen", Pip)
-    folder.mkdir()
+    real = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **more: (Pip if "install" in command else real)(command, **more)
+    )
     for kind in ("lowest", "dev"):
-        environment._install(folder, kind)
+        assert environment.main([str(folder), kind]) == 0
+        if kind == "lowest":
+            pinned = (folder / "lowest.txt").read_text()
     constraints = folder / "lowest.txt"
     assert [str(constraints) in command for command in commands] == [True, False]
-    assert "typer==" in constraints.read_text()
+    assert "typer==" in pinned

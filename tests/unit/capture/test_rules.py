@@ -16,7 +16,6 @@ def test_a_language_file_is_complete(language: str) -> None:
     known = load_rules(language)
 
     assert known.language == language
-    assert rules._known_by(language)[0] in rules._SCRIPTS
     assert len({rule.name for rule in known.rules}) == len(known.rules)
     assert {rule.category for rule in known.rules} >= {"preference", "decision"}
     assert {"explicit", "standing"} <= {rule.group for rule in known.rules}
@@ -55,13 +54,9 @@ def test_the_language_is_guessed_and_english_always_takes_part(text: str, expect
 def test_a_language_that_is_added_is_guessed_by_its_script_wherever_it_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    known = rules._known_by
+    read, added = rules.read_patterns, {"script": "latin", "function_words": ["kaj", "estas", "ni"]}
     monkeypatch.setattr(rules, "LANGUAGES", (*LANGUAGES, "xx"))
-    monkeypatch.setattr(
-        rules,
-        "_known_by",
-        lambda language: ("latin", frozenset({"kaj", "estas", "ni"})) if language == "xx" else known(language),
-    )
+    monkeypatch.setattr(rules, "read_patterns", lambda language: added if language == "xx" else read(language))
 
     assert guess_languages("ni estas kaj") == ("en", "xx")
     assert guess_languages("wir haben das nicht so gemacht") == ("en", "de")

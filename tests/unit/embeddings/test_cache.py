@@ -173,11 +173,13 @@ def test_a_folder_that_cannot_be_used_is_reported_and_nothing_raises(tmp_path: P
     assert "not in use" in (cache.problem or "")
 
 
-def test_no_space_is_reported_and_nothing_raises(cache: VectorCache, path: Path) -> None:
+def test_no_space_is_reported_and_nothing_raises(cache: VectorCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **how: opened.append(connect(*given, **how)) or opened[-1])
     assert cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
-    assert cache._connection is not None
-    pages = cache._connection.execute("PRAGMA page_count").fetchone()[0]
-    cache._connection.execute(f"PRAGMA max_page_count = {pages}")
+    pages = opened[-1].execute("PRAGMA page_count").fetchone()[0]
+    opened[-1].execute(f"PRAGMA max_page_count = {pages}")
     big = {text_hash(str(number)): _vector(1, number, 0, 0) for number in range(5000)}
     assert not cache.put_many(ONE, big)
     assert "full" in (cache.problem or "")

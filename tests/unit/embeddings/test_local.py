@@ -34,9 +34,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_construction_loads_nothing() -> None:
-    assert LocalEmbedder()._model is None
-    assert LocalEmbedder(Path("/nowhere"))._model is None
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return the models that are loaded from now on."""
+    loaded: list[object] = []
+    make = onnxruntime.InferenceSession
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        loaded.append(session := make(*arguments, **options))
+        return session
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", counted)
+    return loaded
+
+
+def test_construction_loads_nothing(folder: Path, sessions: list[object]) -> None:
+    LocalEmbedder(folder, threads=5)  # which no other test has loaded
+    LocalEmbedder(Path("/nowhere"))
+    assert sessions == []
 
 
 def test_vectors_are_unit_rows_of_the_promised_dimension(minilm: LocalEmbedder) -> None:
@@ -118,17 +133,9 @@ def test_a_missing_package_names_the_extra_to_install(monkeypatch: pytest.Monkey
 
 @pytest.mark.model
 async def test_two_agents_in_a_process_share_one_model(
-    root: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, folder: Path, tmp_path: Path, sessions: list[object]
 ) -> None:
     model = shutil.copytree(folder, tmp_path / "model")  # which no other test has loaded
-    sessions: list[object] = []
-    make = onnxruntime.InferenceSession
-
-    def counted(*arguments: Any, **options: Any) -> Any:
-        sessions.append(session := make(*arguments, **options))
-        return session
-
-    monkeypatch.setattr(onnxruntime, "InferenceSession", counted)
     storages = [
         FileStorage(name, root, settings=ServiceSettings(embedding_model=str(model))) for name in ("alice", "bob")
     ]
@@ -142,8 +149,12 @@ async def test_two_agents_in_a_process_share_one_model(
 
 
 @pytest.mark.model
-def test_a_model_whose_files_changed_is_loaded_anew(folder: Path) -> None:
-    before = LocalEmbedder(folder)
-    assert LocalEmbedder(folder)._loaded() is before._loaded()
-    os.utime(folder / "model.onnx", (1, 1))
-    assert LocalEmbedder(folder)._loaded() is not before._loaded()
+def test_a_model_whose_files_changed_is_loaded_anew(folder: Path, tmp_path: Path, sessions: list[object]) -> None:
+    model = shutil.copytree(folder, tmp_path / "model")
+    before = [LocalEmbedder(model), LocalEmbedder(model)]  # kept, or it would be loaded anew anyway
+    for embedder in before:
+        embedder.embed_query("tea")
+    assert len(sessions) == 1
+    os.utime(model / "model.onnx", (1, 1))
+    LocalEmbedder(model).embed_query("tea")
+    assert len(sessions) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+_HOSTS: WeakKeyDictionary[MemorySession, Any] = WeakKeyDictionary()
+
 
 @pytest.fixture
 async def make_session(root: Path) -> AsyncIterator[Callable[..., MemorySession]]:
@@ -21,7 +24,7 @@ async def make_session(root: Path) -> AsyncIterator[Callable[..., MemorySession]
     opened: list[MemorySession] = []
 
     def make(session_id: str = "root-1", *, settings: dict[str, Any] | None = None, **session: Any) -> MemorySession:
-        memory = MemorySession.of(coordinator_of(session_id, **session))
+        memory = session_on(coordinator_of(session_id, **session))
         memory.configure(
             "tool-memory-semantic",
             ToolSettings,
@@ -35,6 +38,18 @@ async def make_session(root: Path) -> AsyncIterator[Callable[..., MemorySession]
         await memory.release()
 
 
+def session_on(coordinator: Any) -> MemorySession:
+    """Return the memory of a session; `host_of` gives the coordinator back."""
+    session = MemorySession.of(coordinator)
+    _HOSTS[session] = coordinator
+    return session
+
+
+def host_of(session: MemorySession) -> Any:
+    """Return the coordinator of a session."""
+    return _HOSTS[session]
+
+
 def heard(session: MemorySession, name: str) -> list[dict[str, Any]]:
     """Have the session's hooks keep an event; return the list that fills."""
     events: list[dict[str, Any]] = []
@@ -42,5 +57,5 @@ def heard(session: MemorySession, name: str) -> list[dict[str, Any]]:
     async def keep(_event: str, data: dict[str, Any]) -> None:
         events.append(data)
 
-    session._coordinator.hooks.register(name, keep, name=f"test-{name}")
+    host_of(session).hooks.register(name, keep, name=f"test-{name}")
     return events

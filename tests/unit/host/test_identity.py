@@ -15,7 +15,7 @@ from agent_memory.host import session as host_session
 from agent_memory.host.identity import Activated, configured, delegate_name, is_memory_assistant
 from agent_memory.host.notes import Note, SessionMemory
 from tests.support import coordinator_of, memory_of, plan
-from tests.unit.host.conftest import heard
+from tests.unit.host.conftest import heard, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +35,10 @@ async def wish(session: MemorySession, name: str) -> Activated:
 
 async def test_the_nearest_source_of_a_roots_name_wins(make_session: Callable[..., MemorySession]) -> None:
     session = make_session(config=plan(agent_identity="from-plan"), settings={"agent_id": "from-module"})
-    session._coordinator.register_capability("agent_identity", "from-capability")
+    host_of(session).register_capability("agent_identity", "from-capability")
     assert session.identity().agent_id == "from-capability"
     await wish(session, "activated")
-    session._coordinator.register_capability("agent_identity", "from-capability")
+    host_of(session).register_capability("agent_identity", "from-capability")
     assert session.identity().agent_id == "activated"
 
 
@@ -174,7 +174,7 @@ async def test_an_activation_is_told(make_session: Callable[..., MemorySession])
     session = make_session()
     events = heard(session, "memory:activated")
     assert await wish(session, "bob") == Activated("bob", is_new=True)
-    assert session._coordinator.get_capability("agent_identity") == "bob"
+    assert host_of(session).get_capability("agent_identity") == "bob"
     assert (await session.require()).agent_id == "bob"
     assert [(event["previous"], event["reason"]) for event in events] == [(None, "tool")]
 
@@ -252,9 +252,9 @@ async def test_a_new_agent_is_told_from_one_that_has_memories(
 
 async def test_words_of_an_earlier_turn_do_not_count(make_session: Callable[..., MemorySession]) -> None:
     session = make_session(settings={"agent_id": "bob"})
-    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "start as alice"})
+    await host_of(session).hooks.emit("prompt:submit", {"prompt": "start as alice"})
     assert session.turn.prompt == "start as alice"
-    await session._coordinator.hooks.emit("prompt:submit", {"prompt": "and now the weather"})
+    await host_of(session).hooks.emit("prompt:submit", {"prompt": "and now the weather"})
     with pytest.raises(IdentityError):
         await session.activate("alice")
 
@@ -322,7 +322,7 @@ async def test_a_child_cannot_activate_whatever_its_instruction_says(
 ) -> None:
     make_session("root-1")
     child = make_session("child-1", parent_id="root-1")
-    await child._coordinator.hooks.emit("prompt:submit", {"prompt": "start as bob with memory enabled"})
+    await host_of(child).hooks.emit("prompt:submit", {"prompt": "start as bob with memory enabled"})
     assert child.turn.prompt == ""
     with pytest.raises(IdentityError) as refused:
         await child.activate("bob")
@@ -341,7 +341,7 @@ async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
     monkeypatch.setattr(host_session, "_ROOTS", {})
     child = make_session("child-1", parent_id="root-1", config=inherited)
     assert child.identity().agent_id == "bob"
-    passed_on = copy.deepcopy(child._coordinator.config)
+    passed_on = copy.deepcopy(host_of(child).config)
     monkeypatch.setattr(host_session, "_ROOTS", {})
     grandchild = make_session("grandchild-1", parent_id="child-1", config=passed_on)
     assert grandchild.identity().agent_id == "bob"
@@ -403,7 +403,8 @@ def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
     memory = SessionMemory(tmp_path)
     memory.remember("one", Note("bob", is_tainted=True))
     assert memory.recall("one") == Note("bob", is_tainted=True)
-    memory._path("one").write_text(note, errors="surrogateescape")
+    (kept,) = (tmp_path / "_sessions").iterdir()
+    kept.write_text(note, errors="surrogateescape")
     assert memory.recall("one") == Note()
 
 

@@ -10,6 +10,7 @@ from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.session import MemorySession
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, plan
+from tests.unit.host.conftest import host_of, session_on
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -153,7 +154,13 @@ def test_of_many_calls_the_latest_are_remembered_and_all_that_are_under_way(
     writes.end_call(call("first", by_id=True))
     clock_of_files.now = 400
     assert writes.wrote_at(150, is_tainted=False)
-    assert len(writes._calls) < 60
+
+
+def test_of_many_calls_that_ended_the_first_are_left_behind(writes: ModelWrites, clock_of_files: Clock) -> None:
+    for clock_of_files.now in range(200, 300):
+        writes.begin_call(call(str(clock_of_files.now), by_id=True))
+        writes.end_call(call(str(clock_of_files.now), by_id=True))
+    assert [moment for moment in (200, 299) if writes.wrote_at(moment, is_tainted=False)] == [299]
 
 
 @pytest.mark.parametrize(
@@ -190,16 +197,15 @@ def test_arguments_that_contain_themselves_are_looked_through_once(writes: Model
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[MemorySession]:
-    coordinator = coordinator_of(config=plan(agent_identity="bob"))
-    session = MemorySession.of(coordinator)
-    session._shared["test"] = {"storage_root": str(tmp_path / "memory"), "embedder": "none"}
+    session = session_on(coordinator_of(config=plan(agent_identity="bob")))
+    session.configure("test", ToolSettings, {"storage_root": str(tmp_path / "memory"), "embedder": "none"})
     yield session
     await session.release()
 
 
 async def added_by(session: MemorySession, tool_input: Any, *, tainted: bool = False) -> tuple[str, str, bool]:
     """Add a pinned entry by a file tool; return whose it is taken for."""
-    hooks = session._coordinator.hooks
+    hooks = host_of(session).hooks
     await hooks.emit("prompt:submit", {"prompt": "x"})
     service = await session.require()
     await service.store({"content": "Prefers tea"})
@@ -231,7 +237,7 @@ async def test_with_a_strangers_text_in_the_conversation_it_has_low_trust(
 
 
 async def test_two_tools_at_work_at_once_do_not_make_the_models_words_a_persons(session: MemorySession) -> None:
-    hooks = session._coordinator.hooks
+    hooks = host_of(session).hooks
     other = {"tool_name": "write_file", "tool_input": {**PAD, "content": "another"}}
 
     async def run_other(_event: str, data: dict[str, Any]) -> None:
@@ -244,7 +250,7 @@ async def test_two_tools_at_work_at_once_do_not_make_the_models_words_a_persons(
 
 
 async def test_a_tool_that_names_the_folder_of_another_root_is_told_too(tmp_path: Path) -> None:
-    session = MemorySession.of(coordinator_of(config=plan(agent_identity="bob")))
+    session = session_on(coordinator_of(config=plan(agent_identity="bob")))
     where = {"storage_root": str(tmp_path / "elsewhere"), "embedder": "none"}
     session.configure("tool-memory-semantic", ToolSettings, where)
     try:
@@ -258,10 +264,10 @@ async def test_after_a_child_ended_the_models_edits_are_still_the_roots_to_tell(
     root = await session.require()
     coordinator = coordinator_of("child-1", parent_id="root-1")
     child = MemorySession.of(coordinator)
-    child._shared = session._shared
+    child.configure("test", ToolSettings, {"storage_root": session.settings.storage_root, "embedder": "none"})
     assert await child.require() is root
     heard: dict[str, list[str]] = {"root": [], "child": []}
-    for name, hooks in (("root", session._coordinator.hooks), ("child", coordinator.hooks)):
+    for name, hooks in (("root", host_of(session).hooks), ("child", coordinator.hooks)):
 
         async def hear(event: str, _data: dict[str, Any], name: str = name) -> None:
             heard[name].append(event)

@@ -8,15 +8,28 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.host import MemorySession, TurnState
-from agent_memory.host.registry import SERVICES
-from agent_memory.host.session import _ROOTS, _SESSIONS
+from agent_memory.service import MemoryService
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
 from tests.support import coordinator_of, memory_of
-from tests.unit.host.conftest import heard
+from tests.unit.host.conftest import heard, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the agents whose service was closed."""
+    agents: list[str] = []
+    close = MemoryService.close
+
+    async def noted(self: MemoryService) -> None:
+        agents.append(self.agent_id)
+        await close(self)
+
+    monkeypatch.setattr(MemoryService, "close", noted)
+    return agents
 
 
 def test_all_modules_of_a_session_share_one_object() -> None:
@@ -29,7 +42,7 @@ async def test_nothing_is_opened_or_written_before_the_first_use(
     make_session: Callable[..., MemorySession], root: Path
 ) -> None:
     session = make_session(settings={"agent_id": "bob"})
-    assert SERVICES._open == {}
+    assert not root.exists()
     service = await session.require()
     assert await service.list_recent() == []
     assert not (root / "bob" / "memories.yaml").exists()
@@ -112,8 +125,8 @@ async def test_a_host_that_refuses_an_event_costs_nobody_anything(make_session: 
 
 async def test_events_are_declared_once_for_all_modules(make_session: Callable[..., MemorySession]) -> None:
     session = make_session()
-    MemorySession.of(session._coordinator)
-    declared = await session._coordinator.collect_contributions("observability.events")
+    MemorySession.of(host_of(session))
+    declared = await host_of(session).collect_contributions("observability.events")
     names = [name for names in declared for name in (names if isinstance(names, list) else [names])]
     assert "memory:stored" in names
     assert len(names) == len(set(names))
@@ -125,12 +138,12 @@ async def test_odd_event_payloads_count_as_no_words(
     make_session: Callable[..., MemorySession], data: dict[str, Any]
 ) -> None:
     session = make_session()
-    await session._coordinator.hooks.emit("prompt:submit", data)
-    await session._coordinator.hooks.emit("tool:post", {"tool_name": data.get("prompt")})
+    await host_of(session).hooks.emit("prompt:submit", data)
+    await host_of(session).hooks.emit("tool:post", {"tool_name": data.get("prompt")})
     assert session.turn.prompt == ""
 
 
-async def test_the_last_module_to_leave_closes_the_service(root: Path) -> None:
+async def test_the_last_module_to_leave_closes_the_service(root: Path, closed: list[str]) -> None:
     coordinator = coordinator_of(config={})
     first, second = MemorySession.of(coordinator), MemorySession.of(coordinator)
     first.configure("tool", ToolSettings, {"agent_id": "bob", "storage_root": str(root), "embedder": "none"})
@@ -138,17 +151,19 @@ async def test_the_last_module_to_leave_closes_the_service(root: Path) -> None:
     await first.require()
     await leave_first()
     await leave_first()
-    assert len(SERVICES._open) == 1
-    assert _SESSIONS["root-1"] is first
+    assert closed == []
     await leave_second()
-    assert SERVICES._open == {}
-    assert "root-1" not in _SESSIONS
-    assert "root-1" not in _ROOTS
+    assert closed == ["bob"]
+    late = MemorySession.of(coordinator_of("child-1", parent_id="root-1"))
+    assert late.taint.by == "a session of another process"
+    await late.release()
     handlers = coordinator.hooks.list_handlers()
     assert not any("agent-memory" in name for names in handlers.values() for name in names)
 
 
-async def test_a_child_that_ends_leaves_the_roots_service_open(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_child_that_ends_leaves_the_roots_service_open(
+    make_session: Callable[..., MemorySession], closed: list[str]
+) -> None:
     session = make_session("root-1", settings={"agent_id": "bob"})
     service = await session.require()
     child = MemorySession.of(coordinator_of("child-1", parent_id="root-1"))
@@ -156,15 +171,17 @@ async def test_a_child_that_ends_leaves_the_roots_service_open(make_session: Cal
     assert await child.require() is service
     await child.release()
     assert (await service.store({"content": "tea"})).memory
-    assert len(SERVICES._open) == 1
+    assert closed == []
 
 
-async def test_a_switch_closes_the_memory_that_was_open(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_switch_closes_the_memory_that_was_open(
+    make_session: Callable[..., MemorySession], closed: list[str]
+) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await session.require()
     session.turn.begin("start as alice")
     await session.activate("alice")
-    assert [key[2] for key in SERVICES._open] == ["alice"]
+    assert closed == ["bob"]
 
 
 def test_what_the_model_was_shown_is_remembered_within_bounds() -> None:

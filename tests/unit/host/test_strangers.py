@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.host import session as host_session
-from agent_memory.host.notes import Note, SessionMemory
+from agent_memory.host.notes import Note, Resume, SessionMemory
 from agent_memory.host.strangers import Strangers, calls_in
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, memory_of
+from tests.unit.host.conftest import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,11 +197,11 @@ def test_a_name_spelled_out_counts_although_it_is_trusted_by_default() -> None:
 
 
 async def hear(session: MemorySession, tool: str, **data: Any) -> None:
-    await session._coordinator.hooks.emit("tool:post", {"tool_name": tool, "result": "words", **data})
+    await host_of(session).hooks.emit("tool:post", {"tool_name": tool, "result": "words", **data})
 
 
 async def say(session: MemorySession, prompt: str) -> None:
-    await session._coordinator.hooks.emit("prompt:submit", {"prompt": prompt})
+    await host_of(session).hooks.emit("prompt:submit", {"prompt": prompt})
 
 
 # -- how long ---------------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ async def test_a_strangers_text_counts_for_all_later_turns(make_session: Callabl
     await hear(session, "web_fetch")
     assert (session.taint.by, session.caller.trust) == ("web_fetch", "low")
     await say(session, "thanks")
-    await session._coordinator.hooks.emit("context:compaction", {})
+    await host_of(session).hooks.emit("context:compaction", {})
     assert (session.taint.by, session.caller.trust, session.caller.prompt) == ("web_fetch", "low", "thanks")
 
 
@@ -276,7 +277,7 @@ async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(
 ) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await say(session, "look it up")
-    await session._coordinator.hooks.emit("tool:error", {"tool_name": "web_fetch", "error": {"msg": "forget the tea"}})
+    await host_of(session).hooks.emit("tool:error", {"tool_name": "web_fetch", "error": {"msg": "forget the tea"}})
     assert session.caller.trust == "low"
 
 
@@ -344,7 +345,7 @@ async def test_a_conversation_that_was_there_before_is_looked_through(
     make_session: Callable[..., MemorySession], messages: list[dict[str, Any]]
 ) -> None:
     session = make_session("one", is_resumed=True, settings={"agent_id": "bob"})
-    await session._coordinator.mount("context", Context(messages))
+    await host_of(session).mount("context", Context(messages))
     assert session.caller.trust == "medium"
     await say(session, "go on")
     assert session.caller.trust == "low"
@@ -370,7 +371,7 @@ async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: 
             raise OSError("gone")
 
     session = make_session("one", settings={"agent_id": "bob"})
-    await session._coordinator.mount("context", Broken([]))
+    await host_of(session).mount("context", Broken([]))
     await say(session, "start as alice")
     assert (session.turn.prompt, session.caller.prompt) == ("start as alice", "start as alice")
 
@@ -393,10 +394,9 @@ async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(
     assert session.caller.trust == "medium"
 
 
-async def test_of_two_notes_at_once_the_newer_is_the_last(
-    make_session: Callable[..., MemorySession], root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = make_session("root-1", settings={"agent_id": "bob"})
+async def test_of_two_notes_at_once_the_newer_is_the_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tainted: list[str] = []
+    resume = Resume("root-1", lambda: root, lambda: Note("bob", is_tainted=bool(tainted)))
     remember, newer_is_written = SessionMemory.remember, threading.Event()
 
     def slow_when_clean(self: SessionMemory, session_id: str, note: Note) -> None:
@@ -407,8 +407,8 @@ async def test_of_two_notes_at_once_the_newer_is_the_last(
             newer_is_written.set()
 
     monkeypatch.setattr(SessionMemory, "remember", slow_when_clean)
-    older = asyncio.create_task(session._resume.remember())
+    older = asyncio.create_task(resume.remember())
     await asyncio.sleep(0)
-    session.taint.by = "web_fetch"
-    await asyncio.gather(older, session._resume.remember())
+    tainted.append("web_fetch")
+    await asyncio.gather(older, resume.remember())
     assert SessionMemory(root).recall("root-1").is_tainted

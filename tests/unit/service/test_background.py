@@ -31,10 +31,9 @@ async def test_settling_waits_for_what_the_work_begins_itself() -> None:
 
 async def test_settling_ends_although_what_is_done_has_not_been_taken_off_yet() -> None:
     background = Background()
-    task = asyncio.get_running_loop().create_task(asyncio.sleep(0))
-    await task
-    background._tasks.add(task)
-    await asyncio.wait_for(background.settle(), 5)
+    background.run(asyncio.sleep(0))
+    settling = asyncio.create_task(background.settle())
+    await asyncio.wait_for(settling, 5)
 
 
 async def test_a_failure_of_ours_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.qdrant.client import UnreachableError
 from tests.qdrant_server import QUIET, Answer, QdrantHttpServer, QdrantServer
-from tests.support import FrozenClock, memory_of
+from tests.support import FrozenClock, memory_of, put_unchecked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterator
@@ -157,8 +157,7 @@ async def test_what_was_forgotten_on_the_other_side_does_not_come_back(
 
 async def test_secrets_stay_behind_and_are_no_difference_later(here: FileStorage, there: QdrantServerStorage) -> None:
     kept, bare = memory_of(f"the deploy token is {SECRET}"), memory_of(SECRET)
-    for memory in (kept, bare):  # as a version before this one could leave them
-        here._store.store(memory, unique=False)
+    put_unchecked(here, (kept, bare))  # as a version before this one could leave them
     told = {one.memory_id: one for one in await pushed(here, there)}
     assert told[kept.id].redacted
     assert (told[bare.id].outcome, getattr(told[bare.id].error, "code", None)) == ("refused", "only_secret")

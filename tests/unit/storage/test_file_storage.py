@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.embeddings import VectorCache, WorkerLimits, text_hash, worker
+from agent_memory.embeddings import EmbeddingWorker, VectorCache, WorkerLimits, text_hash, worker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.files.lock import folder_lock
+from agent_memory.journal import Journal
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, compaction_policy
 from agent_memory.storage.worker import Worker
@@ -52,10 +53,7 @@ async def test_the_first_store_leaves_a_note_for_people(storage: FileStorage) ->
     assert (note["schema"], note["backend"], note["journal"]) == (1, "file", "memories.yaml")
 
 
-async def test_calls_run_in_one_thread_in_their_order(storage: FileStorage) -> None:
-    names = await asyncio.gather(*(storage._worker.run(lambda: threading.current_thread().name) for _ in range(5)))
-    assert len(set(names)) == 1
-    assert threading.current_thread().name not in names
+async def test_calls_run_in_their_order(storage: FileStorage) -> None:
     await asyncio.gather(*(storage.store(memory_of(str(number))) for number in range(10)))
     assert [m.content async for m in storage.iter_all()] == [str(number) for number in range(10)]
 
@@ -92,10 +90,10 @@ async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing
     monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 2)
     memory_id = await storage.store(memory_of("tea"))
 
-    def fails(**_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise StorageError("the disk is tired")
 
-    monkeypatch.setattr(storage._store.log._journal, "compact", fails)
+    monkeypatch.setattr(Journal, "compact", fails)
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
             await storage.touch([memory_id])
@@ -200,7 +198,7 @@ async def test_an_embedder_that_failed_keeps_no_later_search_waiting(
     await storage.store(memory_of("tea"))
     assert "no answer" in str((await storage.search("tea")).degraded)
     waits: list[float | None] = []
-    monkeypatch.setattr(storage.opened.embeddings._worker, "drain", waits.append)
+    monkeypatch.setattr(EmbeddingWorker, "drain", lambda _, seconds: waits.append(seconds))
     assert (await storage.search("tea")).mode == "keyword"
     assert waits == []
     await storage.close()

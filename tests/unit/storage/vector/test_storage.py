@@ -19,6 +19,7 @@ from agent_memory.memories import VectorStorage
 from agent_memory.retrieval import Limits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.storage.vector import engine
 from agent_memory.storage.vector.candidates import NEAREST
 from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.maintenance import IndexOptions
@@ -432,7 +433,7 @@ def test_without_an_embedder_there_is_no_vector_storage(root: Path) -> None:
 
 
 def test_without_the_engine_there_is_no_vector_storage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.storage.vector.engine.PACKAGE", "a_package_that_is_not_installed")
+    monkeypatch.setattr(engine, "PACKAGE", "a_package_that_is_not_installed")
     with pytest.raises(ConfigurationError) as refused:
         VectorStorage("bob", root, embedder=HashEmbedder())
     assert refused.value.code == "engine_missing"
