@@ -23,7 +23,6 @@ SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
 
 @pytest.fixture
 def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[QdrantHttpServer]:
-    monkeypatch.setattr("agent_memory.storage.qdrant.client._PAUSES", ())
     running = QdrantHttpServer()
     monkeypatch.setenv("QDRANT_URL", running.url)
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
