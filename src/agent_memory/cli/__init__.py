@@ -10,6 +10,8 @@ import gc
 import sys
 from typing import Final
 
+from agent_memory import __version__
+
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 """What a command makes, it mostly keeps: with Python's 700, looking for cycles took a tenth of a `list` of 5,000."""
 
@@ -17,7 +19,7 @@ _OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 def main() -> None:
     """Run `agent-memory` with the arguments of this process and exit; 2 when the extra `cli` is not installed."""
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
-        sys.stdout.write(f"agent-memory {version()}\n")
+        sys.stdout.write(f"agent-memory {__version__}\n")
         return
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
@@ -31,13 +33,3 @@ def main() -> None:
     from agent_memory.cli.app import build
 
     build()(prog_name="agent-memory")
-
-
-def version() -> str:
-    """Return the installed version, for people."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("amplifier-bundle-agent-memory")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 from typing_extensions import override
 
-from agent_memory.cli import version as installed_version
+from agent_memory import __version__
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
 from agent_memory.cli.running import USAGE_ERROR, Command, Group, PlaceCommand, Plain, usage_errors_in_json, wants_json
 
@@ -39,34 +39,34 @@ class _Entry(NamedTuple):
 
 _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     "Ask": {
-        "status": _Entry("list", "Show how many memories there are, and whether all is well."),
-        "search": _Entry("search", "Find memories by meaning and by words, best first. Does not count as an access."),
-        "list": _Entry("list", "List memories, the newest first."),
-        "show": _Entry("list", "Show all that is known about memories."),
-        "history": _Entry("history", "Show what a memory was before its changes, oldest first."),
+        "status": _Entry("ask", "Show how many memories there are, and whether all is well."),
+        "search": _Entry("ask", "Find memories by meaning and by words, best first. Does not count as an access."),
+        "list": _Entry("ask", "List memories, the newest first."),
+        "show": _Entry("ask", "Show all that is known about memories."),
+        "history": _Entry("past", "Show what a memory was before its changes, oldest first."),
     },
     "Change": {
-        "store": _Entry("store", "Keep a memory; secrets in it are removed first."),
-        "update": _Entry("store", "Change fields of a memory; what is not named stays."),
-        "edit": _Entry("edit", "Change a memory in $VISUAL or $EDITOR, as YAML."),
-        "promote": _Entry("store", "Bring a memory into the scratchpad, which the agent always sees."),
-        "pin": _Entry("store", "Keep memories at the top of the scratchpad."),
-        "unpin": _Entry("store", "Let memories take their turn in the scratchpad again."),
-        "forget": _Entry("forget", "Forget memories and the older versions they replaced."),
-        "restore": _Entry("history", "Bring back what forgetting, replacing or changing took."),
+        "store": _Entry("change", "Keep a memory; secrets in it are removed first."),
+        "update": _Entry("change", "Change fields of a memory; what is not named stays."),
+        "edit": _Entry("change", "Change a memory in $VISUAL or $EDITOR, as YAML."),
+        "promote": _Entry("change", "Bring a memory into the scratchpad, which the agent always sees."),
+        "pin": _Entry("change", "Keep memories at the top of the scratchpad."),
+        "unpin": _Entry("change", "Let memories take their turn in the scratchpad again."),
+        "forget": _Entry("past", "Forget memories and the older versions they replaced."),
+        "restore": _Entry("past", "Bring back what forgetting, replacing or changing took."),
     },
     "Take along": {
-        "export": _Entry("export", "Write all memories to a file or to stdout."),
-        "import": _Entry("export", "Bring exported memories in; what is there stays as it is."),
-        "push": _Entry("push", "Bring what is missing there to the server; nothing there is changed."),
-        "pull": _Entry("push", "Bring what is missing here from the server; nothing here is changed."),
+        "export": _Entry("transfer", "Write all memories to a file or to stdout."),
+        "import": _Entry("transfer", "Bring exported memories in; what is there stays as it is."),
+        "push": _Entry("transfer", "Bring what is missing there to the server; nothing there is changed."),
+        "pull": _Entry("transfer", "Bring what is missing here from the server; nothing here is changed."),
     },
     "Look after": {
-        "agents": _Entry("agents", "List all agents: how many memories, how much room they take.", None),
-        "compact": _Entry("forget", "Drop from the files what was forgotten or changed over 30 days ago."),
-        "migrate": _Entry("migrate", "Find memories by the vector engine: faster with many; the files stay the truth."),
-        "rollback": _Entry("migrate", "Find memories from the files alone again."),
-        "reindex": _Entry("migrate", "Build the vector engine's index anew, from the files."),
+        "agents": _Entry("upkeep", "List all agents: how many memories, how much room they take.", None),
+        "compact": _Entry("past", "Drop from the files what was forgotten or changed over 30 days ago."),
+        "migrate": _Entry("upkeep", "Find memories by the vector engine: faster with many; the files stay the truth."),
+        "rollback": _Entry("upkeep", "Find memories from the files alone again."),
+        "reindex": _Entry("upkeep", "Build the vector engine's index anew, from the files."),
         "doctor": _Entry("doctor", "Look at every file of every agent, and say what is wrong.", PlaceCommand),
         "help": _Entry("app", "Show this help, or that of a command.", Plain),
     },
@@ -171,7 +171,7 @@ def _options(
     """Show the help if no command is named."""
     del agent, root, as_json  # the command that follows looks for them
     if version:
-        typer.echo(f"agent-memory {installed_version()}")
+        typer.echo(f"agent-memory {__version__}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         _show_help(ctx)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli.rows import lines_of
 from agent_memory.cli.running import opened
+from agent_memory.cli.screen import lines_of
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:

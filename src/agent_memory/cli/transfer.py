@@ -1,0 +1,335 @@
+"""Commands that move memories between agents, files and a team's server: export, import, push, pull."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from agent_memory.cli.formats import decode, encode
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.screen import Screen
+from agent_memory.cli.text import counted
+from agent_memory.errors import ConfigurationError, ValidationError
+from agent_memory.files.atomic import replace_file, translated
+from agent_memory.files.layout import folder_of
+from agent_memory.files.temporary import remove_leftovers
+from agent_memory.models import Memory
+from agent_memory.settings import ServiceSettings, build_settings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from agent_memory.memories import QdrantServerStorage
+    from agent_memory.service.writing import Imported
+    from agent_memory.storage import MemoryStorage
+
+
+_SHOWN_PROBLEMS: Final = 20
+_SUFFIXES: Final = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+FormatName = Annotated[
+    Literal["yaml", "jsonl"] | None,
+    typer.Option("--format", help="Only needed where the file's suffix does not tell; '-' is jsonl."),
+]
+
+
+class Report:
+    """Counts what became of each memory, and says so once.
+
+    Args:
+        screen: Where to.
+        done: The verb in the past, such as `Imported`.
+        labels: What each of the memories to come is called where one is refused: its id, or `line 7`.
+        there: Where those are that were there already: `here` or `there`.
+        more: Counts to begin with, beside those that every report has.
+
+    Attributes:
+        unknown_fields: Fields of a file that were left aside; None where there is no file.
+    """
+
+    def __init__(
+        self,
+        screen: Screen,
+        done: str,
+        labels: Sequence[str],
+        *,
+        there: str = "here",
+        more: dict[str, int] | None = None,
+    ) -> None:
+        self._screen = screen
+        self._done, self._there = done, there
+        self._labels = labels
+        self._told = 0
+        self.counts = {"stored": 0, "present": 0, "differs": 0, "refused": 0, **(more or {})}
+        self.problems: list[dict[str, Any]] = []
+        self.redacted: dict[str, None] = {}
+        self.unknown_fields: dict[str, None] | None = None
+        screen.last_words = self._stopped
+
+    def refuse(self, label: str, problem: str) -> None:
+        """Count one that cannot even be tried."""
+        self.counts["refused"] += 1
+        self._note(label, problem)
+
+    def note(self, imported: "Imported") -> None:
+        """Count the next memory."""
+        self.counts[imported.outcome] += 1
+        if imported.lowered:
+            self.counts["lowered"] = self.counts.get("lowered", 0) + 1
+        if imported.raised:
+            self.counts["raised"] = self.counts.get("raised", 0) + 1
+        self.redacted.update(dict.fromkeys(imported.redacted))
+        if imported.error is not None:
+            self._note(self._labels[self._told], imported.error.message)
+        self._told += 1
+
+    @contextlib.contextmanager
+    def counting(self, doing: str) -> "Iterator[Callable[[Imported], None]]":
+        """Hand out what takes the outcome of each memory; show a bar meanwhile, and the counts however it ends."""
+        try:
+            with self._screen.progress() as progress:
+                task = progress.add_task(doing, total=len(self._labels))
+
+                def each(imported: "Imported") -> None:
+                    self.note(imported)
+                    progress.advance(task)
+
+                yield each
+        finally:
+            self.show()  # also when the disk is full or the server lost half-way: what was counted is there
+
+    def show(self) -> None:
+        """Print counts on stdout, and on stderr what a person should look at."""
+        self.problems.sort(key=lambda problem: int(problem.get("line", 0)))  # sorting is stable: ids keep their order
+        document = {**self.counts, "problems": self.problems, "redacted": list(self.redacted)}
+        of_a_file = {} if self.unknown_fields is None else {"unknown_fields": list(self.unknown_fields)}
+        self._screen.document(document | of_a_file)
+        if not self._screen.json:
+            self._tell()
+
+    def end(self) -> None:
+        """Let the command fail if something was refused.
+
+        Raises:
+            typer.Exit: Something was.
+        """
+        if self.problems:
+            raise typer.Exit(FAILED)
+
+    def _note(self, label: str, problem: str) -> None:
+        kind, _, number = label.rpartition(" ")
+        self.problems.append({"line": int(number), "problem": problem} if kind else {"id": label, "problem": problem})
+
+    def _stopped(self) -> str:
+        return f"Stopped after {self._told:,} of {len(self._labels):,}; do it again to go on."
+
+    def _tell(self) -> None:
+        say = self._screen.note
+        for problem in self.problems[:_SHOWN_PROBLEMS]:
+            say(f"{problem['id'] if 'id' in problem else 'line ' + str(problem['line'])}: {problem['problem']}")
+        if len(self.problems) > _SHOWN_PROBLEMS:
+            say(f"… and {len(self.problems) - _SHOWN_PROBLEMS} more; --json lists them all.")
+        if self.redacted:
+            say(f"Secrets were removed ({', '.join(self.redacted)}); they are never stored.")
+        if self.unknown_fields:
+            say(f"Left aside, unknown to this version: {', '.join(self.unknown_fields)}.")
+        if self.counts.get("lowered"):
+            say(
+                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future or what it "
+                "replaces counts only with --trusted. If the file is your own, say the same again with it."
+            )
+        there = self.counts["present"] + self.counts["differs"]
+        parts = [f"{self._done} {counted(self.counts['stored'], 'memory', 'memories')}"]
+        parts += [f"skipped {there:,} that were there"] if there else []
+        parts += (
+            [f"raised {self.counts['raised']:,} of them to what the file claims"] if self.counts.get("raised") else []
+        )
+        parts += [f"left {self.counts['forgotten']:,} forgotten"] if self.counts.get("forgotten") else []
+        parts += [f"refused {self.counts['refused']:,}"] if self.counts["refused"] else []
+        self._screen.show(", ".join(parts) + ".")
+        if self.counts["differs"]:
+            say(f"{self.counts['differs']} of those skipped have another text {self._there}, which stays.")
+
+
+async def export(
+    run: Run,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to; '-' is stdout.")] = "-",
+    form: FormatName = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write all memories to a file or to stdout."""
+    chosen = _format_of(file, form)
+    if file == "-" and run.screen.json and chosen == "yaml":
+        raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
+    if file != "-":
+        _check_target(Path(file), run.root, force=force)
+    memories = await run.service.admin.everything()
+    with run.screen.progress() as progress:
+        texts = [encode(memory, chosen) for memory in progress.track(memories, description="Exporting")]
+    if file == "-":
+        run.screen.raw("".join(texts))
+    else:
+        _write(Path(file), "".join(texts))
+        run.screen.document({"exported": len(memories), "file": file, "format": chosen})
+        run.screen.show(f"Exported {counted(len(memories), 'memory', 'memories')} to {file}.")
+    await _note_damage(run)
+
+
+@command(may_be_new=True)
+async def import_(
+    run: Run,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What `export` wrote; '-' is stdin.")],
+    form: FormatName = None,
+    *,
+    trusted: Annotated[
+        bool,
+        typer.Option("--trusted", help="Believe all it claims: trust, pins, times, uses, what replaces what."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would become of it, and store nothing.")] = False,
+) -> None:
+    """Bring exported memories in; what is there stays as it is.
+
+    What a file claims beyond its texts counts only with --trusted: anybody can write a file.
+    """
+    chosen = _format_of(file, form)
+    records = list(decode(_read(file), chosen, run.service.agent_id))
+    found = [(f"line {record.line}", record.memory) for record in records if record.memory is not None]
+    report = Report(run.screen, "Would import" if dry_run else "Imported", [label for label, _ in found])
+    report.counts |= {"lowered": 0, "raised": 0}
+    report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
+    for record in records:
+        if record.memory is None:
+            report.refuse(f"line {record.line}", record.problem)
+    with report.counting("Importing") as each:
+        memories = [memory for _, memory in found]
+        await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
+    report.end()
+
+
+def _format_of(file: str, form: Literal["yaml", "jsonl"] | None) -> Literal["yaml", "jsonl"]:
+    if form is not None:
+        return form
+    if file == "-":
+        return "jsonl"
+    suffix = _SUFFIXES.get(Path(file).suffix.lower())
+    if suffix is None:
+        raise typer.BadParameter(
+            f"the suffix of {file!r} tells no format; say --format yaml or --format jsonl", param_hint="FILE"
+        )
+    return "yaml" if suffix == "yaml" else "jsonl"
+
+
+def _check_target(path: Path, root: Path, *, force: bool) -> None:
+    """Refuse what would destroy something.
+
+    Raises:
+        ValidationError: The file exists and --force was not given, or it lies where the memories are.
+    """
+    if path.resolve().is_relative_to(root):
+        raise ValidationError(
+            f"{path} lies among the memories themselves; nothing was written.",
+            code="inside_root",
+            recovery="Choose a place outside the storage root.",
+        )
+    if not path.parent.is_dir():
+        raise ValidationError(
+            f"Could not write {path}: there is no folder {path.parent}.",
+            code="no_file",
+            recovery="Make it, or check the name.",
+        )
+    if path.is_file() and not force:
+        raise ValidationError(
+            f"{path} exists; nothing was written.", code="file_exists", recovery="Say --force to replace it."
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    with translated(path, "write"):
+        if path.exists() and not path.is_file():
+            path.write_bytes(text.encode())  # a pipe or a device is written to, not replaced
+        else:
+            remove_leftovers(path.parent, of=path.name)  # of an export that was killed
+            replace_file(path, text.encode(), durable=True)
+
+
+def _read(file: str) -> bytes:
+    if file != "-" and not Path(file).exists():
+        raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
+    with translated(Path(file), "read"):
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+
+
+async def _note_damage(run: Run) -> None:
+    health = await run.service.admin.health()
+    if health.get("problems"):
+        run.screen.note(
+            f"{health['problems']} damaged places of the journal are not in it; `agent-memory status` names them."
+        )
+
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        envvar="QDRANT_URL",
+        help="The server, such as https://host:6333; its key is read from QDRANT_API_KEY and nowhere else.",
+    ),
+]
+Collection = Annotated[str, typer.Option("--collection", metavar="NAME", help="Collection on the server.")]
+Embedder = Annotated[
+    str, typer.Option("--embedder", metavar="KIND", help="What the server's vectors are of: local, openai or none.")
+]
+
+
+async def push(
+    run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "local"
+) -> None:
+    """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
+    async with _server(run, url, collection, embedder) as server:
+        report = await _transfer(run, "Push", await run.service.admin.everything(), server)
+        await server.prepare()
+    report.end()
+
+
+@command(may_be_new=True)
+async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory", embedder: Embedder = "none") -> None:
+    """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
+    async with _server(run, url, collection, embedder) as server:
+        report = await _transfer(run, "Pull", [memory async for memory in server.iter_all()], None)
+    report.end()
+
+
+async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Report:
+    """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
+    report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there", more={"forgotten": 0})
+    with report.counting(f"{doing}ing") as each:
+        await run.service.admin.transfer(memories, each, run.caller, to=target)
+    return report
+
+
+@contextlib.asynccontextmanager
+async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
+    from agent_memory.memories import QdrantServerStorage
+
+    if url is None:
+        raise ConfigurationError(
+            "There is no server to talk to.",
+            code="usage",
+            recovery="Name it with --url or the environment variable QDRANT_URL.",
+        )
+    values = {"qdrant_url": url, "qdrant_collection": collection, "embedder": embedder, "backend": "server"}
+    settings = build_settings("agent-memory", ServiceSettings, values)
+    # What was embedded for the files need not be embedded again for the server.
+    cache = folder_of(run.service.agent_id, run.root).vectors
+    server = QdrantServerStorage(
+        run.service.agent_id, settings=settings, cache=cache if cache.exists() else None
+    )  # fmt: skip
+    try:
+        yield server
+    finally:
+        await server.close()
