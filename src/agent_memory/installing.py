@@ -62,3 +62,11 @@ def _installer(*, again: bool) -> list[str]:
     if find_spec("pip") is None and shutil.which("uv"):
         return ["uv", "pip", "install", "--python", python, *(["--reinstall"] if again else [])]
     return [python, "-m", "pip", "install", *(["--force-reinstall"] if again else [])]
+
+
+def installed_version() -> str:
+    """Return the installed version of this distribution, for people."""
+    try:
+        return metadata.version("amplifier-bundle-agent-memory")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

@@ -10,7 +10,7 @@ import gc
 import sys
 from typing import Final
 
-from agent_memory import __version__
+from agent_memory.installing import advice, installed_version
 
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 """What a command makes, it mostly keeps: with Python's 700, looking for cycles took a tenth of a `list` of 5,000."""
@@ -19,15 +19,13 @@ _OBJECTS_BETWEEN_COLLECTIONS: Final = 1_000_000
 def main() -> None:
     """Run `agent-memory` with the arguments of this process and exit; 2 when the extra `cli` is not installed."""
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
-        sys.stdout.write(f"agent-memory {__version__}\n")
+        sys.stdout.write(f"agent-memory {installed_version()}\n")
         return
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         import rich  # noqa: F401 - an extra: its absence has an answer
         import typer  # noqa: F401
     except ImportError:
-        from agent_memory.installing import advice
-
         sys.stderr.write(f"The command line needs typer and rich. {advice('cli')}\n")
         sys.exit(2)
     from agent_memory.cli.app import build

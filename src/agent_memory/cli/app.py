@@ -14,9 +14,9 @@ from typer.core import TyperCommand
 from typer.main import get_command
 from typing_extensions import override
 
-from agent_memory import __version__
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
 from agent_memory.cli.running import USAGE_ERROR, Command, Group, PlaceCommand, Plain, usage_errors_in_json, wants_json
+from agent_memory.installing import installed_version
 
 _HELP: Final = "Look after what an agent remembers: ask, correct, forget, take along."
 _EPILOG: Final = (
@@ -171,7 +171,7 @@ def _options(
     """Show the help if no command is named."""
     del agent, root, as_json  # the command that follows looks for them
     if version:
-        typer.echo(f"agent-memory {__version__}")
+        typer.echo(f"agent-memory {installed_version()}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         _show_help(ctx)
