@@ -19,7 +19,6 @@ _ENUM_ELSEWHERE: Final[dict[str, Any]] = {_ENUM: True}
 """The nine categories are listed once, in memory_store."""
 _Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 _CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
-_Tags = list[str]
 
 
 class Input(BaseModel):
@@ -60,13 +59,13 @@ class StoreInput(Input):
 
     content: str
     category: _CategoryName
-    tags: _Tags = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=list)
     metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_UNLISTED)
     supersedes: _Id | None = Field(None, description="id of the memory that this makes untrue")
 
 
-class PromoteInput(Input):
-    """Of memory_promote."""
+class MemoryIdInput(Input):
+    """Of memory_promote and of memory_forget."""
 
     memory_id: _Id
 
@@ -87,12 +86,6 @@ class UpdateInput(Input):
     tags: list[str] | None = Field(None, description="replace the old ones")
     pinned: bool | None = None
     expires_at: str | None = Field(None, description="ISO 8601; '' for never")
-
-
-class ForgetInput(Input):
-    """Of memory_forget."""
-
-    memory_id: _Id
 
 
 class StatusInput(Input):
@@ -129,7 +122,9 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        target = {key: value for key, value in definitions[_name_of(node["$ref"])].items() if key != "description"}
+        target = {
+            key: value for key, value in definitions[node["$ref"].rpartition("/")[2]].items() if key != "description"
+        }
         return _plain({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     choices = [choice for choice in node.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
@@ -146,7 +141,3 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
 def _properties(properties: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     shown = {name: node for name, node in properties.items() if not node.get(_HIDDEN)}
     return {name: _plain(node, definitions) for name, node in shown.items()}
-
-
-def _name_of(reference: str) -> str:
-    return reference.rpartition("/")[2]

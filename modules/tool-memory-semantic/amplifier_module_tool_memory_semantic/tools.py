@@ -13,6 +13,7 @@ from typing_extensions import override
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
 from agent_memory.models import describe, to_text
 from agent_memory.service import views
+from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
 
 if TYPE_CHECKING:
@@ -128,15 +129,15 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         }
 
 
-class PromoteTool(MemoryTool[inputs.PromoteInput]):
+class PromoteTool(MemoryTool[inputs.MemoryIdInput]):
     """memory_promote."""
 
     name = "memory_promote"
     description = "Put a memory into the scratchpad until newer ones push it out; to keep it there, pin it instead."
-    takes = inputs.PromoteInput
+    takes = inputs.MemoryIdInput
 
     @override
-    async def run(self, args: inputs.PromoteInput) -> dict[str, Any]:
+    async def run(self, args: inputs.MemoryIdInput) -> dict[str, Any]:
         service = await self.session.require()
         return views.promotion(await service.promote(args.memory_id, self.session.caller))
 
@@ -188,15 +189,15 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         return {**output, **_told(redacted=list(updated.redacted))}
 
 
-class ForgetTool(MemoryTool[inputs.ForgetInput]):
+class ForgetTool(MemoryTool[inputs.MemoryIdInput]):
     """memory_forget."""
 
     name = "memory_forget"
     description = "Forget a memory when the user asks; find its id with memory_search first."
-    takes = inputs.ForgetInput
+    takes = inputs.MemoryIdInput
 
     @override
-    async def run(self, args: inputs.ForgetInput) -> dict[str, Any]:
+    async def run(self, args: inputs.MemoryIdInput) -> dict[str, Any]:
         service = await self.session.require()
         outcome = await service.forget(args.memory_id, self.session.caller)
         self.session.note_returned([outcome.memory])
@@ -274,13 +275,7 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
-ALL_TOOLS: tuple[type[MemoryTool[Any]], ...] = (
-    SearchTool,
-    StoreTool,
-    PromoteTool,
-    ListRecentTool,
-    UpdateTool,
-    ForgetTool,
-    StatusTool,
-    ActivateTool,
+ALL_TOOLS: tuple[type[MemoryTool[Any]], ...] = tuple(
+    sorted(MemoryTool.__subclasses__(), key=lambda tool: TOOL_NAMES.index(tool.name))
 )
+"""In the order of the settings, which list every tool by its name."""

@@ -9,7 +9,7 @@ no identity.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pydantic
@@ -47,13 +47,12 @@ def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
         ValidationError: The configured name cannot name an agent.
     """
     capabilities = _capabilities(coordinator)
-    enabled, mode, warnings = read_switches(capabilities.get("memory"))
     name = coordinator.get_capability("agent_identity") or capabilities.get("agent_identity") or module_agent_id
-    return Configured(check_agent_id(name) if name else None, enabled, mode, warnings)
+    return replace(read_switches(capabilities.get("memory")), agent_id=check_agent_id(name) if name else None)
 
 
 def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
-    """Return every agent that a session was given by anybody, its own activation included."""
+    """Return every agent that a session was given, its own activation included."""
     given = (
         coordinator.get_capability("agent_identity"),
         _capabilities(coordinator).get("agent_identity"),
@@ -63,14 +62,12 @@ def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
     return [name for name in given if isinstance(name, str)]
 
 
-def read_switches(memory: object) -> tuple[bool, str, tuple[str, ...]]:
+def read_switches(memory: object) -> Configured:
     """Read `session.capabilities.memory`: is memory wanted, in which mode, and what was not understood.
 
     Fails closed: whoever writes there wants to limit memory. What cannot be read as yes or no, and a key that is not
     known, switch memory off; a mode that is not known switches capture off and leaves the tools.
     """
-    if memory is None:
-        return True, MODES[0], ()
     if not isinstance(memory, dict):
         memory = {"enabled": memory}
     enabled, mode, warnings = True, MODES[0], []
@@ -93,7 +90,7 @@ def read_switches(memory: object) -> tuple[bool, str, tuple[str, ...]]:
                 warnings.append(
                     f"{_WHERE}.mode is not one of {', '.join(MODES)}{near} Nothing is captured; the tools work."
                 )
-    return enabled, mode, tuple(warnings)
+    return Configured(None, enabled, mode, tuple(warnings))
 
 
 def _yes_or_no(value: object) -> bool | None:
@@ -153,8 +150,8 @@ def is_switched_off(coordinator: Any) -> bool:
 
     What was not understood also means no memory, but is told by the tools, which therefore stay.
     """
-    enabled, _, warnings = read_switches(_capabilities(coordinator).get("memory"))
-    return not enabled and not warnings
+    found = read_switches(_capabilities(coordinator).get("memory"))
+    return not found.enabled and not found.warnings
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agent_memory.service import open_service
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from agent_memory.service import MemoryService
     from agent_memory.settings import ServiceSettings
@@ -93,16 +93,3 @@ class ServiceShare:
         key, self._key, self.service = self._key, None, None
         if key is not None:
             await SERVICES.release(key)
-
-
-def once(work: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-    """Return what does `work` the first time it is called, and nothing after that."""
-    done = False
-
-    async def do() -> None:
-        nonlocal done
-        if not done:
-            done = True
-            await work()
-
-    return do

@@ -25,7 +25,7 @@ from agent_memory.host.identity import (
 )
 from agent_memory.host.notes import Note, Resume
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
-from agent_memory.host.registry import ServiceShare, once
+from agent_memory.host.registry import ServiceShare
 from agent_memory.logs import get_logger
 from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
@@ -235,10 +235,16 @@ class MemorySession:
 
     def cleanup(self) -> Callable[[], Awaitable[None]]:
         """Return a module's cleanup: gives its share back, once, however often it is called."""
-        return once(self.release)
+        releases = [self.release]
+
+        async def leave() -> None:
+            while releases:
+                await releases.pop()()
+
+        return leave
 
     async def release(self) -> None:
-        """Let go of one module's share; the last one closes what is open."""
+        """Give back one module's share; the last one closes what is open."""
         self._users = max(0, self._users - 1)
         if self._users:
             return

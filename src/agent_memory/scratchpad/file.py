@@ -136,7 +136,8 @@ def _dump(items: list[dict[str, Any]]) -> str:
     there, back = str.maketrans(stands_for), str.maketrans({ord(own): each for each, own in stands_for.items()})
 
     def represent_text(dumper: Any, text: str) -> Any:
-        return _represent_text(dumper, text.translate(there))
+        style = '"' if _ODD_BREAKS.search(text) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text.translate(there), style=style)
 
     Dumper.add_representer(str, represent_text)
     return str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100)).translate(back)
@@ -148,11 +149,6 @@ def _stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
     used = set().union(*texts)
     emoji = sorted(each for each in used if each > "\uffff" and visible(each))
     return dict(zip(emoji, (own for own in map(chr, _PRIVATE_USE) if own not in used), strict=False))
-
-
-def _represent_text(dumper: Any, text: str) -> Any:
-    style = '"' if _ODD_BREAKS.search(text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 def _index(items: list[dict[str, Any]]) -> list[str]:

@@ -112,9 +112,8 @@ class PadFile:
         found: list[Save] = []
         with translated(self.path, "read"):
             for old in self._olds():
-                with contextlib.suppress(
-                    FileNotFoundError, BusyError
-                ):  # another process is faster, or one still writes
+                # Another process is faster, or one still writes.
+                with contextlib.suppress(FileNotFoundError, BusyError):
                     save = self._read(old, patience)
                     if save.says_something:
                         found.append(save)
@@ -225,13 +224,18 @@ class PadFile:
 
     def _read(self, path: Path, patience: float | None = None) -> Save:
         content, changed_at = self._settled(path, patience)
-        return _judged(path, content, changed_at)
+        text = content.decode("utf-8", "surrogateescape")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
+        try:
+            return Save(path, content, changed_at, read_edits(text))
+        except ValidationError as error:
+            return Save(path, content, changed_at, PadEdits(), error)
 
     def _settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
         """Return what is in a file that no program is writing, and when it was changed.
 
         Raises:
-            BusyError: Somebody has it open for writing all the time.
+            BusyError: A program has it open for writing all the time.
             StorageError: It is so large that it is not read.
         """
         deadline = time.monotonic() + (self._patience if patience is None else patience)
@@ -247,10 +251,15 @@ class PadFile:
                         f"Another program has {self.path.name} open for writing.", recovery="Save and close it there."
                     )
                 time.sleep(_BETWEEN_LOOKS)
-        if (
-            content is None or len(content) > MAX_BYTES
-        ):  # it may have grown since, where programs cannot be kept from writing
-            raise _too_large(path)
+        # It may have grown since, where programs cannot be kept from writing.
+        if content is None or len(content) > MAX_BYTES:
+            raise StorageError(
+                f"{path.name} has more than {MAX_BYTES // 1024 // 1024} MiB, so it is neither read nor rendered anew.",
+                code="too_long",
+                recovery="Move it out of the agent's folder, or make it shorter. Memories are kept and found all the "
+                "same.",
+                path=path,
+            )
         return content, max(status.st_mtime, status.st_ctime)
 
     def _olds(self) -> list[Path]:
@@ -295,24 +304,6 @@ def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
             sum(map(sizes.__getitem__, older)),
             tuple(older[:3]),
         )
-
-
-def _judged(path: Path, content: bytes, changed_at: float) -> Save:
-    text = content.decode("utf-8", "surrogateescape")
-    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
-    try:
-        return Save(path, content, changed_at, read_edits(text))
-    except ValidationError as error:
-        return Save(path, content, changed_at, PadEdits(), error)
-
-
-def _too_large(path: Path) -> StorageError:
-    return StorageError(
-        f"{path.name} has more than {MAX_BYTES // 1024 // 1024} MiB, so it is neither read nor rendered anew.",
-        code="too_long",
-        recovery="Move it out of the agent's folder, or make it shorter. Memories are kept and found all the same.",
-        path=path,
-    )
 
 
 def _parts(text: str) -> Iterator[str]:

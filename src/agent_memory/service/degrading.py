@@ -43,19 +43,16 @@ class Degradation:
         news = [trouble for name, trouble in now.items() if self._known.get(name) != trouble.code]
         self._known = {name: trouble.code for name, trouble in now.items()}
         for trouble in news:
-            await self._report(
-                "memory:degraded",
-                caller,
-                component=trouble.component,
-                code=trouble.code,
-                message=trouble.sentence.strip(),
-            )
+            await self._tell(trouble.component, trouble.code, trouble.sentence.strip(), caller)
 
     async def failed(self, component: str, code: str, message: str, caller: Caller) -> None:
         """Tell as an event that a call failed in part, unless the call before failed in the same way."""
         told, self._begun[component] = self._begun.get(component), code
         if told != code:
-            await self._report("memory:degraded", caller, component=component, code=code, message=message)
+            await self._tell(component, code, message, caller)
+
+    async def _tell(self, component: str, code: str, message: str, caller: Caller) -> None:
+        await self._report("memory:degraded", caller, component=component, code=code, message=message)
 
     def worked(self, component: str) -> None:
         """Note that a call did not fail: the next failure is told again."""

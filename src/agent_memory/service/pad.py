@@ -35,6 +35,8 @@ class Pad:
         last: What it was when it was last looked at, None before.
         file: Where it is rendered to, for people.
         notice, attribute_edits: Take over the edits of scratchpad.yaml; say whose they are. See `ScratchpadSync`.
+        schedule, settle: Have the file rendered soon; wait for that. See `ScratchpadSync`.
+        still_true: Tells whether entries that were shown may be shown again. See `MemoryStorage`.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Pad:
         self.file = manager.file
         self.notice, self.attribute_edits = sync.notice, sync.attribute_edits
         self.schedule, self.settle = sync.schedule, sync.settle
+        self.still_true = manager.storage.still_true
 
     async def load(self, caller: Caller = NOBODY) -> Scratchpad:
         """Return the scratchpad, after taking over what a person changed in its file.
@@ -69,14 +72,6 @@ class Pad:
         await self._sync.absorb(caller)
         self.last = await self._manager.load()
         return self.last
-
-    async def still_true(self, shown: Sequence[Memory]) -> bool:
-        """Tell whether entries that were shown may be shown on; see `MemoryStorage.still_true`.
-
-        Raises:
-            StorageError: The memories cannot be read.
-        """
-        return await self._storage.still_true(shown)
 
     async def after_change(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
         """Return the scratchpad after a change that is on disk; None and why not, which is no failure of the change."""

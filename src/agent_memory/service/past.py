@@ -10,8 +10,6 @@ from agent_memory.models import ACCESS, IDENTITY
 from agent_memory.service.caller import NOBODY
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from agent_memory.models import Memory, Version
     from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.scratchpad_sync import ScratchpadSync
@@ -40,20 +38,17 @@ class BroughtBack:
 
 
 class Past:
-    """One agent's past, as far as its storage keeps one: 30 days in files."""
+    """One agent's past, as far as its storage keeps one: 30 days in files.
+
+    Attributes:
+        history, forgotten: The known versions of a memory; what can be brought back. Those of `MemoryStorage`.
+    """
 
     def __init__(self, storage: MemoryStorage, writes: Writes, pad: ScratchpadSync) -> None:
         self._storage = storage
         self._writes = writes
         self._pad = pad
-
-    async def history(self, memory_id: str) -> list[Version[Memory]]:
-        """Return the versions of a memory that are still known, oldest first; see `MemoryStorage.history`."""
-        return await self._storage.history(memory_id)
-
-    async def forgotten(self) -> list[tuple[Memory, datetime]]:
-        """Return what can be brought back after it was forgotten, and when it was, the last first."""
-        return await self._storage.forgotten()
+        self.history, self.forgotten = storage.history, storage.forgotten
 
     async def bring_back(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> BroughtBack:
         """Bring a memory back.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Memory
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.settings import ServiceSettings
@@ -41,15 +43,22 @@ async def describe_status(
         troubles: What else does not work as it could.
         is_moving: Whether an index is being built, which is not suggested then.
     """
+    folder = getattr(storage, "folder", None)  # where the memories lie, if they lie in files here
+    answer = partial(
+        Status,
+        storage.agent_id,
+        storage.backend,
+        embedder={"kind": settings.embedder, **storage.embedding()},
+        folder=None if folder is None else str(folder.path),
+    )
     try:
         memories = [memory async for memory in storage.iter_all()]
         superseded = await storage.superseded()
         pad = await manager.load()
-        health = await _health(storage, troubles)
+        health = await _health(storage, folder, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
-        embedder, advice = _embedder(storage, settings), [error.recovery]
-        return Status(storage.agent_id, storage.backend, {}, embedder, unreadable, None, advice, _folder(storage))
+        return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
     counts = {
         "memories": len(memories),
         "superseded": len(superseded),
@@ -61,27 +70,13 @@ async def describe_status(
     }
     backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
     last = max((memory.timestamp for memory in memories), default=None)
-    return Status(
-        storage.agent_id,
-        storage.backend,
-        counts,
-        _embedder(storage, settings),
-        health,
-        to_text(last) if last else None,
-        [*_suggestions(memories, health, settings, backend), *(each.sentence.strip() for each in troubles)],
-        _folder(storage),
-    )
+    advice = [*_suggestions(memories, health, settings, backend), *(each.sentence.strip() for each in troubles)]
+    return answer(counts=counts, health=health, last_write=to_text(last) if last else None, suggestions=advice)
 
 
-def _folder(storage: MemoryStorage) -> str | None:
-    """Return where the memories lie, if they lie in files here."""
-    folder = getattr(storage, "folder", None)
-    return None if folder is None else str(folder.path)
-
-
-async def _health(storage: MemoryStorage, troubles: Sequence[Trouble]) -> dict[str, Any]:
+async def _health(storage: MemoryStorage, folder: AgentFolder | None, troubles: Sequence[Trouble]) -> dict[str, Any]:
     """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
-    health, more, folder = await storage.health(), dict[str, Any](), getattr(storage, "folder", None)
+    health, more = await storage.health(), dict[str, Any]()
     found = await asyncio.to_thread(attention, folder, utc_now()) if folder is not None else []
     if found:
         others = f" And {len(found) - 1} more:" if len(found) > 1 else ""
@@ -90,10 +85,6 @@ async def _health(storage: MemoryStorage, troubles: Sequence[Trouble]) -> dict[s
         more["degraded"] = {trouble.component: trouble.message for trouble in troubles}
     status = "attention" if more and health.get("status") == "ok" else health.get("status")
     return {**health, "status": status, **more}
-
-
-def _embedder(storage: MemoryStorage, settings: ServiceSettings) -> dict[str, Any]:
-    return {"kind": settings.embedder, **storage.embedding()}
 
 
 def _suggestions(
