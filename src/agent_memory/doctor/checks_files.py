@@ -1,4 +1,4 @@
-"""Examining where an agent's files lie, and those that are derived from the journal: scratchpad, index, vectors, log.
+"""Examine the files that are derived from the journal (scratchpad, index, vector cache), and the log of changes.
 
 Opens no index and no cache in place: the engine writes into what it opens, and SQLite makes files beside it.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import LocalEmbedder, text_hash
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
-from agent_memory.files.concerns import Concern, of_place
+from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted
 from agent_memory.installing import advice
@@ -18,7 +18,7 @@ from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.inspection import inspect_pad
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.audit import audit_files, inspect_audit
-from agent_memory.storage.vector.inspection import inspect_index, of_metadata
+from agent_memory.storage.vector.inspection import inspect_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 _REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
 
 
-def examine_place(case: Case) -> Iterator[Concern]:
-    """Look at the folder of an agent as such."""
-    yield from of_place(case.folder)
-
-
 # -- scratchpad.yaml ------------------------------------------------------------------------------------------------
 
 
@@ -46,34 +41,21 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
         return
     path = case.folder.scratchpad
     facts = inspect_pad(path, case.settings.max_scratchpad_entries, case.rendered, is_empty=not case.journal.records)
-    entries, size = counted(facts.entries, "entry", "entries"), size_of(path)
-    match facts.state:
-        case "missing":
-            yield Concern("scratchpad_none", "There is no scratchpad.yaml yet; the next session renders it.")
-        case "broken":
-            yield Concern(
-                "scratchpad_broken",
-                facts.problem,
-                "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal.",
-                size,
-            )
-        case "edited":
-            what = "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over."
-            yield Concern("scratchpad_edited", what, size=size)
-        case "current":
-            yield Concern("scratchpad", f"{entries}, as the journal has them.", size=size)
-        case "stale":
-            what = f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew."
-            yield Concern("scratchpad_stale", what, size=size)
+    entries = counted(facts.entries, "entry", "entries")
+    sentence = {
+        "missing": "There is no scratchpad.yaml yet; the next session renders it.",
+        "broken": facts.problem,
+        "edited": "scratchpad.yaml was edited by hand; the next session of the agent takes the edits over.",
+        "current": f"{entries}, as the journal has them.",
+        "stale": f"scratchpad.yaml, {entries}, is not what the journal says now; the next session renders it anew.",
+    }[facts.state]
+    code = {"missing": "scratchpad_none", "current": "scratchpad"}.get(facts.state, f"scratchpad_{facts.state}")
+    mend = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
+    size = None if facts.state == "missing" else size_of(path)
+    yield Concern(code, sentence, mend if facts.state == "broken" else "", size)
 
 
-# -- metadata.json and memories.db ----------------------------------------------------------------------------------
-
-
-def examine_metadata(case: Case) -> Iterator[Concern]:
-    """Look at `metadata.json`, which says what searches use."""
-    if (concern := of_metadata(case.folder)) is not None:
-        yield concern
+# -- memories.db -------------------------------------------------------------------------------------------------
 
 
 def examine_index(case: Case) -> Iterator[Concern]:
@@ -160,7 +142,7 @@ def _leftovers(facts: IndexFacts) -> Iterator[Concern]:
 
 
 def examine_vectors(case: Case) -> Iterator[Concern]:
-    """Look at the vector cache: is it sound, what belongs to nothing, what is wanting."""
+    """Look at the vector cache: whether it is sound, which vectors are orphaned, which are missing."""
     path = case.folder.vectors
     if aside := names_of(case.folder.path, "broken_vectors"):
         what = f"{counted(len(aside), 'vector cache')} was damaged and moved aside."
@@ -229,7 +211,7 @@ def _orphaned(case: Case, facts: CacheFacts) -> tuple[list[set[bytes]], int]:
 
 
 def needed_hashes(case: Case) -> list[set[bytes]]:
-    """Return the hashes of the texts that stand for each record: what a cache must keep."""
+    """Return the hashes of the texts of each record: what a cache must keep."""
     return [
         {text_hash(text) for text in embedded_texts(state.kind.text_of(record))}
         for state in case.journal.states

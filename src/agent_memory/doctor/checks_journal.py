@@ -1,4 +1,4 @@
-"""Examining the journal, what was set aside from it, and what lies beside it and is another version of it."""
+"""Examine the journal and the other versions of it in the folder of the agent."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files import names
-from agent_memory.files.concerns import Concern, of_lock
+from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
-from agent_memory.journal import GRACE, inspect_journal, of_rejected, rejected_items
+from agent_memory.journal import GRACE, inspect_journal, rejected_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -199,16 +199,6 @@ def _absent(case: Case) -> Concern:
         f"{case.name} {what}, though this agent had memories. Vectors and indexes hold none of their text. {left}",
         f"Close all sessions and put back a backup of {case.name}, if there is one.",
     )
-
-
-def examine_rejected(case: Case) -> Iterator[Concern]:
-    """Look at what was set aside from the journal."""
-    yield from of_rejected(case.path)
-
-
-def examine_lock(case: Case) -> Iterator[Concern]:
-    """Look at the lock."""
-    yield of_lock(case.folder)
 
 
 # -- copies ---------------------------------------------------------------------------------------------------------

@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor import checks_files, checks_home, checks_journal
 from agent_memory.doctor.context import Case, Kinds, cases_of
-from agent_memory.doctor.findings import AgentReport, Check, Finding, Report, by_area
+from agent_memory.doctor.findings import AgentReport, Finding, Report, by_area
 from agent_memory.errors import AgentMemoryError
+from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import size_of
+from agent_memory.journal import of_rejected
 from agent_memory.models import KINDS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
+from agent_memory.storage.vector.inspection import of_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
-_OF_A_JOURNAL: Final[tuple[Check, ...]] = (checks_journal.examine_journal, checks_journal.examine_rejected)
-_OF_AN_AGENT: Final[tuple[Check, ...]] = (
-    checks_files.examine_place,
-    checks_journal.examine_copies,
-    checks_journal.examine_lock,
-    checks_files.examine_scratchpad,
-    checks_files.examine_metadata,
-    checks_files.examine_index,
-    checks_files.examine_vectors,
-    checks_files.examine_audit,
-)
+Check = Callable[..., Iterable[Concern]]
+"""Looks at one thing and yields what it finds. Never changes anything."""
+_OF_THE_HOME: Final[dict[str, Check]] = {
+    "home": checks_home.examine_home,
+    "sessions": checks_home.examine_sessions,
+    "parts": lambda _: checks_home.examine_parts(),
+}
+_OF_A_JOURNAL: Final[dict[str, Check]] = {
+    "journal": checks_journal.examine_journal,
+    "rejected": lambda case: of_rejected(case.path),
+}
+_OF_AN_AGENT: Final[dict[str, Check]] = {
+    "place": lambda case: of_place(case.folder),
+    "copies": checks_journal.examine_copies,
+    "lock": lambda case: of_lock(case.folder),
+    "scratchpad": checks_files.examine_scratchpad,
+    "metadata": lambda case: of_metadata(case.folder),
+    "index": checks_files.examine_index,
+    "vectors": checks_files.examine_vectors,
+    "audit": checks_files.examine_audit,
+}
 _BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)
-"""What damaged files may still raise where nobody thought of it: told as a finding, never hidden."""
+"""What damaged files may raise in a check that did not expect it: reported as a finding, never hidden."""
 
 
 def examine(
@@ -52,11 +66,9 @@ def examine(
         kinds: Of the records that agents keep.
     """
     settings = settings or ServiceSettings()
-    home, sessions, parts = checks_home.examine_home, checks_home.examine_sessions, checks_home.examine_parts
-    found = [*_run(home, root), *_run(sessions, root), *_run(parts)]
     names = checks_home.agent_names(root) if agents is None else agents
     reports = tuple(examine_agent(root, name, now=now, settings=settings, kinds=kinds) for name in names)
-    return Report(root, by_area(found), reports)
+    return Report(root, by_area(_run(_OF_THE_HOME, root)), reports)
 
 
 def examine_agent(
@@ -82,17 +94,17 @@ def examine_agent(
 
 def examine_case(case: Case) -> list[Finding]:
     """Return what is found about one journal and, if it is the first, about what is derived from it."""
-    checks = (*_OF_A_JOURNAL, *_OF_AN_AGENT) if case.path == case.folder.journal else _OF_A_JOURNAL
-    return [finding for check in checks for finding in _run(check, case)]
+    return list(_run(_OF_A_JOURNAL | (_OF_AN_AGENT if case.path == case.folder.journal else {}), case))
 
 
-def _run(check: Check, *arguments: object) -> Iterator[Finding]:
-    try:
-        for each in check(*arguments):
-            yield Finding(each.code, each.sentence, each.advice, each.size, each.details)
-    except _BEYOND as error:
-        what = f"The examination of {check.__name__.removeprefix('examine_')} failed: {_words(error)}."
-        yield Finding("not_examined", what, "Please report this.")
+def _run(checks: Mapping[str, Check], subject: object) -> Iterator[Finding]:
+    for name, check in checks.items():
+        try:
+            for each in check(subject):
+                yield Finding(each.code, each.sentence, each.advice, each.size, each.details)
+        except _BEYOND as error:
+            what = f"The examination of {name} failed: {_words(error)}."
+            yield Finding("not_examined", what, "Please report this.")
 
 
 def _words(error: BaseException) -> str:

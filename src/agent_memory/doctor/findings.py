@@ -5,7 +5,6 @@ docs/doctor.md has the same table; a test keeps it true. Codes are stable words 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_memory.files.concerns import Concern
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -258,10 +258,6 @@ class Action:
         return {"agent_id": self.agent_id, "code": self.code, "sentence": self.sentence, "done": self.done}
 
 
-Check = Callable[..., Iterator[Concern]]
-"""Looks at one thing and yields what it finds. Never changes anything."""
-
-
 def table() -> str:
     """Return the table of all codes for docs/doctor.md."""
     lines = ["| code | severity | reported when | `--repair` |", "|---|---|---|---|"]
@@ -270,7 +266,7 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def by_area(findings: list[Finding]) -> tuple[Finding, ...]:
+def by_area(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings in the order of the table's areas, the gravest of an area first."""
     areas = list(dict.fromkeys(code.area for code in CODES.values()))
     return tuple(sorted(findings, key=lambda finding: (areas.index(finding.area), -finding.severity)))

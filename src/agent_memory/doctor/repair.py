@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.doctor.checks_files import needed_hashes
@@ -83,7 +84,8 @@ def _repair_journal(folder: AgentFolder, path: Path, settings: ServiceSettings, 
     codes = _codes(opened())
     for code, remedy in REMEDIES.items():
         if _wanted(codes, code):
-            action = _attempt(code, remedy, opened())
+            case = opened()
+            action = _attempt(folder.agent_id, code, folder.path, partial(remedy, case, f"{case.now:{STAMP}}"))
             if not action.sentence:
                 continue
             codes = _codes(opened())  # a repair may bring others with it
@@ -104,13 +106,11 @@ def _wanted(codes: set[str], code: str) -> bool:
     return not codes.isdisjoint(_JOURNAL_CODES if code == "journal_lines" else {code})
 
 
-def _attempt(code: str, remedy: Callable[[Case, str], str], case: Case) -> Action:
-    """Apply a remedy; an empty sentence says that there was nothing left to do."""
-    stamp = f"{case.now:{STAMP}}"
-    agent_id = case.folder.agent_id
+def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], str]) -> Action:
+    """Do one repair at `place`; an empty sentence says that there was nothing left to do."""
     try:
-        with translated(case.folder.path, "repair"):
-            return Action(agent_id, code, remedy(case, stamp))
+        with translated(place, "repair"):
+            return Action(agent_id, code, work())
     except AgentMemoryError as error:
         return Action(agent_id, code, f"{error.message} {error.recovery}", done=False)
 
@@ -130,11 +130,7 @@ def _mend_journal(case: Case, stamp: str) -> str:
     rejected = size_of(rejected_path(case.path))
     journal = Journal(path, case.names, clock=lambda: case.now)
     twice, back = case.journal.file.disorder()
-    journal.compact(
-        grace=_NO_GRACE_ENDS,
-        keep=case.journal.refusal,
-        by_number=bool(back and not twice),
-    )
+    journal.compact(grace=_NO_GRACE_ENDS, keep=case.journal.refusal, by_number=bool(back and not twice))
     case.read_again()
     lost = before.keys() - case.journal.file.written_ids()
     if lost:
@@ -343,15 +339,13 @@ def _repair_sessions(root: Path, now: datetime) -> list[Action]:
     folder = root / SESSIONS
     notes = [folder / name for name in names_in(folder) if name.endswith(".json")]
     broken = [note for note in notes if noted_agent(note) is None]
-    if not broken:
-        return []
-    try:
-        with translated(folder, "repair"):
-            for path in broken:
-                _moved(path, f"{now:{STAMP}}")
-    except AgentMemoryError as error:
-        return [Action(None, "session_broken", f"{error.message} {error.recovery}", done=False)]
-    return [Action(None, "session_broken", f"Moved {counted(len(broken), 'session note')} aside.")]
+
+    def move() -> str:
+        for path in broken:
+            _moved(path, f"{now:{STAMP}}")
+        return f"Moved {counted(len(broken), 'session note')} aside."
+
+    return [_attempt(None, "session_broken", folder, move)] if broken else []
 
 
 def _moved(path: Path, stamp: str, stem: str | None = None) -> str:

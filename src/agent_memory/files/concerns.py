@@ -71,25 +71,26 @@ def of_place(folder: AgentFolder) -> Iterator[Concern]:
         )
 
 
-def of_lock(folder: AgentFolder) -> Concern:
-    """Tell how the lock stands."""
+def of_lock(folder: AgentFolder) -> Iterator[Concern]:
+    """Report the state of the lock."""
     lock = lock_at(folder.lock)
     if lock.state == "held":
-        return Concern("lock_held", f"The lock is held by {lock}, which is writing; others wait for it.")
-    if lock.state == "unusable":
-        return Concern(
+        yield Concern("lock_held", f"The lock is held by {lock}, which is writing; others wait for it.")
+    elif lock.state == "unusable":
+        yield Concern(
             "lock_unusable",
             f"The lock cannot be used: .lock is {described(kind_of(folder.lock))}. Nothing can be written.",
             "Close all sessions and move it away; `agent-memory doctor --repair` does that with a folder.",
         )
-    if lock.state == "missing" and is_begun(folder):
-        return Concern(
+    elif lock.state == "missing" and is_begun(folder):
+        yield Concern(
             "lock_missing",
             "The lock file was deleted. The next write makes it again; deleted while sessions run, it lets two of them "
             "write at once.",
             "Leave .lock alone, also when it looks stale: a lock ends with its process.",
         )
-    return Concern("lock", "The lock is free." if lock.state == "free" else "There is none before the first write.")
+    else:
+        yield Concern("lock", "The lock is free." if lock.state == "free" else "There is none before the first write.")
 
 
 def is_begun(folder: AgentFolder) -> bool:

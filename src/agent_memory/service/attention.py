@@ -29,8 +29,8 @@ def attention(folder: AgentFolder, now: datetime) -> list[Concern]:
     """
     if not folder.path.is_dir():
         return []
-    found = [*of_place(folder), *of_rejected(folder.journal), of_lock(folder), *of_kept(folder.scratchpad, now)]
-    found += [concern for concern in [of_metadata(folder)] if concern is not None]
+    found = [*of_place(folder), *of_rejected(folder.journal), *of_lock(folder), *of_metadata(folder)]
+    found += of_kept(folder.scratchpad, now)
     return sorted(
         (concern for concern in found if concern.code in ATTENTION), key=lambda concern: ATTENTION.index(concern.code)
     )

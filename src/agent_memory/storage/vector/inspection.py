@@ -12,6 +12,7 @@ from agent_memory.storage.vector.engine import is_installed
 from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from agent_memory.files.entries import Kind, Lock
@@ -67,20 +68,19 @@ def inspect_index(folder: AgentFolder) -> IndexFacts:
     )
 
 
-def of_metadata(folder: AgentFolder) -> Concern | None:
-    """Tell what `metadata.json` says; None of an agent that has neither a journal nor such a file."""
+def of_metadata(folder: AgentFolder) -> Iterator[Concern]:
+    """Report what `metadata.json` says; nothing about an agent that has neither a journal nor such a file."""
     note = Shards(folder).note()
     if note is not None and note.get("backend") in ("file", "vector", None):
         words = "the vector engine and the files" if note.get("backend") == "vector" else "the files"
         embedder = f"; vectors of {note['embedder']}" if isinstance(note.get("embedder"), str) else ""
-        return Concern("metadata", f"Searches are answered from {words}{embedder}.", size=size_of(folder.metadata))
-    if kind_of(folder.metadata) != "missing":
-        return Concern(
+        yield Concern("metadata", f"Searches are answered from {words}{embedder}.", size=size_of(folder.metadata))
+    elif kind_of(folder.metadata) != "missing":
+        yield Concern(
             "metadata_broken",
             "metadata.json cannot be read, so searches are answered from the files even if there is an index.",
             "`agent-memory doctor --repair` writes it anew from what lies there.",
             size_of(folder.metadata),
         )
-    if is_begun(folder):
-        return Concern("metadata_none", "There is no metadata.json; searches are answered from the files.")
-    return None
+    elif is_begun(folder):
+        yield Concern("metadata_none", "There is no metadata.json; searches are answered from the files.")
