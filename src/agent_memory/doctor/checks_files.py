@@ -1,6 +1,6 @@
 """Examine the files that are derived from the journal (scratchpad, index, vector cache), and the log of changes.
 
-Opens no index and no cache in place: the engine writes into what it opens, and SQLite makes files beside it.
+Opens no index and no cache in place: the engine writes into what it opens, and SQLite creates further files.
 """
 
 from __future__ import annotations

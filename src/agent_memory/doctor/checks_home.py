@@ -69,15 +69,7 @@ def examine_home(root: Path) -> Iterator[Concern]:
                 "Rename it: letters, digits, '_' and '-', beginning with a letter or digit.",
                 size_of(root / name),
             )
-    if unfinished:
-        yield Concern(
-            "agents_unfinished",
-            f"{counted(len(unfinished), 'folder')} of an agent whose deletion or copying was interrupted; memories are "
-            "still in there.",
-            "`agent-memory agents` removes such folders.",
-            sum(map(size_of, unfinished)),
-            tuple(path.name for path in unfinished[:3]),
-        )
+    yield from _unfinished(unfinished)
     twins = [key for key, count in Counter(name.lower() for name in agents).items() if count > 1]
     for twin in twins:
         both = " and ".join(name for name in agents if name.lower() == twin)
@@ -85,6 +77,18 @@ def examine_home(root: Path) -> Iterator[Concern]:
             "names_clash",
             f"{both} differ in case alone; on some disks they are one folder.",
             "Rename one of them, or export it into the other.",
+        )
+
+
+def _unfinished(folders: list[Path]) -> Iterator[Concern]:
+    if folders:
+        yield Concern(
+            "agents_unfinished",
+            f"{counted(len(folders), 'folder')} of an agent whose deletion or copying was interrupted; memories are "
+            "still in there.",
+            "`agent-memory agents` removes such folders.",
+            sum(map(size_of, folders)),
+            tuple(path.name for path in folders[:3]),
         )
 
 

@@ -94,9 +94,9 @@ def _damage(case: Case) -> Iterator[Concern]:
 
 
 def _stays(case: Case) -> bool:
-    """Tell whether the unfinished end of the journal is more than somebody's writing right now."""
+    """Return whether the unfinished end of the journal is more than a write in progress."""
     if lock_at(case.folder.lock).state == "held":
-        return False  # whoever was writing when we read has finished by now, if the lock is free
+        return False  # with a free lock, a process that was writing at the time of reading has finished
     return inspect_journal(case.path).tail == case.journal.file.tail
 
 
@@ -172,7 +172,7 @@ def _summary(case: Case) -> str:
 
 
 def _absent(case: Case) -> Concern:
-    """Tell an agent that never stored anything from one whose journal was lost."""
+    """Distinguish an agent that never stored anything from one whose journal was lost."""
     what = "is empty" if case.journal.file.size == 0 else "is missing"
     if case.path != case.folder.journal:
         return Concern("journal_new", f"Nothing was stored yet: {case.name} {what}.")
@@ -205,7 +205,7 @@ def _absent(case: Case) -> Concern:
 
 
 def _other_journals(folder: Path) -> dict[str, Sort]:
-    """Return the names of other versions of the journal beside it, each with what it means."""
+    """Return the names of other versions of the journal in the folder, each with what it means."""
     sorts = {name: sort_of(name) for name in names_of(folder, "conflict", "copy", "rewritten", "before_repair")}
     return {
         name: sort
@@ -215,7 +215,7 @@ def _other_journals(folder: Path) -> dict[str, Sort]:
 
 
 def examine_copies(case: Case) -> Iterator[Concern]:
-    """Look at what lies beside the journal and is another version of it."""
+    """Look at the other versions of the journal in the folder."""
     others = _other_journals(case.folder.path)
     rewritten = [name for name, sort in others.items() if sort == "rewritten"]
     rest = [name for name, sort in others.items() if sort in {"copy", "before_repair"}]
@@ -278,7 +278,7 @@ def _conflict(case: Case, name: str) -> Concern:
 
 
 def _saved(case: Case, name: str) -> Concern:
-    """Tell whether what a session saved from being lost is back."""
+    """Report whether the journal has the records again that a session saved."""
     path = case.folder.path / name
     items, _ = rejected_items(path)
     known = case.journal.records.keys()

@@ -26,7 +26,7 @@ Kinds = tuple["Kind[Any]", ...]
 
 
 class Reading:
-    """A journal, or a copy of one, and the records it tells of.
+    """A journal, or a copy of one, and its records.
 
     Args:
         path: The file.
@@ -142,7 +142,7 @@ class Case:
         return frozenset(kind.name for kind in self.kinds)
 
     def counted(self, count: int, singular: str = "", plural: str = "") -> str:
-        """Return so many records in words, with what they do behind: `2 memories replace`."""
+        """Return a count with the noun of the kind, and a verb if given: `2 memories replace`."""
         noun = self.kinds[0].name
         many = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
         return counted(count, f"{noun}{singular}", f"{many}{plural}")

@@ -102,7 +102,7 @@ def _wanted(codes: set[str], code: str) -> bool:
     if "journal_newer" in codes and code not in _NEWER_ALLOWS:
         return False
     if code in _OF_THE_INDEX and not codes.isdisjoint({"metadata_broken", "metadata_none"}):
-        return False  # which index is in use cannot be told
+        return False  # which index is in use is unknown
     return not codes.isdisjoint(_JOURNAL_CODES if code == "journal_lines" else {code})
 
 
@@ -115,7 +115,7 @@ def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], st
         return Action(agent_id, code, f"{error.message} {error.recovery}", done=False)
 
 
-# -- the truth ------------------------------------------------------------------------------------------------------
+# -- the journal ----------------------------------------------------------------------------------------------------
 
 
 def _kept_copy(case: Case, stamp: str) -> Path:
@@ -248,11 +248,11 @@ def _sweep_index(case: Case, _stamp: str) -> str:
 def _move_vectors(case: Case, stamp: str) -> str:
     path = case.folder.vectors
     done = _moved(path, stamp)
-    for beside in cache_files(path)[1:]:
-        if kind_of(beside) == "folder":
-            _moved(beside, stamp)
+    for extra in cache_files(path)[1:]:
+        if kind_of(extra) == "folder":
+            _moved(extra, stamp)
         else:
-            beside.unlink(missing_ok=True)
+            extra.unlink(missing_ok=True)
     return f"{done} Vectors are computed again when they are wanted."
 
 

@@ -1,6 +1,6 @@
-"""Files the careful way: private, synced, replaced whole, with errors people understand.
+"""Private files, synced and replaced atomically, with errors that say what to do.
 
-The only module that turns an `OSError` into an error of ours.
+The only module that turns an `OSError` into an `AgentMemoryError`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _NotAFileError(OSError):
 
 
 def signature_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Return what tells whether a file is as it was, without reading it: inode, size, time of the last change."""
+    """Return inode, size and time of the last change: if they are the same, the file is taken as unchanged."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
@@ -48,13 +48,13 @@ def signature(path: Path) -> tuple[int, int, int] | None:
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether an error says that there is no room: on the disk, in a quota, below a limit on files."""
+    """Return whether an error means that there is no room: on the disk, in a quota, below a limit on file sizes."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextlib.contextmanager
 def translated(path: Path, doing: str) -> Iterator[None]:
-    """Turn an `OSError` raised while `doing` something to `path` into the fitting error of ours.
+    """Turn an `OSError` raised while `doing` something to `path` into the fitting `StorageError`.
 
     Raises:
         DiskFullError: No space, a quota or a file size limit.
@@ -121,7 +121,7 @@ def open_private(path: Path, flags: int) -> int:
     """Open `path` with `flags`, not following a link, not inherited by children; a new file is 0600.
 
     Raises:
-        OSError: Also when it is no file: opening a pipe would wait for whoever is at its other end.
+        OSError: Also when it is no regular file: opening a pipe would block.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PRIVATE_FILE)
     return _checked(descriptor)
@@ -147,7 +147,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def open_to_read(path: Path) -> int:
-    """Open what is in `path`, which may be a link, without waiting for anybody.
+    """Open what is in `path`, which may be a link, without blocking.
 
     Raises:
         OSError: It cannot be read, or is no file.
@@ -179,7 +179,7 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
 
 
 def is_in_place(path: Path, descriptor: int) -> bool:
-    """Tell whether the open file is still the one that `path` names.
+    """Return whether the open file is still the one that `path` names.
 
     Raises:
         OSError: The folder cannot be looked at.
@@ -224,10 +224,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_way_to(folder: Path) -> None:
-    """Make the names of `folder` and of everything above it on the same disk durable, whoever made them."""
+    """Make the names of `folder` and of everything above it on the same disk durable."""
     device = folder.stat().st_dev
     for parent in folder.absolute().parents:
-        with contextlib.suppress(PermissionError):  # what we may not open, nobody has just made for us
+        with contextlib.suppress(PermissionError):  # a folder that may not be opened was not created by this process
             if parent.stat().st_dev != device:
                 return  # the place where a disk is mounted was there before
             sync_folder(parent)
@@ -252,7 +252,7 @@ def replace_file(
 ) -> None:
     """Give `path` new content at once: readers see the old or the new, never a mix.
 
-    The new file is locked until its name is durable: who waits for the lock of the file itself gets in after that.
+    The new file is locked until its name is durable, so that a process that waits for its lock writes after that.
 
     Args:
         path: The file; its folder exists.

@@ -1,7 +1,7 @@
-"""What is to be said of the place where an agent's files lie: owners, permissions, room, kind of file system, the lock.
+"""Report on the folder of an agent: owners, permissions, room, kind of file system, the lock.
 
-A `Concern` is what the owner of a file says of it when it is asked; how grave it is and whether it can be mended stands
-in the doctor's table. Reads; changes nothing.
+The package that owns a file reports on it by a `Concern`; its severity and its repair are in the doctor's table. Reads;
+changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _FULL: Final = 1_000_000
 _LOW: Final = 100_000_000
-"""Bytes: below the first not even a journal of thousands can be compacted, below the second laptops stall."""
+"""Bytes: below the first a journal of some thousand memories cannot be compacted, below the second laptops stall."""
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
 _SYNCED: Final = re.compile(
@@ -40,7 +40,7 @@ _SYNCED: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """One thing that is to be said.
+    """One observation about a file or a folder.
 
     Attributes:
         code: A stable word for programs.
@@ -58,7 +58,7 @@ class Concern:
 
 
 def of_place(folder: AgentFolder) -> Iterator[Concern]:
-    """Tell how the folder of an agent stands."""
+    """Report the state of an agent's folder."""
     path = folder.path
     found = [*_permissions(folder), *_room(path, size_of(folder.journal)), *_file_system(folder)]
     yield from found or [Concern("folder", "Private to this user, and writable.")]
@@ -94,7 +94,7 @@ def of_lock(folder: AgentFolder) -> Iterator[Concern]:
 
 
 def is_begun(folder: AgentFolder) -> bool:
-    """Tell whether there is a journal with something in it."""
+    """Return whether there is a journal that is not empty."""
     return kind_of(folder.journal) == "file" and size_of(folder.journal) > 0
 
 
@@ -105,7 +105,7 @@ def too_open(folder: AgentFolder) -> list[Path]:
     paths += [folder.index / name for name in names_in(folder.index)] if kind_of(folder.index) == "folder" else []
     modes = {path: _mode(path) for path in paths if _is_own(path)}
     if (mode := modes.get(top)) and not mode & _OTHERS:
-        return []  # what lies in a folder that nobody else may enter is safe, whatever its own mode says
+        return []  # a folder that other users may not enter protects what is in it, whatever the modes there
     return [path for path, mode in modes.items() if mode & _OTHERS]
 
 
@@ -189,7 +189,7 @@ def _file_system(folder: AgentFolder) -> Iterator[Concern]:
 
 
 def _mode(path: Path) -> int:
-    """Return who may do what with a path; nobody anything where it is a link, or hidden."""
+    """Return the permission bits of a path; 0 for a link, or where they cannot be read."""
     try:
         status = path.lstat()
     except OSError:
@@ -201,4 +201,4 @@ def _is_own(path: Path) -> bool:
     try:
         return path.lstat().st_uid == os.geteuid()
     except OSError:
-        return True  # gone, or hidden, which is told elsewhere
+        return True  # gone, or hidden, which another check reports

@@ -1,4 +1,4 @@
-"""What lies in a folder, looked at without touching it: what a path is, how large, what its name means, who locks it.
+"""Inspect paths without changing them: kind, size, meaning of the name, holder of the lock.
 
 Opens nothing that could block (a pipe, a device) and follows no link where the product does not.
 """
@@ -27,7 +27,7 @@ _FIELDS_OF_A_LOCK: Final = 6
 
 
 def kind_of(path: Path, *, follow: bool = False) -> Kind:
-    """Return what a path is; `hidden` when even that cannot be told.
+    """Return what a path is; `hidden` when the system refuses to say.
 
     Args:
         path: What to look at.
@@ -47,7 +47,7 @@ def kind_of(path: Path, *, follow: bool = False) -> Kind:
 
 
 def described(kind: Kind) -> str:
-    """Return a kind in words, to follow 'is'."""
+    """Return the phrase for a kind, to follow 'is'."""
     return {
         "missing": "missing",
         "file": "a file",
@@ -119,7 +119,7 @@ def _taken(status: os.stat_result) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """How a lock file stands: `pid` is its holder's, where the platform tells; `name` that of its program."""
+    """State of a lock file: `pid` is that of its holder, where the platform reports it; `name` that of its program."""
 
     state: Literal["missing", "free", "held", "unusable"]
     pid: int | None = None
@@ -132,7 +132,7 @@ class Lock:
 
 
 def lock_at(path: Path) -> Lock:
-    """Return how the lock file stands now. Takes it, shared, for an instant; writes nothing."""
+    """Return the present state of a lock file. Takes a shared lock for an instant; writes nothing."""
     kind = kind_of(path)
     if kind == "missing":
         return Lock("missing")

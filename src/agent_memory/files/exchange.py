@@ -1,8 +1,8 @@
-"""Putting a file in the place of another without overwriting what somebody saves there at the same moment.
+"""Replace a file without overwriting what another program saves there at the same moment.
 
 The kernel swaps the two names in one step where it can (Linux and macOS); elsewhere what is there is moved away and the
-new one takes a place that is free, so that there is no file for a moment, and never one that is lost. Whether a program
-still has a file open for writing is asked of the kernel as well, where it tells (Linux).
+new one takes a place that is free, so that there is no file for a moment, and never one that is lost. On Linux the
+kernel also reports whether a program still has a file open for writing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MACOS_FREE, _MACOS_SWAP = 4, 2  # sys/stdio.h: RENAME_EXCL, RENAME_SWAP
 _NOT_OFFERED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _NO_LINKS: Final = _NOT_OFFERED | {errno.EPERM, errno.EMLINK, errno.EXDEV}
 _QUIET_SIGNAL: Final = getattr(signal, "SIGURG", None)
-"""What the kernel sends when a leased file is opened for writing: one that is ignored unless somebody asks for it."""
+"""What the kernel sends when a leased file is opened for writing: by default it is ignored."""
 
 
 def put_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
@@ -60,7 +60,7 @@ def put_in_place(new: Path, place: Path, spare: Callable[[], Path]) -> None:
 
 
 def swap(first: Path, second: Path) -> None:
-    """Let two files change their names in one step.
+    """Swap the names of two files in one step.
 
     Raises:
         OSError: Nothing was changed; ENOSYS, EINVAL or ENOTSUP where kernel or file system cannot.
@@ -69,7 +69,7 @@ def swap(first: Path, second: Path) -> None:
 
 
 def move_if_free(new: Path, place: Path) -> bool:
-    """Give a file a name that must be free; tell whether it was.
+    """Rename a file to a name that must be free; return whether it was.
 
     Raises:
         OSError: Nothing was changed.
@@ -87,10 +87,10 @@ def move_if_free(new: Path, place: Path) -> bool:
 
 @contextlib.contextmanager
 def undisturbed(descriptor: int) -> Iterator[bool | None]:
-    """Keep others from opening a file for writing while the block looks at it.
+    """Keep other programs from opening a file for writing for the length of the block.
 
     Yields:
-        True if nobody can write now; False if somebody has it open for writing; None where the system does not tell.
+        True if no program can write now; False if one has it open for writing; None where the system cannot report it.
     """
     taken = _lease(descriptor, "F_RDLCK")
     try:

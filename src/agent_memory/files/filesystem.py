@@ -1,4 +1,4 @@
-"""Which kind of file system a folder lies on, where the system tells (Linux). Reads nothing of ours."""
+"""The kind of file system that a folder is on, where the system reports it (Linux). Reads no file of a memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHARED: Final = frozenset(
     {"9p", "afs", "ceph", "cifs", "drvfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
     | {"glusterfs", "lustre", "nfs", "nfs4", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav"}
 )
-"""Of other machines, or shared with them: locks there may hold on one machine alone, which no test on it can see."""
+"""File systems of other machines, or shared with them: locks may work on one machine alone, which it cannot test."""
 _MANDATORY: Final = frozenset({"cifs", "smb3", "smbfs"})
 """There a lock on a file keeps readers out, too."""
 MOUNTS: Final = Path("/proc/self/mountinfo")  # man 5 proc
@@ -33,5 +33,5 @@ def shared_file_system(folder: Path, mounts: Path = MOUNTS) -> str | None:
 
 
 def locks_keep_readers_out(folder: Path) -> bool:
-    """Tell whether a file that somebody has locked cannot be read by others here."""
+    """Return whether a lock on a file keeps other processes from reading it here."""
     return shared_file_system(folder) in _MANDATORY

@@ -38,11 +38,10 @@ def hold_folder(folder: Path) -> int | None:
         return None
     try:
         lock_at_once(descriptor)
-    except BlockingIOError:
+    except OSError as error:
         unlock_and_close(descriptor)
-        raise
-    except OSError:
-        unlock_and_close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
         return None
     return descriptor
 

@@ -1,4 +1,4 @@
-"""Where an agent's files lie: the folder, its names, and the checks that keep it inside the storage root."""
+"""The folder of an agent: the paths in it, and the checks that keep it inside the storage root."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AgentFolder:
     shortlist = _File(names.SHORTLIST)
     """Derived: what the scratchpad was last chosen from."""
     lock = _File(names.LOCK)
-    """Held by whoever writes."""
+    """Locked by the process that writes."""
     audit = _File(names.AUDIT)
     """What was changed when: ids and kinds, no content."""
 
@@ -52,7 +52,7 @@ class AgentFolder:
         return self.path.name
 
     def look_where(self) -> None:
-        """Make sure that the folder is none that leads to where it must not; takes a microsecond or two.
+        """Check that the folder is no link to a forbidden place; takes a microsecond or two.
 
         Raises:
             StorageError: It is a link that leads out of the storage root, or to the memories of another agent.
@@ -133,7 +133,7 @@ def agents_under(root: Path) -> list[str]:
 
 
 def is_agent_id(name: str) -> bool:
-    """Tell whether a folder of this name can be an agent's."""
+    """Return whether a folder of this name can be an agent's."""
     try:
         check_agent_id(name)
     except ValidationError:

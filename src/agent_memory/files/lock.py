@@ -1,7 +1,7 @@
 """The one lock of an agent's folder: an advisory file lock, waited for a bounded time, never deleted.
 
-Also owns the test whether such locks do anything where the folder lies: some network and shared folders accept every
-lock and keep nobody out.
+Also tests whether such locks work in the folder: some network and shared folders accept every lock and exclude no
+process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class FolderLock:
         self._descriptor = descriptor
 
     def is_in_place(self) -> bool:
-        """Tell whether the file that is locked is still the one that others would lock.
+        """Return whether the locked file is still the one that its path names.
 
         Raises:
             OSError: The folder cannot be looked at.
@@ -59,16 +59,16 @@ class FolderLock:
         return is_in_place(self._path, self._descriptor)
 
     def keep_room(self) -> None:
-        """Fill the lock file, so that there is room to give up when the disk is full; without any there is none."""
+        """Fill the lock file, so that `give_room` can free its blocks on a full disk; does nothing without room."""
         if os.fstat(self._descriptor).st_size < _ROOM:
             with contextlib.suppress(OSError):
                 os.pwrite(self._descriptor, os.urandom(_ROOM), 0)  # what cannot be compressed takes its room
 
     def give_room(self) -> bool:
-        """Give up that room, for what has to be written all the same; tell whether there was any.
+        """Empty the lock file, for a write that frees room itself; return whether there was anything in it.
 
         Raises:
-            OSError: It cannot be given up.
+            OSError: The file cannot be truncated.
         """
         had_some = os.fstat(self._descriptor).st_size > 0
         os.ftruncate(self._descriptor, 0)
@@ -95,9 +95,9 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
 
 @contextlib.contextmanager
 def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: bool = True) -> Iterator[int]:
-    """Open a file and lock it itself, not a file beside it, for the length of the block; yield its descriptor.
+    """Open a file, lock it for the length of the block, and yield its descriptor.
 
-    Keeps out whoever holds another lock of the folder, because somebody deleted the first one. Taken after the
+    For a journal: excludes a process that locked a new lock file after the first one was deleted. Taken after the
     folder's lock, never before it. When the block begins, the file is the one that `path` names.
 
     Args:
@@ -107,7 +107,7 @@ def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: b
         lock_it: False where a lock would keep readers out as well: then the folder's lock has to do.
 
     Raises:
-        BusyError: Someone else held it, or others kept replacing it, for `wait` seconds.
+        BusyError: Another process held it, or kept replacing the file, for `wait` seconds.
         OSError: It cannot be opened or locked.
     """
     deadline = time.monotonic() + wait
@@ -146,7 +146,7 @@ def _is_ours(descriptor: int) -> bool:
 
 
 def held_by_another(seconds: float) -> BusyError:
-    """Return the error for a lock that was not to be had in so many seconds."""
+    """Return the error for a lock that stayed taken for `seconds`."""
     return BusyError(
         f"Another process has been writing to this memory for more than {seconds:g} s. Nothing was written; "
         "searching still works.",
@@ -156,7 +156,7 @@ def held_by_another(seconds: float) -> BusyError:
 
 
 def no_locks(reason: str) -> StorageError:
-    """Return the error for a folder in which processes cannot keep out of each other's way."""
+    """Return the error for a folder whose locks do not work."""
     return StorageError(
         f"{reason} Without locks two sessions would overwrite each other's memories, so nothing was written; "
         "searching still works.",
@@ -177,11 +177,11 @@ def make_lock(folder: Path) -> None:
 
 
 def locks_work(folder: Path) -> str | None:
-    """Try whether the folder's lock keeps a second one out; takes far less than a millisecond, and creates nothing.
+    """Test whether the folder's lock excludes a second one; takes far less than a millisecond, and creates nothing.
 
     Returns:
-        None if it does, if somebody holds it at the moment (so it does), or if there is no lock to try it on; otherwise
-        a sentence why not.
+        None if it does, if another process holds it at the moment (so it does), or if there is no lock file; otherwise
+        a sentence that says why not.
     """
     with contextlib.ExitStack() as opened:
         try:
@@ -199,7 +199,7 @@ def locks_work(folder: Path) -> str | None:
 
 
 def seems_free(path: Path | None) -> bool:
-    """Tell whether the lock in `path` could be had a moment ago; takes some 10 µs, creates nothing and keeps nothing.
+    """Return whether the lock in `path` was free a moment ago; takes some 10 µs, creates nothing and keeps nothing.
 
     True also where it cannot be tried: an attempt to write reports the reason.
     """
@@ -226,9 +226,9 @@ def _open(path: Path, opened: contextlib.ExitStack) -> int:
 
 
 def _keeps_a_child_out(path: Path) -> bool:
-    """Tell whether another process fails to take the lock that this one holds."""
+    """Return whether another process fails to take the lock that this one holds."""
     try:
-        child = subprocess.run(  # noqa: S603 - our own words, no shell
+        child = subprocess.run(  # noqa: S603 - a constant program, no shell
             [sys.executable, "-I", "-S", "-c", _CHILD_TRIES, str(path)],
             check=False,
             timeout=_CHILD_SECONDS,

@@ -1,6 +1,6 @@
 """Every name of ours on disk, and what a name in an agent's folder means: ours, temporary, set aside, a copy. Pure.
 
-Names alone decide. What another program left beside our files is told about and never read as the truth.
+Names alone decide. Files of other programs are reported and never read as the journal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Sort = Literal[
 ]  # fmt: skip
 """What a name in an agent's folder means.
 
-`taken_out`: what a rendering of the scratchpad put aside for a moment. `lost`: records that another program removed.
+`taken_out`: what a rendering of the scratchpad renamed for a moment. `lost`: records that another program removed.
 `rewritten`: a journal that another program wrote. `before_repair`: a copy that the doctor made. `broken…`: what could
 not be used. `conflict`: a journal's copy as synchronising programs name it. `copy`: any other version of the journal.
 `stray`: another name like one of ours.
@@ -77,7 +77,7 @@ def sort_of(name: str) -> Sort:
 
 
 def keeps_lines_of(journal: str, name: str) -> bool:
-    """Tell whether a name is that of a file with old lines of a journal, which a session or a repair kept."""
+    """Return whether a name is that of a file with old lines of a journal, which a session or a repair kept."""
     stem, sort = journal.removesuffix(".yaml"), sort_of(name)
     if sort in {"rejected", "lost", "rewritten"}:
         return name.startswith(f"{stem}.")
@@ -85,7 +85,7 @@ def keeps_lines_of(journal: str, name: str) -> bool:
 
 
 def moment_of(name: str) -> datetime | None:
-    """Return when what has this name was set aside, None if the name does not tell."""
+    """Return when the file of this name was set aside, None if the name holds no date."""
     match = re.search(rf"-{_STAMPED}(?:\.yaml)?$", name)
     try:
         return datetime.strptime(match[1], STAMP).replace(tzinfo=UTC) if match else None
@@ -99,7 +99,7 @@ def aside_path(path: Path, why: str, mark: str = "", *, whole: bool = False) -> 
     Args:
         path: What is set aside.
         why: A word.
-        mark: What tells it from others: a checksum, or a moment.
+        mark: Makes the name unique: a checksum, or a moment.
         whole: Put the word behind the whole name: `memories.yaml.before-repair-20260301T120000`.
     """
     word = f".{why}-{mark}" if mark else f".{why}"

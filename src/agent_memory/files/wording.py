@@ -1,4 +1,4 @@
-"""Numbers and sizes as people say them, for sentences about files."""
+"""Numbers and sizes in words, for sentences about files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXAMPLES: Final = 3
 
 
 def human(size: int) -> str:
-    """Return a number of bytes as people say it: `812 bytes`, `3.4 kB`, `12 MB`."""
+    """Return a number of bytes with its unit: `812 bytes`, `3.4 kB`, `12 MB`."""
     value = float(size)
     if value < _KILO:
         return f"{size} byte{'' if size == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The journal: an append-only file that is the truth, everything else being derived from it."""
+"""The journal: the append-only file from which everything else is derived."""
 
 from agent_memory.journal.compaction import refused
 from agent_memory.journal.format import Change, Entry

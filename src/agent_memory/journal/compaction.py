@@ -1,4 +1,4 @@
-"""What a journal looks like once its past is folded. Pure: entries in, lines out; replay of both gives the same.
+"""Fold the past of a journal. Pure: entries in, lines out; replay of both gives the same records.
 
 Two things are folded, everything else is kept byte for byte:
 

@@ -1,7 +1,7 @@
-"""What this process knows to be on the disk, and how it gets to know it: the part of durability that has a memory.
+"""Track which bytes of the journal this process has synced.
 
-A process that relies upon what another one wrote, by repeating it or by writing behind it, answers for it: the other
-one may have died before its sync. Owns no file and writes no byte.
+A process that returns or follows what another process wrote must sync that first: the other one may have died before
+its own sync. Opens no file and writes no byte.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class SyncState:
-    """What of one file is known to be on the disk, from this process's own syncs.
+    """How much of one file this process has synced.
 
     Attributes:
-        is_doubtful: Bytes that somebody may rely upon were in a sync that failed. The kernel takes such pages for
-            written and does not try again, so that the next sync succeeds and proves nothing: only a new file helps.
+        is_doubtful: A sync failed for bytes that another process may have read. The kernel marks such pages as clean
+            and does not write them again, so that the next sync succeeds without effect: only a new file helps.
     """
 
     def __init__(self) -> None:
@@ -30,17 +30,17 @@ class SyncState:
         self._knows_way = False
 
     def forget(self) -> None:
-        """Begin anew with a file that was replaced or rewritten; an old doubt stays."""
+        """Start again with a file that was replaced or rewritten; `is_doubtful` stays."""
         self._file, self._size = None, 0
 
     def secure_name(self, path: Path, descriptor: int) -> None:
         """Make the name of the open file `path`, and those of the folders above it, durable.
 
-        Once for each file, and once in the life of this process for the folders: whoever made, moved or copied them may
+        Once for each file, and once in each process for the folders: the program that created, moved or copied them may
         not have synced them. Takes a few milliseconds.
 
         Raises:
-            OSError: It may not be.
+            OSError: A sync failed.
         """
         status = os.fstat(descriptor)
         if self._file == (status.st_dev, status.st_ino):
@@ -55,14 +55,14 @@ class SyncState:
         """Make name and first `size` bytes durable, as far as they are not known to be.
 
         Raises:
-            OSError: They may not be.
+            OSError: A sync failed.
         """
         self.secure_name(path, descriptor)
         if size > self._size:
             self.sync(descriptor, size, relied_upon=size)
 
     def sync(self, descriptor: int, size: int, *, relied_upon: int) -> None:
-        """Sync the file, which has `size` bytes; somebody may rely upon the first `relied_upon` of them already.
+        """Sync the file, which has `size` bytes; other processes may have read the first `relied_upon` of them.
 
         Raises:
             OSError: It failed.

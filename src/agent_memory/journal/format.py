@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,12 +68,12 @@ class Entry:
     beyond: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """The first line: format, the oldest reader that understands it, generation, last seq before a compaction."""
 
-    generation: str
     min_reader: int = 1
+    generation: str
     last_seq: int = 0
 
     @classmethod
@@ -83,15 +83,7 @@ class Header:
 
     def encode(self) -> bytes:
         """Return the line, newline included."""
-        return encode_line(
-            {
-                "journal": "agent-memory",
-                "format": FORMAT,
-                "min_reader": self.min_reader,
-                "generation": self.generation,
-                "last_seq": self.last_seq,
-            }
-        )
+        return encode_line({"journal": "agent-memory", "format": FORMAT, **asdict(self)})
 
 
 class MalformedLineError(ValueError):
@@ -179,11 +171,11 @@ def decode_header(line: bytes) -> Header:
         raise MalformedLineError("it is not the header of an agent-memory journal")
     if not isinstance(min_reader, int) or not isinstance(last_seq, int) or not 0 <= last_seq <= _MOST:
         raise MalformedLineError("the header's numbers are not numbers")
-    return Header(generation, min_reader, last_seq)
+    return Header(generation=generation, min_reader=min_reader, last_seq=last_seq)
 
 
 def mentions(line: bytes, ids: Iterable[bytes]) -> bool:
-    """Tell whether a stored line names one of these records; need not be an entry."""
+    """Return whether a stored line names one of these records; it need not be an entry."""
     return any(each in line for each in ids)
 
 

@@ -64,7 +64,7 @@ class Inspection:
         return len(numbers) - len(set(numbers)), back
 
     def frees(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> int:
-        """Return by how many bytes a compaction now would shrink the file; 0 if it cannot be told."""
+        """Return by how many bytes a compaction now would shrink the file; 0 if that cannot be computed."""
         try:
             folded = fold(self.entries, first_young(self.entries, now, grace), kinds)
         except AgentMemoryError:

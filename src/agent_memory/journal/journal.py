@@ -1,4 +1,4 @@
-"""`Journal`: the truth of one folder. Any number of processes append to and read the same file.
+"""`Journal`: the append-only file of one folder. Any number of processes append to it and read it.
 
 Owns the append protocol: lock, open by path, mend a torn tail, catch up, write, sync, unlock. Knows operations and
 record kinds by name, not what a memory is.
@@ -36,7 +36,7 @@ log = get_logger(__name__)
 
 _SHOWN: Final = 5
 GRACE: Final = timedelta(days=30)
-"""How long replaced and deleted versions stay unless told otherwise: `why`, undo and restore live on them."""
+"""How long replaced and deleted versions stay by default: `why`, undo and restore need them."""
 
 
 class Journal:
@@ -162,8 +162,8 @@ class Journal:
     def locked(self) -> Iterator[JournalWriter]:
         """Hold the lock and the open file for the block; begins by catching up (`writer.update`).
 
-        What was caught up with is on the disk when the block ends, also where nothing was appended: who repeats what
-        another process wrote relies upon it.
+        What was caught up with is on the disk when the block ends, also where nothing was appended: the
+        caller may return what another process wrote.
 
         Raises:
             BusyError: The lock was not to be had in time.
@@ -201,14 +201,14 @@ class Journal:
     ) -> Update:
         """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
 
-        What is forgotten for good by this is taken out of the files beside it, too; see `salvage`.
+        What this forgets for good is removed from the files with set-aside lines, too; see `salvage`.
 
         Args:
             grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
-            generation: Do nothing if the file is of another one by the time the lock is held: somebody was faster.
+            generation: Do nothing if the file is of another one once the lock is held: another process compacted it.
             by_number: Sort the entries by their numbers first: another program has moved lines.
-            ended: Tells of a record, as a `put`, whether its own time has been over for longer than its owner keeps it.
+            ended: Judges a record, as a `put`: whether its own time has been over for longer than its owner keeps it.
 
         Returns:
             The update for the owner: a reset with every entry of the new file.
@@ -253,11 +253,11 @@ class Journal:
         return update
 
     def _recover_tail(self) -> None:
-        """Let a whole last line that lacks only its newline be seen before the next writer comes by."""
+        """Read a whole last line that lacks only its newline, instead of waiting for the next writer to add that."""
         try:
             if not self.path.exists() or self.path.stat().st_size <= self._reader.offset:
                 return
             with self.locked() as writer:
                 self._take(writer.update)
         except StorageError:
-            return  # a writer is at it, or nobody can write: what is whole has been read already
+            return  # another process writes, or the file is read-only: the whole lines have been read already

@@ -1,4 +1,4 @@
-"""The file of a journal as whoever writes opens it: prepared, locked, its end mended. Owns no entry and no kind."""
+"""Open the file of a journal for writing: prepare the folder, lock, repair the end. Knows no entry and no kind."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class JournalFile:
         self._locks_file = True
 
     def prepare(self) -> None:
-        """Make sure that there is a folder to write to and that its lock keeps others out.
+        """Make sure that there is a folder to write to and that its lock works.
 
         Raises:
-            StorageError: There is none, its lock keeps nobody out, or the file is gone.
+            StorageError: There is none, its lock does not work, or the file is gone.
         """
         folder = self._path.parent
         with translated(self._path, "read"):
@@ -73,7 +73,7 @@ class JournalFile:
             self._locks_file = not locks_keep_readers_out(folder)
 
     def opened(self) -> AbstractContextManager[int]:
-        """Open the file and lock it, too: the folder's lock is a name that somebody may have deleted."""
+        """Open the file and lock it as well, since the folder's lock file may have been deleted."""
         return file_lock(self._path, self._open, self._wait, lock_it=self._locks_file)
 
     def write_anew(self, descriptor: int, lock: FolderLock) -> None:

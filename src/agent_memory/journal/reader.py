@@ -1,4 +1,4 @@
-"""Following a journal without the lock: what is new since last time, and whether the file is still the same one.
+"""Follow a journal without the lock: return what is new, and detect that the file was replaced or rewritten.
 
 Owns the position in the file. Never writes, except for setting a rewritten journal's copy aside.
 """
@@ -47,7 +47,7 @@ class Update:
 
 
 class Fingerprint:
-    """What was read of one file: tells whether its beginning is still that, at the price that one is willing to pay.
+    """Checksums of what was read of one file, to detect that its beginning has changed.
 
     A checksum for each block: all of them cost as much as reading the file, a few of them some 20 µs.
 
@@ -74,7 +74,7 @@ class Fingerprint:
             self.size += len(piece)
 
     def is_kept(self, descriptor: int) -> bool:
-        """Tell whether the open file begins with all that was read; takes about 0.5 ms for each megabyte."""
+        """Return whether the open file begins with all that was read; takes about 0.5 ms for each megabyte."""
         return self._are_kept(descriptor, range(len(self._sums)))
 
     def seems_kept(self, descriptor: int) -> bool:
@@ -135,7 +135,7 @@ class JournalReader:
 
     @property
     def too_new(self) -> bool:
-        """Tell whether the journal asks for a newer version of this package to be written."""
+        """Return whether only a newer version of this package may write the journal."""
         return self.header is not None and self.header.min_reader > FORMAT
 
     def poll(self, *, thorough: bool = False) -> Update:
@@ -190,8 +190,8 @@ class JournalReader:
     def gone(self) -> StorageError:
         """Return the error for a file that was read and is no longer there.
 
-        What was read stays: the same file put back is taken up where it was. An empty memory in its place, begun by
-        whoever writes next, would hide from everybody that the other one exists.
+        What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,
+        begun by the next writer, would hide that the other one exists.
         """
         return StorageError(
             f"{self.path.name} of {self.path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
@@ -212,14 +212,14 @@ class JournalReader:
         try:
             header = decode_header(first)
         except MalformedLineError:
-            header = Header("")
+            header = Header(generation="")
         generation = header.generation
         if self.header is not None and generation and generation != self.header.generation:
             if header.last_seq < self.last_seq:  # a backup, or another folder's: one of ours knows what we know
                 self._set_aside(descriptor, size)
             return False  # compacted by one of us: a new generation, nothing suspicious
         grown = size > self.offset and self._signature is not None and inode == self._signature[0]
-        # Who appends changes size and date as well, so that a change in place shows in the bytes alone.
+        # An append changes size and date as well, so that only the bytes show a change in place.
         if self._read.seems_kept(descriptor) if grown else self._read.is_kept(descriptor):
             return True  # grown, or copied back, touched, restored: the same bytes
         self._set_aside(descriptor, size)

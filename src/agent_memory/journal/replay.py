@@ -1,4 +1,4 @@
-"""What a change means for the records: a pure function, the one definition that readers and compaction share."""
+"""Apply a change to records: a pure function that readers and compaction share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Records = dict[str, dict[str, Any]]
 
 
 def apply_change(records: Records, change: Change, at: str) -> bool:
-    """Apply `change`, made at `at` (ISO 8601), to `records` in place; tell whether anything changed.
+    """Apply `change`, made at `at` (ISO 8601), to `records` in place; return whether anything changed.
 
     `put` replaces; `patch` overlays top-level fields, and a field given as null is removed; `delete` removes; `touch`
     adds `data.count` (default 1) to `access_count` and moves `last_accessed`; `mark` is a note and changes nothing.

@@ -1,10 +1,10 @@
-"""What leaves a journal, or was kept from being lost, lies beside it: nothing that was acknowledged is thrown away.
+"""Files with lines that left a journal, in the same folder: no acknowledged record is thrown away.
 
 - `memories.rejected.yaml`: bytes that are no entry, and entries that are no record, with the reason.
 - `memories.lost-….yaml`: records that a session knew before another program removed or changed them. An editor that
-  saves what it loaded an hour ago, a file cut short or an old copy put in place undo what was acknowledged. Who still
-  knows it writes it down; whether it comes back is for a person to say (`agent-memory import`), who may have removed it
-  on purpose. One file takes them all, however often that happens.
+  saves what it loaded an hour ago, a truncated file or an old copy removes acknowledged records. A session that has
+  them in memory writes them to this file; a person, who may have removed them on purpose, decides whether to bring
+  them back (`agent-memory import`). There is one such file for a journal.
 
 These, and copies of the whole journal, may hold the text of a record that was forgotten since. A line goes when all
 records that it concerns are forgotten for good; every other line stays as it is, byte for byte.
@@ -49,14 +49,14 @@ log = get_logger(__name__)
 
 
 def rejected_path(journal: Path) -> Path:
-    """Return the name beside `journal` that holds what was set aside from it."""
+    """Return the path of the file with what was set aside from `journal`."""
     return aside_path(journal, "rejected")
 
 
 def keep_rejected(path: Path, problems: Iterable[Problem], at: str) -> None:
     """Append the raw bytes of `problems`, with the reason, one YAML document each, and sync.
 
-    What is there already is not written twice: whoever did so may have died before taking it out of the journal.
+    What is there already is not written twice: a process may have died before it removed the lines from the journal.
 
     Raises:
         StorageError: They could not be kept; the caller must then leave them where they are.
@@ -85,7 +85,7 @@ def rejected_items(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def of_rejected(journal: Path) -> Iterator[Concern]:
-    """Tell what was set aside from a journal."""
+    """Report what was set aside from a journal."""
     path = rejected_path(journal)
     if kind_of(path) == "missing":
         return
@@ -123,7 +123,7 @@ def _mapping(line: bytes) -> dict[str, Any] | None:
 def _kept(descriptor: int) -> list[dict[str, Any]]:
     """Return the documents of a file, without their times.
 
-    A last one that somebody died in the middle of is cut off: until it was whole, nothing was taken out of the journal.
+    An unfinished last one is cut off: until it is whole, nothing is removed from the journal.
     """
     content = read_at(descriptor, 0, os.fstat(descriptor).st_size)
     lines = content.split(b"\n")
@@ -151,7 +151,7 @@ def _document(problem: Problem, at: str) -> dict[str, Any]:
 
 
 def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path:
-    """Write records by id beside `journal`, one YAML document each, and return the file; the same ones are kept once.
+    """Write records by id to a file of lost records, one YAML document each, and return it; equal ones are kept once.
 
     Two that differ in accesses alone are the same. Where there is such a file already, what is new is added to it.
 
@@ -181,7 +181,7 @@ def _add(path: Path, content: bytes) -> None:
     descriptor = open_private(path, os.O_RDWR | os.O_APPEND)
     try:
         size = os.fstat(descriptor).st_size
-        is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # somebody died while writing
+        is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a process died while writing
         write_all(descriptor, b"\n" * is_torn + content)
         sync_file(descriptor)
     finally:
@@ -193,10 +193,10 @@ def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:
-    """Take the lines about forgotten records out of the files beside a journal; one with none left is removed.
+    """Remove the lines about forgotten records from the other files of a journal; a file without lines is deleted.
 
     To be called with the journal's lock held, before the journal itself forgets which records these were. A file that
-    cannot be read or written stays as it is: no reason for the journal itself to keep them.
+    cannot be read or written stays as it is; the journal forgets them all the same.
     """
     gone = {record_id.encode() for record_id in forgotten}
     try:

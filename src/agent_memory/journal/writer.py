@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def unchanged(path: Path, descriptor: int, lock: FolderLock) -> Callable[[], None]:
     """Return a function that raises `BusyError` unless `path` is the open file still, as it is now, and locked still.
 
-    For whoever is about to read it and put another one in its place: what came to it meanwhile would be lost.
+    For replacing the file after it was read: what was appended meanwhile would be lost.
     """
     before = signature_of(os.fstat(descriptor))
 
@@ -43,7 +43,7 @@ class JournalWriter:
 
     Attributes:
         descriptor: The open file.
-        update: What had come since the owner last looked; apply it before deciding what to write.
+        update: What is new since the owner last polled; apply it before deciding what to write.
         is_settled: Nothing is left to be made durable when the lock is given back.
     """
 
@@ -76,7 +76,7 @@ class JournalWriter:
         seq, at = self._reader.last_seq + 1, to_text(self._clock())
         line = encode_entry(seq, at, tuple(changes))
         header = Header.fresh(self._reader.last_seq) if self._reader.offset == 0 else None
-        # The name first: where that fails nothing was written, and nobody finds bytes in a file that may yet vanish.
+        # The name first: where that fails nothing was written, and no process reads a file that may yet vanish.
         self._proof.secure_name(self._reader.path, self.descriptor)
         content = (header.encode() if header else b"") + line
         try:
@@ -133,7 +133,7 @@ class JournalWriter:
             write_all(self.descriptor, content)
             self._proof.sync(self.descriptor, size_before + len(content), relied_upon=size_before)
         except BaseException as error:
-            # Not acknowledged: take it back, whether the disk was full or somebody pressed Ctrl-C.
+            # Not acknowledged: take it back, after a full disk as after Ctrl-C.
             self._take_back(size_before, len(content), error)
             with contextlib.suppress(OSError):  # the disk that refused may refuse this, too
                 sync_file(self.descriptor)
@@ -144,7 +144,7 @@ class JournalWriter:
         try:
             os.ftruncate(self.descriptor, size_before)
         except OSError:
-            self._proof.is_doubtful = True  # somebody may rely upon a line whose sync failed
+            self._proof.is_doubtful = True  # another process may have read a line whose sync failed
             if os.fstat(self.descriptor).st_size < size_before + length - 1:  # the next writer adds a last newline
                 return
             name, why = self._reader.path.name, getattr(error, "strerror", None) or type(error).__name__

@@ -34,7 +34,7 @@ def put(seq: int, record_id: str, content: str, **more: object) -> bytes:
 
 def test_a_copy_keeps_every_line_about_what_is_not_forgotten(path: Path) -> None:
     copy = path.with_name("memories.rewritten-0123abcd.yaml")
-    header, stays = Header("g").encode(), put(2, STAYS, "likes tea", supersedes=GONE)
+    header, stays = Header(generation="g").encode(), put(2, STAYS, "likes tea", supersedes=GONE)
     batch = encode_entry(3, AT, (Change("delete", "memory", GONE), Change("patch", "memory", STAYS, {"tags": ["x"]})))
     torn = put(5, STAYS, "half of it stays")[:-9] + b"\n"
     copy.write_bytes(header + put(1, GONE, "purple elephant") + stays + batch + torn + put(4, GONE, "purple")[:-9])
@@ -51,7 +51,7 @@ def test_a_file_with_nothing_left_in_it_is_removed(path: Path) -> None:
     lost = path.with_name("memories.lost-0123abcd.yaml")
     lost.write_bytes(encode_line({"id": GONE, "content": "purple elephant"}))
     copy = path.with_name("memories.yaml.before-repair-20260301T120000.yaml")
-    copy.write_bytes(Header("g").encode() + put(1, GONE, "purple elephant"))
+    copy.write_bytes(Header(generation="g").encode() + put(1, GONE, "purple elephant"))
     drop_forgotten(path, {GONE})
     assert list(path.parent.iterdir()) == []
 
@@ -77,7 +77,7 @@ def test_what_is_none_of_these_files_is_left_alone(path: Path, name: str) -> Non
 
 def test_a_copy_without_the_forgotten_is_not_touched(path: Path) -> None:
     copy = path.with_name("memories.rewritten-0123abcd.yaml")
-    copy.write_bytes(Header("g").encode() + put(1, STAYS, "likes tea"))
+    copy.write_bytes(Header(generation="g").encode() + put(1, STAYS, "likes tea"))
     before = copy.stat()
     drop_forgotten(path, {GONE})
     assert (copy.stat().st_ino, copy.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
