@@ -54,6 +54,7 @@ class QdrantServer:
         self.hold = threading.Event()
         self.hold.set()
         self.before: Callable[[str], object] | None = None
+        self.opened: list[QdrantServerStorage] = []
         self._lock = threading.RLock()
 
     def open(
@@ -67,7 +68,14 @@ class QdrantServer:
     ) -> QdrantServerStorage:
         """Return a storage of its own connection; without an embedder it searches by words."""
         values = ServiceSettings(backend="server", embedder="none", **settings)
-        return kind(agent_id, settings=values, clock=clock, client=self.connect, embedder=embedder)
+        opened = kind(agent_id, settings=values, clock=clock, client=self.connect, embedder=embedder)
+        self.opened.append(opened)
+        return opened
+
+    async def close_opened(self) -> None:
+        """Close what `open` returned."""
+        for storage in self.opened:
+            await storage.close()
 
     def connect(self) -> Any:
         """Return a client."""

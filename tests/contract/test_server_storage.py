@@ -23,7 +23,7 @@ from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from agent_memory.models import SearchResults
@@ -48,8 +48,10 @@ WORDS = (
 
 
 @pytest.fixture
-def server() -> QdrantServer:
-    return QdrantServer()
+async def server() -> AsyncIterator[QdrantServer]:
+    server = QdrantServer()
+    yield server
+    await server.close_opened()
 
 
 class TestServerStorage(MemoryStorageContract):
@@ -86,9 +88,10 @@ class TestServerStorageOnTheEngine(TestServerStorageWithVectors):
     """As before, and what judges the conditions of each write is Qdrant's own engine."""
 
     @pytest.fixture
-    def server(self, tmp_path: Path) -> Iterator[QdrantServer]:
+    async def server(self, tmp_path: Path) -> AsyncIterator[QdrantServer]:
         server = QdrantServer(tmp_path / "shard")
         yield server
+        await server.close_opened()
         server.close()
 
 
@@ -105,7 +108,6 @@ class TestAgreement:
         there = server.open(clock=clock, embedder=HashEmbedder(64, {"db": "database"}))
         yield file, there
         await file.close()
-        await there.close()
 
     async def test_files_and_server_rank_alike(
         self, both: tuple[MemoryStorage, MemoryStorage], clock: FrozenClock
@@ -169,7 +171,6 @@ async def test_the_real_model_finds_by_meaning(server: QdrantServer, clock: Froz
     assert await storage.prepare()
     found = await storage.search("which database did we pick", 1)
     assert (found.mode, found[0].memory.content) == ("hybrid", "We chose PostgreSQL for the orders")
-    await storage.close()
 
 
 async def test_nothing_blocks_the_event_loop(server: QdrantServer, clock: FrozenClock) -> None:
@@ -183,4 +184,3 @@ async def test_nothing_blocks_the_event_loop(server: QdrantServer, clock: Frozen
     assert not waiting.done()
     server.hold.set()
     await waiting
-    await storage.close()

@@ -10,20 +10,13 @@ import pytest
 from agent_memory.journal import Change, Journal
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from tests.support import NOON, FrozenClock, memory_of
+from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
 A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
-
-
-@pytest.fixture
-async def storage(root: Path, clock: FrozenClock) -> AsyncIterator[FileStorage]:
-    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
-    yield storage
-    await storage.close()
 
 
 @pytest.fixture

@@ -5,24 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import pytest
-
-from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage
 from tests.support import FrozenClock, header_of, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from agent_memory.storage import FileStorage
+
 SECRET = b"purple elephant"
-
-
-@pytest.fixture
-async def storage(root: Path, clock: FrozenClock) -> AsyncIterator[FileStorage]:
-    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
-    yield storage
-    await storage.close()
 
 
 def files_with(folder: Path) -> list[str]:

@@ -21,15 +21,7 @@ from agent_memory.storage.worker import Worker
 from tests.support import FrozenClock, lines_of, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
-
-
-@pytest.fixture
-async def storage(root: Path, clock: FrozenClock) -> AsyncIterator[FileStorage]:
-    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
-    yield storage
-    await storage.close()
 
 
 def test_making_one_opens_nothing(root: Path) -> None:

@@ -30,29 +30,32 @@ COLLECTION = "agent_memory"
 
 
 @pytest.fixture
-def server() -> QdrantServer:
-    return QdrantServer()
+async def server() -> AsyncIterator[QdrantServer]:
+    server = QdrantServer()
+    yield server
+    await server.close_opened()
 
 
 @pytest.fixture
-async def bob(server: QdrantServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
-    storage = server.open(clock=clock)
-    yield storage
-    await storage.close()
+def bob(server: QdrantServer, clock: FrozenClock) -> QdrantServerStorage:
+    return server.open(clock=clock)
 
 
 @pytest.fixture
-async def other(server: QdrantServer, clock: FrozenClock) -> AsyncIterator[QdrantServerStorage]:
+def other(server: QdrantServer, clock: FrozenClock) -> QdrantServerStorage:
     """Return bob's memory on another machine."""
-    storage = server.open(clock=clock)
-    yield storage
-    await storage.close()
+    return server.open(clock=clock)
 
 
 def points_of(server: QdrantServer, agent: str) -> dict[str, Any]:
     only = models.Filter(must=[models.FieldCondition(key="agent_id", match=models.MatchValue(value=agent))])
     found, _ = server.client.scroll(COLLECTION, only, limit=10_000, with_vectors=True)
     return {str(point.id): (point.payload, point.vector) for point in found}
+
+
+def dies_before_points(name: str) -> None:
+    if name == "batch_update_points":
+        raise UnreachableError("The memory server is gone.", maybe_sent=False)
 
 
 def filters_in(value: Any) -> list[models.Filter]:
@@ -103,7 +106,6 @@ async def test_every_request_about_memories_is_bound_to_its_agent(server: Qdrant
     await storage.close()
     again = server.open(clock=clock)
     await again.count()
-    await again.close()
     mine = set(points_of(server, "bob"))
     about_points = [c for c in server.calls if c[0] not in {"info", "collection_exists", "get_collection", "close"}]
     about_points = [c for c in about_points if not c[0].startswith("create_")]
@@ -148,8 +150,6 @@ async def test_what_one_agent_does_changes_nothing_of_anothers(server: QdrantSer
     assert [m async for m in alice.iter_all()] == kept
     assert await alice.count() == 3
     assert {r.memory.agent_id for r in await bob.search("tea coffee", 100)} == {"bob"}
-    await alice.close()
-    await bob.close()
 
 
 async def test_the_same_id_is_another_memory_for_another_agent(server: QdrantServer, clock: FrozenClock) -> None:
@@ -159,8 +159,6 @@ async def test_the_same_id_is_another_memory_for_another_agent(server: QdrantSer
     await bob.store(memory_of("his", id=theirs.id))
     await bob.delete(theirs.id)
     assert await alice.get(theirs.id) == theirs
-    await alice.close()
-    await bob.close()
 
 
 async def test_a_point_that_another_author_wrote_is_neither_read_nor_overwritten(
@@ -191,8 +189,6 @@ async def test_upper_and_lower_case_are_one_agent(server: QdrantServer, clock: F
     lower, upper = server.open("bob", clock=clock), server.open("BOB", clock=clock)
     await lower.store(memory_of("tea"))
     assert [m.content async for m in upper.iter_all()] == ["tea"]
-    await lower.close()
-    await upper.close()
 
 
 # -- the collection ---------------------------------------------------------------------------------------------------
@@ -209,7 +205,6 @@ async def test_the_collection_is_made_for_many_agents(server: QdrantServer, cloc
         c.key for _, a, k in server.calls for one in filters_in([list(a), k]) for c in one.must if hasattr(c, "key")
     }
     assert used <= indexes.keys()
-    await storage.close()
 
 
 async def test_another_embedder_is_an_error_that_names_both(server: QdrantServer, clock: FrozenClock) -> None:
@@ -221,8 +216,6 @@ async def test_another_embedder_is_an_error_that_names_both(server: QdrantServer
     assert refused.value.code == "other_embedder"
     assert "test:one:64" in refused.value.message
     assert "test:two:64" in refused.value.message
-    await first.close()
-    await second.close()
 
 
 async def test_who_has_no_embedder_searches_the_same_memories_by_words(
@@ -236,8 +229,6 @@ async def test_who_has_no_embedder_searches_the_same_memories_by_words(
     assert without.embedding() == {"status": "off", "reason": "embedder is set to none", "chosen": True}
     assert await with_vectors.prepare() is True
     assert [r.match_type for r in await with_vectors.search("tea")] == ["hybrid", "hybrid"]
-    await with_vectors.close()
-    await without.close()
 
 
 async def test_a_collection_begun_without_an_embedder_stays_searched_by_words(
@@ -248,7 +239,6 @@ async def test_a_collection_begun_without_an_embedder_stays_searched_by_words(
     assert len(await late.search("tea")) == 1
     assert late.embedding()["status"] == "off"
     assert "begun without an embedder" in late.embedding()["reason"]
-    await late.close()
 
 
 async def test_a_broken_model_leaves_words(server: QdrantServer, clock: FrozenClock) -> None:
@@ -259,7 +249,6 @@ async def test_a_broken_model_leaves_words(server: QdrantServer, clock: FrozenCl
     await storage.store(memory_of("tea"))
     assert (await storage.search("tea")).mode == "keyword"
     assert storage.embedding() == {"status": "off", "reason": "no model"}
-    await storage.close()
 
 
 async def test_a_collection_of_something_else_is_left_alone(server: QdrantServer, bob: QdrantServerStorage) -> None:
@@ -298,8 +287,6 @@ async def test_a_text_is_embedded_once_for_all_clients(server: QdrantServer, clo
     assert await second.prepare()
     assert (await second.search("tea")).mode == "hybrid"
     assert (one.embedded, two.embedded) == (["green tea"], [])
-    await first.close()
-    await second.close()
 
 
 async def test_a_changed_text_gets_a_vector_of_its_own(server: QdrantServer, clock: FrozenClock) -> None:
@@ -316,7 +303,6 @@ async def test_a_changed_text_gets_a_vector_of_its_own(server: QdrantServer, clo
     assert embedder.embedded == ["green tea", "a train to Oslo"]
     found = await storage.search("train")
     assert found[0].parts["cosine"] > 0.4
-    await storage.close()
 
 
 async def test_a_vector_that_comes_after_its_text_was_changed_is_not_kept(
@@ -335,7 +321,6 @@ async def test_a_vector_that_comes_after_its_text_was_changed_is_not_kept(
     assert server.client.retrieve(COLLECTION, [point], with_vectors=True)[0].vector == {}
     assert await slow.prepare()
     assert server.client.retrieve(COLLECTION, [point], with_vectors=True)[0].vector != {}
-    await slow.close()
 
 
 async def test_a_long_memory_is_found_by_any_of_its_pieces(server: QdrantServer, clock: FrozenClock) -> None:
@@ -344,7 +329,6 @@ async def test_a_long_memory_is_found_by_any_of_its_pieces(server: QdrantServer,
     await storage.store(memory_of(f"{filler}\nzebra zebra zebra zebra zebra\n{filler}"))
     await storage.prepare()
     assert (await storage.search("zebra"))[0].parts["cosine"] > 0.2
-    await storage.close()
 
 
 async def test_forgetting_takes_the_vector_and_the_text_away(server: QdrantServer, clock: FrozenClock) -> None:
@@ -356,7 +340,6 @@ async def test_forgetting_takes_the_vector_and_the_text_away(server: QdrantServe
     left = points_of(server, "bob")
     assert "peppermint" not in json.dumps([payload for payload, _ in left.values()])
     assert left[Wire(server.client, COLLECTION, "bob", "memory").point(memory_id)][1] == {}
-    await storage.close()
 
 
 # -- races and crashes ------------------------------------------------------------------------------------------------
@@ -369,8 +352,6 @@ async def test_accesses_counted_by_many_clients_all_count(server: QdrantServer, 
     memory = await clients[0].get(memory_id)
     assert memory is not None
     assert memory.access_count == 24
-    for client in clients:
-        await client.close()
 
 
 async def test_a_race_for_one_text_has_one_winner(server: QdrantServer, clock: FrozenClock) -> None:
@@ -378,8 +359,6 @@ async def test_a_race_for_one_text_has_one_winner(server: QdrantServer, clock: F
     ids = await asyncio.gather(*(client.store(memory_of("Tea"), unique=True) for client in clients))
     assert len(set(ids)) == 1
     assert await clients[0].count() == 1
-    for client in clients:
-        await client.close()
 
 
 async def test_who_always_loses_gives_up_and_says_so(
@@ -403,7 +382,6 @@ async def test_who_always_loses_gives_up_and_says_so(
         await bob.store(memory_of("tea"))
     server.before = None
     assert "tea" not in {m.content async for m in other.iter_all()}
-    await bob.close()
 
 
 async def test_a_writer_that_dies_after_its_commit_has_stored(
@@ -413,11 +391,7 @@ async def test_a_writer_that_dies_after_its_commit_has_stored(
     old = await bob.store(memory_of("office in Berlin"))
     await bob.touch([old])
 
-    def dies(name: str) -> None:
-        if name == "batch_update_points":
-            raise UnreachableError("The memory server is gone.", maybe_sent=False)
-
-    server.before = dies
+    server.before = dies_before_points
     new = await bob.store(memory_of("office in Lyon", supersedes=old))
     server.before = None
     assert Wire(server.client, COLLECTION, "bob", "memory").point(new) not in points_of(server, "bob")
@@ -430,7 +404,6 @@ async def test_a_writer_that_dies_after_its_commit_has_stored(
         seen = await view.get(new)
         assert seen is not None
         assert seen.access_count == 1
-    await fresh.close()
 
 
 async def test_a_chain_is_forgotten_whole_although_the_writer_dies(
@@ -439,11 +412,7 @@ async def test_a_chain_is_forgotten_whole_although_the_writer_dies(
     first = await bob.store(memory_of("Berlin"))
     second = await bob.store(memory_of("Lyon", supersedes=first))
 
-    def dies(name: str) -> None:
-        if name == "batch_update_points":
-            raise UnreachableError("The memory server is gone.", maybe_sent=False)
-
-    server.before = dies
+    server.before = dies_before_points
     await bob.delete(second)
     server.before = None
     assert await other.count() == 0
@@ -526,7 +495,6 @@ async def test_a_server_restored_from_a_backup_is_believed(
     await stranger.store(memory_of("new"))
     await stranger.store(memory_of("newer"))
     assert [m.content async for m in bob.iter_all()] == ["kept", "new", "newer"]
-    await stranger.close()
 
 
 async def test_a_past_that_went_another_way_is_noticed(server: QdrantServer, bob: QdrantServerStorage) -> None:
@@ -570,7 +538,6 @@ async def test_marks_of_the_forgotten_go_after_thirty_days(
     assert {payload["kind"] for payload, _ in points_of(server, "bob").values()} == {"head"}
     fresh = server.open(clock=clock)
     assert not await fresh.was_forgotten("tea")
-    await fresh.close()
 
 
 async def test_forgetting_drops_old_marks_by_itself(
@@ -633,7 +600,6 @@ async def test_a_record_that_breaks_the_model_is_reported_and_hides_nothing(
     assert [m.content async for m in fresh.iter_all()] == ["tea"]
     health = await fresh.health()
     assert (health["status"], health["problems"]) == ("damaged", 1)
-    await fresh.close()
 
 
 async def test_time_is_the_clients(server: QdrantServer, bob: QdrantServerStorage, clock: FrozenClock) -> None:

@@ -57,30 +57,30 @@ def engines() -> Engines:
 
 
 @pytest.fixture
-def opened(
+async def opened(
     root: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines
-) -> Callable[..., Awaitable[VectorStorage]]:
+) -> AsyncIterator[Callable[..., Awaitable[VectorStorage]]]:
     """Return what opens a storage that holds an index; `limits` are those of `EngineLimits`."""
+    every: list[VectorStorage] = []
 
     async def open_storage(agent: str = "bob", **limits: Any) -> VectorStorage:
         chosen = options(start=engines.start, **limits)
         storage = VectorStorage(agent, root, clock=clock, embedder=embedder, options=chosen)
+        every.append(storage)
         await storage.prepare(None)
         assert await storage.caught_up(30)
         return storage
 
-    return open_storage
+    yield open_storage
+    for storage in every:
+        await storage.close()
 
 
 @pytest.fixture
-async def storage(
-    root: Path, embedder: HashEmbedder, opened: Callable[..., Awaitable[VectorStorage]]
-) -> AsyncIterator[VectorStorage]:
+async def storage(root: Path, embedder: HashEmbedder, opened: Callable[..., Awaitable[VectorStorage]]) -> VectorStorage:
     """Return a storage that holds an index."""
     made_index(root, embedder.identity)
-    storage = await opened()
-    yield storage
-    await storage.close()
+    return await opened()
 
 
 def index_of(storage: FileStorage) -> str | None:
@@ -190,7 +190,6 @@ async def test_many_changes_are_compared_without_the_engine(
     await stored(again, facts(10))
     assert len(await again.search("Kafka number3")) > 0
     assert engines[-1].asked == 0
-    await again.close()
 
 
 async def test_few_memories_are_compared_without_the_engine_which_is_faster(
@@ -204,7 +203,6 @@ async def test_few_memories_are_compared_without_the_engine_which_is_faster(
     await stored(again, facts(1, seed=1))
     await again.search("Kafka number3")
     assert engines[-1].asked == 1
-    await again.close()
 
 
 # -- an index stays as it was built -----------------------------------------------------------------------------------
@@ -234,7 +232,6 @@ async def test_what_changed_while_no_process_held_the_index_is_found(
     assert memories[4].id not in {hit.memory.id for hit in found}
     assert engines[-1].asked == 1
     assert index_of(again) == index
-    await again.close()
 
 
 async def test_a_compaction_by_another_process_changes_nothing(
@@ -264,7 +261,6 @@ async def test_a_renamed_agent_keeps_its_index(
     assert len(await renamed.search("Kafka number3")) > 0
     assert engines[-1].asked == 1
     assert index_of(renamed) == index
-    await renamed.close()
 
 
 async def test_an_index_behind_by_many_changes_is_built_anew(
@@ -284,7 +280,6 @@ async def test_an_index_behind_by_many_changes_is_built_anew(
     asked = engines[-1].asked
     assert len(await again.search("Kafka number3")) > 0
     assert engines[-1].asked == asked + 1
-    await again.close()
 
 
 async def test_an_index_that_is_not_asked_yet_is_not_built_anew(
@@ -299,7 +294,6 @@ async def test_an_index_that_is_not_asked_yet_is_not_built_anew(
     await stored(again, facts(1, seed=1))
     assert await again.caught_up(60)
     assert index_of(again) != first
-    await again.close()
 
 
 # -- trouble ----------------------------------------------------------------------------------------------------------
