@@ -8,7 +8,7 @@ from typing import Any
 def reduced(token_budget: int | None, provider: Any, inner: Any, reserve: int) -> tuple[int | None, Any]:
     """Return (token_budget, provider) as the inner manager should see them, so that `reserve` tokens stay free.
 
-    An explicit budget is reduced; else the context window that the provider tells; else the manager's own limit.
+    An explicit budget is reduced; else the context window that the provider states; else the manager's own limit.
     """
     if reserve == 0:
         return token_budget, provider

@@ -31,7 +31,7 @@ class ScratchpadContext:
         inner: The context manager that keeps the conversation.
         session: The memory of this session.
         settings: What to show; None shows nothing (the configuration was wrong).
-        coordinator: The host's, to tell whose session this is.
+        coordinator: The host's, which says whose session this is.
     """
 
     def __init__(

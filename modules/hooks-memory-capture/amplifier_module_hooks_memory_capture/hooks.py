@@ -92,7 +92,7 @@ class CaptureHooks:
             return
         try:
             messages = await context.get_messages()
-        except Exception as error:  # noqa: BLE001 - another module's; the turn has to end all the same
+        except Exception as error:  # noqa: BLE001 - another module's; the turn has to end anyway
             log.warning("capture_context_unreadable", error=type(error).__name__)
             self._recorder.miss("context_unreadable")
             return

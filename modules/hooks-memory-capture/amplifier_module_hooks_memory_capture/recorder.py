@@ -1,6 +1,6 @@
 """`Recorder`: the session's one worker. Extraction in a thread, then, at the end of the turn, the service.
 
-Fails open and never silently: whatever goes wrong is counted, logged and told by event; the conversation goes on.
+Fails open and never silently: whatever goes wrong is counted, logged and reported by event; the conversation goes on.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ class Recorder:
             self._queue.put_nowait(item)
 
     def miss(self, reason: str) -> None:
-        """Count something that could not be listened to; the end of the turn tells it by event."""
+        """Count something that could not be read; the end of the turn reports it by event."""
         self._skipped_in_turn[reason] += 1
 
     async def drain(self, seconds: float = DRAIN_SECONDS) -> None:
-        """Wait until all that was taken is dealt with, at most `seconds`; what is left then is dropped and told."""
+        """Wait until all that was taken is dealt with, at most `seconds`; what is left then is dropped and reported."""
         if self._worker is None:
             return
         self._hurry.set()
@@ -157,7 +157,7 @@ class Recorder:
         except AgentMemoryError as error:
             await self._session.degraded("capture", error)
             await self._tell({error.code: 1})
-        except Exception as error:  # noqa: BLE001 - a defect of ours must not end the worker, let alone the session
+        except Exception as error:  # noqa: BLE001 - a defect of ours must not end the worker or the session
             log.warning("capture_failed", error=type(error).__name__)
             await self._tell({"internal_error": 1})
 
@@ -182,7 +182,7 @@ class Recorder:
         self._skipped_in_turn.clear()
         service = await self._session.service() if held or skipped else None
         if service is None:
-            return  # memory is off: silence
+            return  # memory is off
         admitted, dropped = self._ledger.admit(held)
         skipped.update(dropped)
         self._ledger.skipped.update(skipped - dropped)

@@ -105,7 +105,7 @@ _ALWAYS_ASKED: dict[type[Input], list[str]] = {ListRecentInput: ["limit"], Statu
 _NOT_SHOWN: Final = frozenset(
     {"$defs", "title", "default", "minLength", "maxLength", "minimum", "maximum", "additionalProperties"}
 )
-"""What a model does not need to know: the answer to a call that breaks a bound tells it."""
+"""What a model does not need to know: the answer to a call that breaks a bound says it."""
 
 
 def schema_of(model: type[Input]) -> dict[str, Any]:

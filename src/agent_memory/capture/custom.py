@@ -1,4 +1,4 @@
-"""A user's own patterns, under a time limit: they may be quadratic by accident. Built-in rules do not pass here."""
+"""A user's own patterns, under a time limit: they may take quadratic time. Built-in rules are not limited."""
 
 from __future__ import annotations
 

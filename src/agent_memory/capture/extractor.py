@@ -49,7 +49,7 @@ _PAST_A_CODE_BLOCK: Final = 2
 """A finding this short announces the paragraph that explains it."""
 
 _FINDINGS: Final = frozenset(("bugfix", "discovery"))
-"""What happened and why are told in one breath."""
+"""A finding and its cause are often stated together."""
 
 _MIN_WORDS: Final = 4
 _MIN_WIDE_CHARS: Final = 6
@@ -235,7 +235,7 @@ class Extractor:
         return (content, "") if _says_something(bare, _MIN_WORDS - 1) else ("", "too_short")
 
     def _worth_keeping(self, draft: _Draft) -> list[Sentence]:
-        """Return the draft's sentences; without company that held a secret: its place would only tell there was one."""
+        """Return the draft's sentences, without companions that held a secret: their marks would only show that."""
         if not _MARKER.search(self._clean(_compose(draft.sentences))):
             return draft.sentences
         return [each for each in draft.sentences if each in draft.hits or not _MARKER.search(self._clean(each.text))]

@@ -46,7 +46,7 @@ class Verdict:
     """A question, or an order for this moment: then the statements around it are its circumstances."""
 
     weak: bool = False
-    """Its rule is wrong more often than right in this speaker's mouth."""
+    """Its rule is wrong more often than right for this speaker."""
 
     groups: frozenset[str] = field(default_factory=frozenset)
 

@@ -25,7 +25,7 @@ Action = Literal["change", "forget", "pin"]
 _any: Final = functools.partial(any_of, "orders")
 
 _VERBATIM: Final = re.compile(r"[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
-"""Numbers, addresses, paths: these have to be the same to the letter, not by their stems."""
+"""Numbers, addresses, paths: these have to be equal character by character, not by their stems."""
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MIN_STEM: Final = 4
 _MOST: Final = 2 / 3
@@ -53,7 +53,7 @@ _VAGUE: Final = frozenset(
         "never not no about what said told says wrong true actually now please page text"
     )
 )
-"""Words of ordering and pointing: they do not tell which memory is meant."""
+"""Words of ordering and pointing: they do not say which memory is meant."""
 
 
 def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *, was_shown: bool = False) -> bool:
@@ -294,7 +294,7 @@ def _endings() -> frozenset[str]:
 
 
 def _free_words(said: frozenset[str]) -> frozenset[str]:
-    """Return the words that tell nothing of a fact: those of asking, and function words of the user's languages."""
+    """Return the words that say nothing of a fact: those of asking, and function words of the user's languages."""
     asking, languages = _small_words()
     return asking.union(*(words for words in languages if words & said))
 

@@ -23,7 +23,7 @@ _OPEN_TAG: Final = re.compile(
     re.IGNORECASE,
 )
 _HOST_TAG: Final = re.compile(r"(?m)^[ \t]*<([a-z]+(?:[_-][a-z]+)+)>", re.IGNORECASE)
-"""`<ide_selection>` and its like at the beginning of a line: a tool in the middle wrote what stands in it."""
+"""`<ide_selection>` and its like at the beginning of a line: a tool between user and model wrote its content."""
 
 _CODE_TAGS: Final = frozenset(("code", "pre"))
 _ENDS: Final = ".!?:\n\u3002\uff01\uff1f\uff1a"

@@ -22,7 +22,7 @@ _GAP: Final = 2
 
 _MANY_LINES: Final = 5
 _LONG_LEFT: Final = 1500
-"""Characters. More than this, left over from a message that was mostly a machine's, is not told apart."""
+"""Characters. More than this, left over from a message that was mostly a machine's, is not separated."""
 
 _LONG_LEAD: Final = 300
 _LONG_PARAGRAPH: Final = 280

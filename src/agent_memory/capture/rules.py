@@ -3,7 +3,7 @@
 A file has these keys:
 
 - `script`: what the language is written in; see `_SCRIPTS`.
-- `function_words`: words by which the language is told from others in the same script.
+- `function_words`: words that distinguish the language from others in the same script.
 - `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
 - `asks`: what asks for something at this moment; it weakens the statements around it.
 - `contractions`: words such as "don't" that are also read when written without the apostrophe.
@@ -15,8 +15,8 @@ A file has these keys:
   from the confidence, unless the rule's group is spared.
 - `boosts`: what makes one of the categories in `of` more likely.
 - `rules`: what is captured. `confidence` 0..1; `category` (`auto`: that of the best other rule, else note); `sources`:
-  user, assistant, teammate; `group`: explicit, standing, task, question or none. `weak_for`: sources in whose mouth it
-  is wrong more often than right; there it speaks only when `min_confidence` is lowered for it.
+  user, assistant, teammate; `group`: explicit, standing, task, question or none. `weak_for`: sources for which it
+  is wrong more often than right; there it applies only when `min_confidence` is lowered for it.
 """
 
 from __future__ import annotations

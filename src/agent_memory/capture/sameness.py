@@ -34,7 +34,7 @@ _TOLD: Final = 0.5
 _ASKING: Final = frozenset(
     query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
 )
-"""Words of asking, and of the third person that models put facts into; they tell nothing about the fact."""
+"""Words of asking, and of the third person that models put facts into; they say nothing about the fact."""
 
 _DIRECTION: Final = re.compile(r"\b(from|by|into|onto|against)\b", re.IGNORECASE)
 """No telling words; but "from A to B" is not "to A from B"."""
@@ -63,7 +63,7 @@ def is_near_duplicate(one: str, other: str) -> bool:
 
 
 def _sequence(text: str) -> list[str]:
-    """Return the telling words of `text` in their order, and the words that tell which way something goes."""
+    """Return the telling words of `text` in their order, and the words that give a direction."""
     ends = any_of("opposites", "harmless_ends", r"(?-i:(?:%s)+\W*$)")
     pieces = _DIRECTION.split(ends.sub("", text.strip()))
     terms = (

@@ -1,7 +1,7 @@
 """Whether the user wishes a named agent: "start as bob", in the languages that capture knows. Pure; opens nothing.
 
 A name alone is no wish. It has to stand next to a word of wishing, in a sentence of the user's own that neither denies
-it, nor asks about it, nor tells what another person did or said. In doubt the answer is no: then the model asks, and
+it, nor asks about it, nor reports what another person did or said. In doubt the answer is no: then the model asks, and
 the user says it again. The words are in `patterns/wishes.yaml`.
 """
 

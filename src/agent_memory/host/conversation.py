@@ -1,4 +1,4 @@
-"""`Conversation`: what one session hears of the host, whose text came in with it, and the events it is told."""
+"""`Conversation`: the host's hooks of one session, whose text came in by them, and the events sent to it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Conversation:
             log.warning("event_not_emitted", name=event, error=type(error).__name__)
 
     async def degraded(self, component: str, error: AgentMemoryError) -> None:
-        """Tell, by event and log, that something does not work."""
+        """Report, by event and log, that something does not work."""
         log.warning("memory_degraded", component=component, code=error.code, error=error.message)
         fields = {"component": component, "code": error.code, "message": error.message}
         common = {"session_id": self._session_id, "timestamp": to_text(utc_now())}

@@ -65,8 +65,8 @@ def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
 def read_switches(memory: object) -> Configured:
     """Read `session.capabilities.memory`: is memory wanted, in which mode, and what was not understood.
 
-    Fails closed: whoever writes there wants to limit memory. What cannot be read as yes or no, and a key that is not
-    known, switch memory off; a mode that is not known switches capture off and leaves the tools.
+    Fails closed: a configuration that has this key is to limit memory. What is neither yes nor no, and a key that is
+    not known, switch memory off; a mode that is not known switches capture off and leaves the tools.
     """
     if not isinstance(memory, dict):
         memory = {"enabled": memory}
@@ -146,9 +146,9 @@ def withdraw_assistant(coordinator: Any) -> None:
 
 
 def is_switched_off(coordinator: Any) -> bool:
-    """Tell whether the configuration says in clear words that there is to be no memory.
+    """Tell whether the configuration explicitly switches memory off.
 
-    What was not understood also means no memory, but is told by the tools, which therefore stay.
+    What was not understood also means no memory, but is reported by the tools, which therefore stay.
     """
     found = read_switches(_capabilities(coordinator).get("memory"))
     return not found.enabled and not found.warnings

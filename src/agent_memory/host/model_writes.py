@@ -92,7 +92,7 @@ class ModelWrites:
         self._turn_since = None
 
     def end_calls(self, session_id: str = "") -> None:
-        """Note that a session's tools work no longer: the end of one that raised is never told."""
+        """Note that a session's tools work no longer: the host does not report the end of one that raised."""
         for call in self._calls:
             if call.until is None and call.session_id == session_id:
                 call.until = self._now()
@@ -101,7 +101,7 @@ class ModelWrites:
         """Note that a tool begins to work.
 
         Args:
-            event: What the host tells of it: `tool_input` and, by some loops, `tool_call_id`.
+            event: What the host reports of it: `tool_input` and, by some loops, `tool_call_id`.
             session_id: Whose tool it is.
         """
         if self._is_meant(event):
@@ -110,7 +110,7 @@ class ModelWrites:
     def end_call(self, event: dict[str, Any], session_id: str = "") -> bool:
         """Note that a tool has ended; tell whether it may have written the file.
 
-        One whose beginning was not told may have begun with the turn, or with the first that is under way.
+        One whose beginning was not reported may have begun with the turn, or with the first that is under way.
         """
         if not self._is_meant(event):
             return False
@@ -176,6 +176,6 @@ def names_of(storage_root: str) -> frozenset[str]:
 
 
 def _key(event: dict[str, Any]) -> str:
-    """Return what tells a call from others that are under way: its id where the host gives one."""
+    """Return what distinguishes a call from others that are under way: its id where the host gives one."""
     call_id = event.get("tool_call_id")
     return call_id if isinstance(call_id, str) and call_id else repr(event.get("tool_input"))

@@ -1,6 +1,6 @@
 """What is kept of sessions for their resume: one small file each under `_sessions`.
 
-A note is believed as much as the memories beside it: who can write the one can write the other.
+A note has the same protection as the memories next to it: a program that can write one can write the other.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def not_wished(name: str, now: Configured, *, is_heard: bool) -> IdentityError:
     Args:
         name: The agent that was asked for.
         now: What is active.
-        is_heard: Whether there is a user, as far as can be told.
+        is_heard: Whether there is a user, as far as is known.
     """
     headless = " Where there is no user to ask, set agent_identity in the configuration."
     return IdentityError(

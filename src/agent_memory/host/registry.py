@@ -76,7 +76,7 @@ class ServiceShare:
     async def opened(
         self, root_session: str, agent_id: str, settings: ServiceSettings, begin: Callable[[MemoryService], object]
     ) -> MemoryService:
-        """Return the service of an agent; of another than before, that one is given back and `begin` is told of this.
+        """Return the service of an agent; of another than before, that one is given back and `begin` receives this one.
 
         Raises:
             ValidationError, ConfigurationError, StorageError: It cannot be opened.

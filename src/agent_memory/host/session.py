@@ -49,8 +49,8 @@ class MemorySession:
     Nothing on disk is touched before the first use of `service` or `require`.
 
     Attributes:
-        conversation: What it hears and is told; its turn, taint, distrust, note_returned, emit and degraded stand here,
-            too.
+        conversation: The host's hooks and events; its turn, taint, distrust, note_returned, emit and degraded stand
+            here, too.
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.

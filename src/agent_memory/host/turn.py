@@ -19,7 +19,7 @@ class TurnState:
 
     Attributes:
         prompt: What the user typed; empty in a child session, whose prompt is another agent's instruction.
-        stored: Contents the model stored by tool in this turn, but for those of low trust: they stand for nobody.
+        stored: Contents the model stored by tool in this turn, but for those of low trust: they replace no candidate.
         returned: Contents our tools returned in this session, the newest last.
         shown: Ids of what they returned in this turn.
         shown_before: The same of the turn before: what a user can point at.

@@ -1,7 +1,7 @@
 """`scratchpad.yaml`: the scratchpad as a person reads and edits it. Text to edits and back; touches no disk.
 
 Its last lines are comments: for each entry its id and a checksum of what was rendered, and a checksum of all the text.
-Enough to tell, from the file alone, whether a person changed it and what. They are known by how they begin, wherever an
+Enough to see, from the file alone, whether a person changed it and what. They are known by how they begin, wherever an
 editor puts them.
 """
 
@@ -100,7 +100,7 @@ def _parse(text: str) -> list[dict[str, Any]]:
     try:
         items = load_yaml(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # The error's own words may quote the file, and what is said here goes into an event.
+        # The error's own message may quote the file, and this one goes into an event.
         mark = getattr(error, "problem_mark", None)
         where = f"; see line {mark.line + 1}" if mark else ""
         raise ValidationError(f"scratchpad.yaml is no YAML any more{where}.") from None

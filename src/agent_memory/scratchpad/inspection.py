@@ -1,4 +1,4 @@
-"""What scratchpad.yaml shows, compared with what it should: neither waits for anybody nor changes anything."""
+"""What scratchpad.yaml shows, compared with what it should show. Takes no lock and changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PadFacts:
     """How scratchpad.yaml stands.
 
     Attributes:
-        state: `broken` is what cannot be read; `edited` has edits that nobody has taken over.
+        state: `broken` is what cannot be read; `edited` has edits that were not taken over yet.
         entries: How many it shows.
         problem: Why it cannot be read.
     """

@@ -43,7 +43,7 @@ class ScratchpadManager:
 
     Attributes:
         pad_file: The file it is rendered to, and what people saved there.
-        lock: To be held by whoever takes over edits, and renders.
+        lock: To be held while edits are taken over, and while the file is rendered.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.

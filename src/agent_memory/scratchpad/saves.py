@@ -2,7 +2,7 @@
 
 A rendering takes the file's place; what was in it comes out under a hidden name and goes only once it is known to hold
 nothing that was not taken over. So a save is never overwritten, however close it comes, and after a crash what came out
-is still there for whoever looks next. Blocking: call it in a thread.
+is still there for the next look. Blocking: call it in a thread.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ class PadFile:
 
 
 def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
-    """Tell of the copies of scratchpad.yaml that were set aside; costs a look at the folder."""
+    """Yield the copies of scratchpad.yaml that were set aside; costs a look at the folder."""
     sizes = {name: size_of(path.with_name(name)) for name in names_of(path.parent, "broken_pad")}
     recent = [name for name in sizes if (moment := moment_of(name)) and now - moment < KEPT]
     if recent:

@@ -1,4 +1,4 @@
-"""The memory service: one write path, one way to ask, and the events that tell about both.
+"""The memory service: one write path, one way to ask, and the events of both.
 
 Each name loads what it needs when it is first asked for: the views alone are of use without the layers below.
 """

@@ -1,4 +1,4 @@
-"""`Admin`: what a person who looks after a memory asks and does: all of it read, brought in, taken out, compacted."""
+"""`Admin`: the operations of a person who maintains a memory: read all of it, import, export, compact."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ class Admin:
 
         Args:
             memories: What an export said.
-            each: Told what became of each, in their order, once it is on disk.
+            each: Receives the outcome of each, in their order, once it is on disk.
             caller: The session that asks.
             trusted: Believe all they claim; otherwise nothing that would put one above others.
-            dry_run: Tell what would become of each, and store none.
+            dry_run: Report the outcome that each would have, and store none.
 
         Raises:
-            StorageError: What `each` was told of before is on disk; doing it all again does the rest.
+            StorageError: What `each` received before is on disk; doing it all again does the rest.
         """
         terms = Terms(self._clock(), trusted=trusted, dry_run=dry_run)
         await self._bring_in(self._storage, memories, each, caller, terms)
@@ -118,12 +118,12 @@ class Admin:
 
         Args:
             memories: All that the one storage has.
-            each: Told what became of each, in their order, once it is safe.
+            each: Receives the outcome of each, in their order, once it is safe.
             caller: The session that asks.
             to: The other storage; they come here when omitted.
 
         Raises:
-            StorageError: What `each` was told of before is safe; doing it all again does the rest.
+            StorageError: What `each` received before is safe; doing it all again does the rest.
         """
         await self._bring_in(to or self._storage, memories, each, caller, Terms(self._clock(), is_transfer=True))
 

@@ -25,7 +25,7 @@ ATTENTION: Final = (
 def attention(folder: AgentFolder, now: datetime) -> list[Concern]:
     """Return what wants attention, the gravest first; takes a few milliseconds.
 
-    The journal and its copies are looked at by whoever reads it anyway (`MemoryStorage.health`).
+    The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
     """
     if not folder.path.is_dir():
         return []

@@ -49,7 +49,7 @@ class AuditLog:
         with translated(self._path, "write"):
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
-                _keep_others_out(descriptor)
+                _try_to_lock(descriptor)
                 size = os.fstat(descriptor).st_size
                 torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a process died while writing
                 write_all(descriptor, b"\n" + line if torn else line)
@@ -85,10 +85,10 @@ def inspect_audit(path: Path) -> tuple[int, int]:
     return good, bad
 
 
-def _keep_others_out(descriptor: int) -> None:
-    """Hold the file until it is closed, so that half a line of a process that dies now is seen; or give up soon.
+def _try_to_lock(descriptor: int) -> None:
+    """Lock the file until it is closed, so that the incomplete line of a process that dies is seen; or give up soon.
 
-    A process that was stopped may hold it for ever, and a line glued to half of another's is no harm worth waiting for.
+    A process that was stopped may hold the lock without end; a line joined to an incomplete one is the lesser harm.
     """
     for _ in range(_TRIES):
         try:

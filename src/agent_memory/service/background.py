@@ -1,4 +1,4 @@
-"""Work that is done behind an answer: only the end of the service waits for it."""
+"""Work that is done after an answer: only the end of the service waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who calls the service: a session, how it is told what happened, and whose words it brings."""
+"""Who calls the service: a session, how it receives events, and whose words it brings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.service.results import Updated
 
 Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
-"""Takes an event's name and payload to whoever listens; must not raise."""
+"""Takes an event's name and payload to the listeners; must not raise."""
 
 
 async def drop_event(event: str, data: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ class Caller:
     shown: frozenset[str] = frozenset()
 
     def as_person(self) -> Caller:
-        """Return the caller for what a person did, such as an edit of a file, whoever brings it in."""
+        """Return the caller for what a person did, such as an edit of a file, whichever session takes it over."""
         return replace(self, trust="high")
 
 

@@ -1,4 +1,4 @@
-"""What works less well than it could, told once: in an answer, as an event, and in the status."""
+"""What works less well than it could, reported once: in an answer, as an event, and in the status."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Degradation:
     def __init__(self, storage: MemoryStorage, report: Report) -> None:
         self._storage = storage
         self._report = report
-        self._known: dict[str, str] = {}  # component -> code of what was last told as an event
-        self._begun: dict[str, str] = {}  # component -> code of a failed call that was told
+        self._known: dict[str, str] = {}  # component -> code of what was last reported as an event
+        self._begun: dict[str, str] = {}  # component -> code of a failed call that was reported
         self._answered: str | None = None
         self._audit: Trouble | None = None
 
@@ -38,7 +38,7 @@ class Degradation:
         return [*self._storage.troubles(), *([self._audit] if self._audit is not None else [])]
 
     async def look(self, caller: Caller) -> None:
-        """Tell as an event what has gone wrong since the last look; what works again may be told again later."""
+        """Emit an event for what has gone wrong since the last look; what works again may be reported again later."""
         now = {trouble.component: trouble for trouble in self.troubles()}
         news = [trouble for name, trouble in now.items() if self._known.get(name) != trouble.code]
         self._known = {name: trouble.code for name, trouble in now.items()}
@@ -46,7 +46,7 @@ class Degradation:
             await self._tell(trouble.component, trouble.code, trouble.sentence.strip(), caller)
 
     async def failed(self, component: str, code: str, message: str, caller: Caller) -> None:
-        """Tell as an event that a call failed in part, unless the call before failed in the same way."""
+        """Emit an event: a call failed in part. None, if the call before failed in the same way."""
         told, self._begun[component] = self._begun.get(component), code
         if told != code:
             await self._tell(component, code, message, caller)
@@ -55,11 +55,11 @@ class Degradation:
         await self._report("memory:degraded", caller, component=component, code=code, message=message)
 
     def worked(self, component: str) -> None:
-        """Note that a call did not fail: the next failure is told again."""
+        """Note that a call did not fail: the next failure is reported again."""
         self._begun.pop(component, None)
 
     async def after_store(self, caller: Caller) -> str | None:
-        """Return why what was stored cannot be found by meaning, if the session has not been told."""
+        """Return why what was stored cannot be found by meaning, unless the session has been informed."""
         await self.look(caller)
         trouble = next((each for each in self._storage.troubles() if each.component == "embedder"), None)
         if trouble is None or trouble.code == self._answered:
@@ -68,7 +68,7 @@ class Degradation:
         return trouble.sentence.strip()
 
     async def after_search(self, results: SearchResults, caller: Caller) -> str | None:
-        """Return why this answer is weaker than it could be, if the session has not been told since that began."""
+        """Return why this answer is weaker than it could be, unless the session has been informed since that began."""
         self.worked("storage")
         await self.look(caller)
         state = results.degraded and self._known.get("embedder", "pending")
@@ -79,7 +79,7 @@ class Degradation:
         """Write one line of the audit log.
 
         Raises:
-            StorageError: It could not be written, which was told.
+            StorageError: It could not be written, which was reported.
         """
         try:
             await asyncio.to_thread(audit.append, event, data)

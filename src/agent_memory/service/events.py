@@ -220,7 +220,7 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(query: str) -> str:
-    """Return 8 hex digits by which equal queries of this process are seen to be equal, and nothing else."""
+    """Return 8 hex digits by which equal queries of this process are seen to be equal."""
     return hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=4, key=_KEY).hexdigest()
 
 

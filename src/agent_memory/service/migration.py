@@ -72,7 +72,7 @@ class Migration:
 
         Args:
             caller: The session that asks.
-            progress: Told the stage and how much of it is done.
+            progress: Receives the stage and how much of it is done.
 
         Raises:
             BusyError: Another process is migrating this agent.
@@ -143,7 +143,7 @@ class Migration:
     async def _migrate_unasked(self, caller: Caller) -> None:
         try:
             await self.migrate(caller)
-        except AgentMemoryError as error:  # told by an event of its own, if it had begun
+        except AgentMemoryError as error:  # reported by an event of its own, if it had begun
             log.warning("unasked_migration_ended", code=error.code, error=error.message)
         except Exception as error:  # noqa: BLE001 - logged like the others; no caller waits for it
             log.warning("unasked_migration_broke", error=type(error).__name__)

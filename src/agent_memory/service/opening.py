@@ -1,4 +1,4 @@
-"""Opening the service of one agent the way everybody does: files on this machine or a server, redactor, audit log."""
+"""Opening the service of one agent with the usual parts: files on this machine or a server, redactor, audit log."""
 
 from __future__ import annotations
 

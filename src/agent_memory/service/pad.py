@@ -27,7 +27,7 @@ class Pad:
         manager: Loads it.
         sync: Keeps its file and the journal in step.
         gate: Decides who may bring what into it.
-        degradation: Told what does not work.
+        degradation: Receives what does not work.
         report: Sends events.
         clock: Source of the present.
 

@@ -81,7 +81,7 @@ class Past:
     async def beyond_a_forget(self, memory_id: str) -> Version[Memory] | None:
         """Return the version with another text that `bring_back` would lead to, if that is older than a forget.
 
-        Whoever brings a memory back twice may mean that forget alone, and not the change of text before it.
+        A user who brings a memory back twice may mean that forget alone, and not the change of text before it.
         """
         memory = await self._storage.get(memory_id)
         if memory is None or memory_id in await self._storage.superseded():

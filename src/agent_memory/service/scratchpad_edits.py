@@ -36,7 +36,7 @@ class EditIntake:
         self._model_at: Callable[[float], Caller | None] = lambda _moment: None
 
     def attribute_edits(self, model_at: Callable[[float], Caller | None]) -> None:
-        """Have edits of the file told apart: those of a model, and those of a person, as which all count otherwise.
+        """Distinguish a model's edits of the file from a person's; without this all count as a person's.
 
         Args:
             model_at: Returns, for a moment in seconds since 1970, the model that may have saved the file then, or None.
@@ -96,12 +96,12 @@ class EditIntake:
         await self._writes.evict(memory_id)
 
     async def _set_aside(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
-        """Tell, as an event and as a warning, that an edit is in another file now."""
+        """Report, by event and warning, that an edit is in another file now."""
         log.warning("scratchpad_edit_set_aside", code=error.code, error=message)
         await self.degraded(error, message, caller)
 
     async def degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
-        """Tell as an event that something about the scratchpad does not work."""
+        """Emit an event: something about the scratchpad does not work."""
         await self._writes.report("memory:degraded", caller, component="scratchpad", code=error.code, message=message)
 
 

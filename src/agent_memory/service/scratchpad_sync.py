@@ -1,4 +1,4 @@
-"""The scratchpad file's part of the service: taking over a person's edits, and rendering anew behind the scenes."""
+"""The scratchpad file's part of the service: taking over a person's edits, and rendering anew in the background."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScratchpadSync:
         limits: How long the file is waited for.
 
     Attributes:
-        attribute_edits: Has edits of a model told from those of a person; see `EditIntake.attribute_edits`.
+        attribute_edits: Distinguishes a model's edits from a person's; see `EditIntake.attribute_edits`.
     """
 
     def __init__(self, manager: ScratchpadManager, writes: Writes, limits: Limits) -> None:
@@ -45,7 +45,7 @@ class ScratchpadSync:
         self._folds = 0
         self._noticed: tuple[int, int, int] | None = None
         self._tried: tuple[int, int, int] | None = None
-        self._trouble: str | None = None  # code of what is in the way now, and was told
+        self._trouble: str | None = None  # code of what is in the way now, and was reported
 
     def schedule(self, caller: Caller = NOBODY) -> None:
         """Have the file rendered soon; many calls in a row cost one or two renderings."""
@@ -111,7 +111,7 @@ class ScratchpadSync:
                 if not self._is_stale:
                     return
         except asyncio.CancelledError:
-            self._is_stale = True  # its loop ends; whoever settles in another one does it
+            self._is_stale = True  # its loop ends; the next settle in another loop does it
             raise
 
     async def _bring_into_step(self, caller: Caller) -> bool:
@@ -146,7 +146,7 @@ class ScratchpadSync:
         return True
 
     async def _not_now(self, error: StorageError, caller: Caller) -> None:
-        """Tell, once, that edits are still in the file; who looks at the scratchpad next tries again."""
+        """Report, once, that edits are still in the file; the next look at the scratchpad tries again."""
         told, self._trouble = self._trouble, error.code
         if told != error.code:
             log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)

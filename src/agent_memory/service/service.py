@@ -56,10 +56,10 @@ class MemoryService:
 
     Attributes:
         pad: The scratchpad and its file.
-        admin: What whoever looks after the memory asks and does.
+        admin: The operations of a person who maintains the memory.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         migration: Moves the memory to another backend and back.
-        warm_up: Begins, behind the first answer, what makes the first search fast: reading all, loading the model.
+        warm_up: Begins, after the first answer, what makes the first search fast: reading all, loading the model.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ class MemoryService:
         await caller.emit(event, data)
 
     async def settle(self) -> None:
-        """Wait for what was left to do behind the answers: access counts, the scratchpad file, the audit log."""
+        """Wait for the background work: access counts, the scratchpad file, the audit log."""
         await self._background.settle()
         await self.pad.settle()
 

@@ -1,4 +1,4 @@
-"""The one write path. Each text that is kept takes the same steps here, whoever brings it.
+"""The one write path. Each text that is kept takes the same steps here, from every caller.
 
 Bound → normalise → validate → redact all text fields → is it the same (`agent_memory.capture.sameness`) → trust gate →
 append → event → audit. The storage redacts once more what is not marked as `Redacted`.

@@ -55,7 +55,7 @@ def check_expiry(expires_at: object, now: datetime) -> None:
     """Refuse an end that has passed: the memory would never be found.
 
     Raises:
-        ValidationError: It has passed. What is no time at all is told with the other fields.
+        ValidationError: It has passed. A value that is no time is refused with the other fields.
     """
     if expires_at is None:
         return
@@ -65,7 +65,7 @@ def check_expiry(expires_at: object, now: datetime) -> None:
         return
     if moment <= now:
         raise ValidationError(
-            f"Nothing was stored: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so nobody would find it.",
+            f"Nothing was stored: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so no search would find it.",
             recovery="Name a date to come, or leave it out; to take a memory away, forget it.",
         )
 

@@ -1,7 +1,8 @@
 """Bringing in memories that were stored once already: from a file, from a server, to a server.
 
 Ids and texts stay, and nothing that is there changes. What a file claims beyond its texts (trust, pins, what it makes
-untrue) counts only if whoever imports it vouches for it: anybody can write a file. Reads no file, knows no format.
+untrue) counts only if the person who imports it vouches for it: any program can write a file. Reads no file, knows no
+format.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Terms:
     Attributes:
         now: The present.
         trusted: Whether all that they claim is believed.
-        dry_run: Whether to tell what would become of each, and store none.
+        dry_run: Whether to report the outcome that each would have, and store none.
         is_transfer: Whether they come from another storage of the same agent: all is believed, what was forgotten here
             stays forgotten, and they are stored some at a time.
     """
@@ -87,12 +88,12 @@ class Import:
         self._is_synced = terms.dry_run
 
     async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
-        """Keep what is not there yet, in the given order; `each` hears of every memory, in that order, once it is safe.
+        """Keep what is missing, in the given order; `each` receives every outcome, in that order, once it is safe.
 
         A memory may supersede one that comes later or one that was forgotten before the export: such links are kept.
 
         Raises:
-            StorageError: What `each` was told of before is on disk; doing it all again does the rest.
+            StorageError: What `each` received before is on disk; doing it all again does the rest.
         """
         self._texts = {memory.id: memory.content async for memory in self._storage.iter_all()}
         self._among = {memory.id for memory in memories} - self._texts.keys()
@@ -103,24 +104,24 @@ class Import:
 
     async def _take(self, memories: Sequence[Memory]) -> list[Imported]:
         """Keep some memories, if possible in one change; return what became of each."""
-        told: list[Imported] = []
+        outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
         forgotten = await self._forgotten_among(memories)
         for memory in memories:
             imported, draft = await self._judge(memory, forgotten)
-            told.append(imported)
+            outcomes.append(imported)
             drafts += [draft] if draft is not None else []
-        if not self._is_synced and any(imported.outcome == "present" for imported in told):
+        if not self._is_synced and any(imported.outcome == "present" for imported in outcomes):
             await self._storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
             self._is_synced = True
         kept = {} if self._terms.dry_run else await self._keep(drafts)
-        for position, imported in enumerate(told):
+        for position, imported in enumerate(outcomes):
             if imported.memory_id in kept and imported.outcome == "stored":
                 stored, error = kept[imported.memory_id]
-                told[position] = replace(imported, outcome="stored" if stored else "refused", error=error)
+                outcomes[position] = replace(imported, outcome="stored" if stored else "refused", error=error)
                 if stored is not None:
                     await self._writing.announce(stored, imported.redacted, self._caller)
-        return told
+        return outcomes
 
     async def _forgotten_among(self, memories: Sequence[Memory]) -> set[str]:
         if not self._terms.is_transfer:

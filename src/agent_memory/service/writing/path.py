@@ -101,7 +101,7 @@ class WritePath:
     async def announce(
         self, memory: Memory, redacted: Sequence[str], caller: Caller, *, in_scratchpad: bool | None = None
     ) -> None:
-        """Tell that a memory was stored."""
+        """Report that a memory was stored."""
         await self._report(
             "memory:stored",
             caller,
@@ -143,7 +143,7 @@ class WritePath:
             # it was forgotten in between, and the text is to be stored after all
 
     async def changed(self, memory_id: str, fields: Sequence[str], redacted: Sequence[str], caller: Caller) -> None:
-        """Tell that fields of a memory were changed."""
+        """Report that fields of a memory were changed."""
         noted = {"fields": list(fields), "redacted": list(redacted)}
         await self._report("memory:updated", caller, memory_id=memory_id, **noted)
 
