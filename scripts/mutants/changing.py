@@ -222,13 +222,14 @@ def _best(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
 
 
 def _nearest(entry: Record, mutants: Sequence[Mutant]) -> Mutant | None:
-    def nearness(mutant: Mutant) -> float:
+    def nearness(mutant: Mutant) -> tuple[float, int]:
         alike: float = difflib.SequenceMatcher(
             None, entry["text"] + entry["changed"], mutant.text + mutant.changed
         ).ratio()
         if entry["function"] == mutant.function:
             alike += 0.3
-        return alike + (0.2 if any(_shared(entry, mutant)) else 0.0)
+        alike += 0.2 if any(_shared(entry, mutant)) else 0.0
+        return alike, -abs(entry["ordinal"] - mutant.ordinal)
 
     return max((mutant for mutant in mutants if mutant.kind == entry["kind"]), key=nearness, default=None)
 

@@ -9,6 +9,7 @@ import pytest
 from agent_memory.embeddings import WorkerLimits, worker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
+from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.limits import Limits
 from agent_memory.settings import ServiceSettings
@@ -176,3 +177,20 @@ async def test_an_audit_log_that_cannot_be_written_is_told_once(
     await service.store({"content": "three"}, listener.caller)
     await service.settle()
     assert (await service.status()).health == {"status": "ok"}
+
+
+async def test_a_store_that_is_on_disk_is_no_failure_because_the_scratchpad_cannot_be_read(
+    open_service: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(_manager: ScratchpadManager) -> None:
+        raise StorageError("The disk does not answer.", code="unreadable")
+
+    service = open_service(embedder="none")
+    monkeypatch.setattr(ScratchpadManager, "load", failing)
+    stored = await service.store({"content": "Tea at four"}, listener.caller)
+    assert await service.get(stored.memory.id) == stored.memory
+    assert stored.in_scratchpad is False
+    assert stored.degraded is not None
+    assert "The change is on disk" in stored.degraded
+    assert [event["component"] for event in listener.of("memory:degraded")] == ["scratchpad"]
+    monkeypatch.undo()

@@ -44,6 +44,8 @@ async def test_a_replaced_memory_counts_again(service: MemoryService, listener: 
     done = await service.past.bring_back(old.id, listener.caller)
     assert (done.what, done.replaced_by) == ("replaced", new.id)
     assert {memory.id for memory in await service.list_recent()} == {old.id, new.id}
+    told = listener.of("memory:restored")
+    assert [(event["memory_id"], event["was"]) for event in told] == [(old.id, "replaced")]
 
 
 async def test_a_change_is_taken_back_and_so_is_taking_it_back(service: MemoryService) -> None:

@@ -88,7 +88,7 @@ async def test_an_unreadable_journal_is_part_of_the_status(service: MemoryServic
     assert status.counts == {}
 
 
-async def test_status_counts(make_service: Callable[..., MemoryService], clock: FrozenClock) -> None:
+async def test_status_counts(make_service: Callable[..., MemoryService], clock: FrozenClock, folder: Path) -> None:
     service = make_service(migration_threshold=3)
     old = (await service.store({"content": "Office in Berlin", "category": "decision"})).memory
     await service.store({"content": "Office in Lyon", "category": "decision", "supersedes": old.id, "pinned": True})
@@ -105,6 +105,7 @@ async def test_status_counts(make_service: Callable[..., MemoryService], clock: 
         "by_trust": {"medium": 2, "low": 1},
     }
     assert (status.agent_id, status.backend, status.last_write) == ("bob", "file", "2026-03-01T12:00:00Z")
+    assert status.folder == str(folder)
     assert status.health == {"status": "ok"}
     assert status.embedder["status"] == "off"
     assert len(status.suggestions) == 1

@@ -157,6 +157,42 @@ async def test_what_a_file_claims_is_not_believed_unless_somebody_vouches_for_it
     assert (await service.scratchpad()).entries[0].id == pinned.id
 
 
+async def test_who_vouches_for_a_file_afterwards_has_its_claims_believed_then(
+    service: MemoryService, listener: Listener
+) -> None:
+    memory = memory_of("Deploys need a review.", trust="high", pinned=True)
+    await restored(service, listener, memory, trusted=False)
+    (told,) = await restored(service, listener, memory)
+    assert (told.outcome, set(told.raised)) == ("present", {"trust", "pinned"})
+    assert await service.get(memory.id) == memory
+    (event,) = listener.of("memory:updated")
+    assert (event["memory_id"], set(event["fields"])) == (memory.id, {"trust", "pinned"})
+    (again,) = await restored(service, listener, memory)
+    assert (again.outcome, again.raised) == ("present", ())
+
+
+async def test_what_was_changed_since_stays_whoever_vouches_for_the_file(
+    service: MemoryService, listener: Listener
+) -> None:
+    memory = memory_of("Deploys need a review.", trust="high")
+    await restored(service, listener, memory, trusted=False)
+    await service.update(memory.id, {"pinned": True})
+    (told,) = await restored(service, listener, memory)
+    assert (told.memory_id, told.outcome, told.raised) == (memory.id, "present", ())
+    assert (await service.get(memory.id)).trust == "medium"
+
+
+async def test_the_scratchpad_file_shows_what_was_imported_and_nothing_of_a_rehearsal(
+    service: MemoryService, listener: Listener, folder: Path
+) -> None:
+    memory = memory_of("Deploys need a review.", pinned=True)
+    await service.admin.import_memories([memory], lambda _: None, listener.caller, trusted=True, dry_run=True)
+    await service.settle()
+    assert not (folder / "scratchpad.yaml").exists()
+    await restored(service, listener, memory)
+    assert memory.content in (folder / "scratchpad.yaml").read_text()
+
+
 async def test_a_file_without_claims_comes_back_as_it_was(service: MemoryService, listener: Listener) -> None:
     older = memory_of("Tea at four.", trust="low", tags=["a"], metadata={"k": 1})
     newer = memory_of("Tea at five.", supersedes=older.id, expires_at=NOON + timedelta(days=9))
