@@ -58,7 +58,7 @@ def rounded(vector: Vector) -> Vector:
     return coarse / length if length > 0 else coarse
 
 
-class _NewerSchemaError(Exception):
+class NewerSchemaError(OSError):
     """The file belongs to a newer version: setting it aside would cost that version all its vectors."""
 
 
@@ -87,8 +87,7 @@ class VectorCache:
         wanted = set(hashes)
         if not wanted:
             return {}
-        with self._lock:
-            rows = self._attempt(lambda database: _select(database, str(identity), wanted)) or []
+        rows = self._attempt(lambda database: _select(database, str(identity), wanted)) or []
         return _decoded([(key, blob) for key, blob in rows if key in wanted], identity.dimension)
 
     def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
@@ -98,8 +97,7 @@ class VectorCache:
         if not vectors:
             return True
         blobs = [(key, np.asarray(vector, dtype="<f2").tobytes()) for key, vector in vectors.items()]
-        with self._lock:
-            return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
+        return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
 
     def prune(self, keep: Iterable[bytes]) -> int:
         """Drop the vectors of every text, under any embedder, whose hash is not in `keep`; return how many went.
@@ -107,14 +105,12 @@ class VectorCache:
         A vector gives away something of its text, so this follows each purge of a memory.
         """
         kept = [(key,) for key in set(keep)]
-        with self._lock:
-            return self._attempt(lambda database: _prune(database, kept)) or 0
+        return self._attempt(lambda database: _prune(database, kept)) or 0
 
     def forget(self, hashes: Iterable[bytes]) -> None:
         """Drop the vectors of these texts under every embedder."""
         gone = [(key,) for key in hashes]
-        with self._lock:
-            self._attempt(lambda database: _forget(database, gone))
+        self._attempt(lambda database: database.executemany("DELETE FROM vectors WHERE hash = ?", gone))
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""
@@ -125,22 +121,23 @@ class VectorCache:
         """Run `work` in one transaction; on trouble say so, set a broken file aside, and return None."""
         if self._path is None:
             return None
-        for _ in range(2):
-            try:
-                with self._connected() as database:
-                    result = work(database)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: a damaged schema
-                self._disconnect()
-                if not _is_broken(error) or not self._set_aside(error):
-                    self._trouble = self._trouble or f"vector cache not in use: {error}"
+        with self._lock:
+            for _ in range(2):
+                try:
+                    with self._connected() as database:
+                        result = work(database)
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: a damaged schema
+                    self._disconnect()
+                    if not _is_broken(error) or not self._set_aside(error):
+                        self._trouble = self._trouble or f"vector cache not in use: {error}"
+                        return None
+                except OSError as error:
+                    self._disconnect()
+                    self._trouble = f"vector cache not in use: {error}"
                     return None
-            except (OSError, _NewerSchemaError) as error:
-                self._disconnect()
-                self._trouble = f"vector cache not in use: {error}"
-                return None
-            else:
-                self._trouble = None  # a full disk has room again, a folder may be written to
-                return result
+                else:
+                    self._trouble = None  # a full disk has room again, a folder may be written to
+                    return result
         return None
 
     def _connected(self) -> sqlite3.Connection:
@@ -153,7 +150,7 @@ class VectorCache:
                 raise OSError(f"{self._path.name} is no file")  # opening a pipe would wait for its other end
             if self._path.is_symlink():
                 raise OSError(f"{self._path.name} is a symbolic link, which is not followed")
-            if not self._path.exists():  # or it and what is made beside it would be as open as the umask says
+            if not self._path.exists():  # or the umask would decide who may read it and what SQLite makes next to it
                 with suppress(OSError):
                     self._path.touch(mode=0o600)
             database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
@@ -166,7 +163,7 @@ class VectorCache:
                     raise
                 database.close()
                 self._connection = database = _open_unwritable(self._path)
-                _check_version(database)
+                check_version(database)
         return self._connection
 
     def _read_only(self) -> bool:
@@ -199,7 +196,7 @@ class VectorCache:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    version = _check_version(database)
+    version = check_version(database)
     database.execute("PRAGMA journal_mode = WAL")
     # Derived data: a crash may cost the last vectors, never consistency.
     database.execute("PRAGMA synchronous = NORMAL")
@@ -210,15 +207,20 @@ def _prepare(database: sqlite3.Connection) -> None:
             database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _check_version(database: sqlite3.Connection) -> int:
+def check_version(database: sqlite3.Connection) -> int:
+    """Return the version of the schema, 0 for an empty file.
+
+    Raises:
+        NewerSchemaError: It is of a newer version.
+    """
     version = int(database.execute("PRAGMA user_version").fetchone()[0])
     if version not in {0, SCHEMA_VERSION}:
-        raise _NewerSchemaError(f"it is of a newer version of agent-memory (schema {version})")
+        raise NewerSchemaError(f"it is of a newer version of agent-memory (schema {version})")
     return version
 
 
 def _open_unwritable(path: Path) -> sqlite3.Connection:
-    """Open a file for reading alone: without `immutable`, WAL wants to write beside it."""
+    """Open a file for reading alone: without `immutable`, WAL writes a file next to it."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
 
 
@@ -254,10 +256,6 @@ def _prune(database: sqlite3.Connection, kept: list[tuple[bytes]]) -> int:
         gone = cursor.rowcount
         cursor.execute("DELETE FROM kept")
     return gone
-
-
-def _forget(database: sqlite3.Connection, gone: list[tuple[bytes]]) -> None:
-    database.executemany("DELETE FROM vectors WHERE hash = ?", gone)
 
 
 def _decoded(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:

@@ -90,7 +90,7 @@ class CachingEmbedder:
         return found
 
     def save(self, vectors: dict[bytes, Vector]) -> None:
-        """Keep vectors, with those that could not be kept before: a full disk has room again one day."""
+        """Keep vectors, with those that could not be kept before: a full disk may have room again."""
         with self._lock:
             vectors, self._unsaved = {**self._unsaved, **vectors}, {}
         if vectors and not self.cache.put_many(self.embedder.identity, vectors):

@@ -1,6 +1,6 @@
-"""What a vector cache holds, read without writing beside it: SQLite makes files next to what it opens.
+"""What a vector cache holds, read without writing next to it: SQLite makes files where it opens one.
 
-It is read in place, or in a copy while there is a log beside it that SQLite would play back.
+It is read in place, or in a copy while there is a log next to it that SQLite would play back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from agent_memory.embeddings.cache import SCHEMA_VERSION
+from agent_memory.embeddings.cache import check_version
 from agent_memory.files.atomic import signature
 from agent_memory.files.entries import described, kind_of, size_of
 
@@ -33,7 +33,7 @@ class CacheFacts(NamedTuple):
 
 
 def cache_files(path: Path) -> list[Path]:
-    """Return the file of a cache and those that SQLite keeps beside it."""
+    """Return the file of a cache and those that SQLite keeps next to it."""
     return [path.with_name(path.name + tail) for tail in ("", "-wal", "-shm")]
 
 
@@ -73,11 +73,8 @@ def _facts_of(path: Path, *, immutable: bool = True) -> CacheFacts:
     options = "mode=ro&immutable=1" if immutable else "mode=rw"
     with contextlib.closing(sqlite3.connect(f"file:{quote(str(path))}?{options}", uri=True)) as database:
         database.text_factory = lambda text: text.decode(errors="replace")
-        version = database.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        if check_version(database) == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
             return CacheFacts({})
-        if version != SCHEMA_VERSION:
-            raise OSError(f"it is of a newer version of agent-memory (schema {version})")
         (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(str(verdict))

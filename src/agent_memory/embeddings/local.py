@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from agent_memory.embeddings.pieces import pieces
-from agent_memory.embeddings.protocol import EmbedderIdentity, Provider, checked_matrix
+from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider, checked_matrix
 from agent_memory.embeddings.runtime import foreign_code, import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.embeddings.protocol import Matrix, Vector
+    from agent_memory.embeddings.protocol import Matrix
     from agent_memory.settings import ServiceSettings
 
 MINILM_MODEL: Final = "all-MiniLM-L6-v2-int8"
@@ -43,14 +43,14 @@ THRESHOLD: Final = 0.15
 of everything else; 0.25 would lose 8 % of the answers, "which database did we pick" (0.22) among them."""
 
 
-class LocalEmbedder:
+class LocalEmbedder(Embedder):
     """MiniLM, or any sentence transformer with mean pooling in a folder with `model.onnx` and `tokenizer.json`.
 
     Args:
         folder: Where the model lies; None takes the pinned MiniLM weights and the tokenizer of this package.
         sha256: Expected hash of `model.onnx`; None accepts what a folder holds.
-        threads: Threads for one call. One is right beside an agent: two halve the time of a call and cost four
-            times as much at the 95th percentile when several processes search at once.
+        threads: Threads for one call. One is right where an agent needs the processor too: two halve the time of a
+            call and cost four times as much at the 95th percentile when several processes search at once.
     """
 
     def __init__(self, folder: Path | None = None, *, sha256: str | None = None, threads: int = 1) -> None:
@@ -70,11 +70,6 @@ class LocalEmbedder:
             return EmbedderIdentity("local", MINILM_MODEL, MINILM_DIMENSION, MINILM_SHA256)
         model = self._loaded()
         return EmbedderIdentity("local", self._folder.name, model.dimension, model.sha256)
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a vector has."""
-        return self.identity.dimension
 
     @property
     def similarity_threshold(self) -> float:
@@ -104,15 +99,6 @@ class LocalEmbedder:
                 rows[at] = row
         return checked_matrix(rows, count=len(texts), dimension=model.dimension, source=f"model {model.name}")
 
-    def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a query, shape (dimension,), float32.
-
-        Raises:
-            EmbeddingError: As `embed_documents`.
-        """
-        vector: Vector = self.embed_documents([text])[0]
-        return vector
-
     def _loaded(self) -> _OnnxModel:
         if self._model is None:
             self._model = _MODELS.get(self._folder, self._expected, self._threads)
@@ -140,12 +126,9 @@ class _OnnxModel:
         self._inputs = {given.name for given in self._session.get_inputs()}
         self.dimension = len(self.run(["dimension"])[0])
 
+    @foreign_code()
     def run(self, texts: list[str]) -> NDArray[np.float32]:
         """Return mean-pooled vectors, shape (len(texts), dimension), not yet normalised."""
-        with foreign_code():
-            return self._pooled(texts)
-
-    def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
         import numpy as np
 
         encoded = self._tokenizer.encode_batch(texts)
@@ -175,7 +158,7 @@ class _Models:
         self._loaded: WeakValueDictionary[tuple[object, ...], _OnnxModel] = WeakValueDictionary()
 
     def get(self, folder: Path | None, expected: str | None, threads: int) -> _OnnxModel:
-        """Return the model of a folder, loaded if nobody has done so since its files changed.
+        """Return the model of a folder, loaded if that was not done since its files changed.
 
         Raises:
             EmbeddingError: It cannot be loaded.

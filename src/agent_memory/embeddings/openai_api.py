@@ -9,7 +9,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.embeddings.protocol import CHARS_PER_TOKEN, EmbedderIdentity, Provider, checked_matrix
+from agent_memory.embeddings.protocol import CHARS_PER_TOKEN, Embedder, EmbedderIdentity, Provider, checked_matrix
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.installing import advice
 from agent_memory.settings import OPENAI_DIMENSIONS
@@ -17,7 +17,7 @@ from agent_memory.settings import OPENAI_DIMENSIONS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.embeddings.protocol import Matrix, Vector
+    from agent_memory.embeddings.protocol import Matrix
     from agent_memory.settings import ServiceSettings
 
 _DEFAULT_MODEL: Final = "text-embedding-3-small"
@@ -46,7 +46,7 @@ _RETRIES: Final = 4
 """With the client's backoff (0.5 s doubling to 8 s, jitter, Retry-After heeded) about 15 s of patience."""
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Embedder):
     """Vectors from OpenAI's embeddings API. Thread-safe; connects at the first call.
 
     Args:
@@ -103,11 +103,6 @@ class OpenAIEmbedder:
         return EmbedderIdentity("openai", self._model, self._dimension)
 
     @property
-    def dimension(self) -> int:
-        """How many numbers a vector has."""
-        return self._dimension
-
-    @property
     def similarity_threshold(self) -> float:
         """Least raw cosine of a hit by meaning alone, see `THRESHOLD`."""
         return THRESHOLD
@@ -128,15 +123,6 @@ class OpenAIEmbedder:
         for start in range(0, len(texts), self._batch_size):
             rows.extend(self._request(texts[start : start + self._batch_size]))
         return checked_matrix(rows, count=len(texts), dimension=self._dimension, source=f"model {self._model}")
-
-    def embed_query(self, text: str) -> Vector:
-        """Return the unit vector of a query, shape (dimension,), float32.
-
-        Raises:
-            EmbeddingError: As `embed_documents`.
-        """
-        vector: Vector = self.embed_documents([text])[0]
-        return vector
 
     @property
     def tokens(self) -> int:
@@ -163,12 +149,6 @@ class OpenAIEmbedder:
                 raise
             return self._ask(cut)
 
-    def _count(self, answer: Any) -> None:
-        used = getattr(getattr(answer, "usage", None), "total_tokens", None)
-        if isinstance(used, int):  # not every server that speaks this API tells
-            with self._counting:
-                self._tokens += used
-
     def _ask(self, texts: list[str]) -> list[Any]:
         with self._connecting:
             self._client = self._client or _client(self._options)
@@ -177,7 +157,10 @@ class OpenAIEmbedder:
         options: dict[str, Any] = {"dimensions": self._dimension} if self._shorten else {}
         try:
             answer = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float", **options)
-            self._count(answer)
+            used = getattr(getattr(answer, "usage", None), "total_tokens", None)
+            if isinstance(used, int):  # not every server that speaks this API reports it
+                with self._counting:
+                    self._tokens += used
             vectors = sorted(answer.data, key=lambda item: item.index)
             indexes = [item.index for item in vectors]
         except openai.APIStatusError as error:

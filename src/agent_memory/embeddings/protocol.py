@@ -63,6 +63,7 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int:
         """How many numbers a vector has."""
+        return self.identity.dimension
 
     @property
     def similarity_threshold(self) -> float:
@@ -76,11 +77,13 @@ class Embedder(Protocol):
         """
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a query.
+        """Return the unit vector of a query, shape (dimension,), float32.
 
         Raises:
             EmbeddingError: As `embed_documents`.
         """
+        vector: Vector = self.embed_documents([text])[0]
+        return vector
 
 
 CHARS_PER_TOKEN: Final = 4

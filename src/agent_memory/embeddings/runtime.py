@@ -1,8 +1,8 @@
-"""onnxruntime, imported so that it reports to nobody, and left when the interpreter ends. Nobody else imports it.
+"""onnxruntime, imported so that it sends no reports, and left when the interpreter ends. Only this module imports it.
 
 From 1.29 on its wheels open a file of their own in the home folder and send reports, beginning with their import;
 `ORT_DISABLE_TELEMETRY`, set before that, is their full opt-out. The call of the same purpose comes too late for what
-the import began, but it silences the rest where somebody else was first.
+the import began, but it silences the rest where other code imported it first.
 
 A thread that is inside foreign code when the interpreter ends is ended by force through frames of C++ or Rust, which
 aborts the whole process. So whoever runs a model does it within `foreign_code`, in pieces of a fraction of a second.
@@ -45,7 +45,7 @@ def import_quietly() -> Any:
     """
     came_first = "onnxruntime" in sys.modules and not is_opted_out()
     opt_out()
-    import onnxruntime  # not before somebody embeds
+    import onnxruntime  # not before the first text is embedded
 
     onnxruntime.disable_telemetry_events()
     if came_first and _version(onnxruntime.__version__) >= _REPORTS_FROM:
@@ -81,24 +81,31 @@ class _Inside:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Count nobody: a forked child has none of its parent's threads, and cannot wait for their locks."""
+        """Count no thread: a forked child has none of its parent's threads, and cannot wait for their locks."""
         self._change = threading.Condition()
         self._threads = 0
         self._is_ending = False
 
-    def enter(self) -> None:
+    @contextlib.contextmanager
+    def foreign_code(self) -> Iterator[None]:
+        """Have the end of the interpreter wait for this block, which must be short.
+
+        Raises:
+            EmbeddingError: The interpreter ends.
+        """
         with self._change:
             if self._is_ending:
                 raise EmbeddingError("The program ends; nothing is embedded any more.", code="ending")
             self._threads += 1
-
-    def leave(self) -> None:
-        with self._change:
-            self._threads -= 1
-            self._change.notify_all()
+        try:
+            yield
+        finally:
+            with self._change:
+                self._threads -= 1
+                self._change.notify_all()
 
     def end(self) -> None:
-        """Let nobody in any more, and wait until all are out."""
+        """Admit no further thread, and wait until all have left."""
         with self._change:
             self._is_ending = True
         while True:
@@ -108,22 +115,7 @@ class _Inside:
 
 
 _inside = _Inside()
-
-
-@contextlib.contextmanager
-def foreign_code() -> Iterator[None]:
-    """Have the end of the interpreter wait for this block, which must be short.
-
-    Raises:
-        EmbeddingError: The interpreter ends.
-    """
-    _inside.enter()
-    try:
-        yield
-    finally:
-        _inside.leave()
-
-
+foreign_code: Final = _inside.foreign_code
 atexit.register(_inside.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_inside.begin_anew)

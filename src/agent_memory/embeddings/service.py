@@ -118,7 +118,7 @@ class EmbeddingService(Generic[IndexT]):
             return True
         self._waited = self._waited or bool(patience)
         deadline = math.inf if patience is None else time.monotonic() + patience
-        while True:  # in slices: nobody can call back a thread, and the end of an event loop waits for all of them
+        while True:  # in slices: a thread cannot be called back, and the end of an event loop waits for all of them
             left = deadline - time.monotonic()
             if await asyncio.to_thread(self._worker.drain, min(_SLICE_SECONDS, max(0.0, left))):
                 return True
@@ -161,5 +161,5 @@ class EmbeddingService(Generic[IndexT]):
 
 
 def without_embedder(reason: str | None) -> dict[str, Any]:
-    """Return what is told where there is no embedder; `chosen` where that is what somebody wants."""
+    """Return what the status says where there is no embedder; `chosen` where the settings ask for none."""
     return {"status": "off", "reason": reason, **({"chosen": True} if reason == SWITCHED_OFF else {})}

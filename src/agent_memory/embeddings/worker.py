@@ -32,7 +32,7 @@ class WorkerLimits:
         failures: Batches that fail in a row before the embedder is left alone for a while; words still find.
         rest_seconds: How long that is.
         head_start_seconds: Loading a model holds the interpreter for a third of a second. What has just been opened is
-            first read, and searched by words, unless somebody waits for the model.
+            first read, and searched by words, unless a caller waits for the model.
         remote_seconds: What closing waits for an API; a thread that waits for a network can be left behind.
     """
 
@@ -106,7 +106,7 @@ class _Backlog:
         return self._failures >= self._limits.failures
 
     def rest(self, error: EmbeddingError) -> None:
-        """Leave the embedder alone: nobody is to wait for it."""
+        """Leave the embedder alone, so that no caller waits for it."""
         self.problem, self._failures = error, self._limits.failures
 
     def end_rest(self) -> None:
@@ -144,7 +144,7 @@ class EmbeddingWorker:
     """Fills a vector cache in the background and embeds queries.
 
     The thread starts with the first `submit` or `start`. An interpreter that ends has it stop after the piece at hand
-    and waits for that, also when nobody called `close`: left inside a model, it would abort the process. Nothing is
+    and waits for that, also without a call of `close`: left inside a model, it would abort the process. Nothing is
     lost, since what was not embedded is found missing by the next process.
 
     Args:
@@ -168,7 +168,7 @@ class EmbeddingWorker:
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._closing = False
-        self._wanted = False  # somebody waits for the model
+        self._wanted = False  # a caller waits for the model
 
     @property
     def similarity_threshold(self) -> float:

@@ -18,7 +18,7 @@ _UNSEEN: Final = (
     "\\ufeff\\uffa0\\ufff9-\\ufffb\\U000e0000-\\U000e01ef"
 )
 STEERING: Final = _BREAKING + _UNSEEN
-"""Characters that steer what shows them, or that nobody sees, as the inside of a `re` character class.
+"""Characters that steer what shows them, or that are invisible, as the inside of a `re` character class.
 
 C0 without tab and newline, DEL, C1 and the separators that break lines; marks that turn the direction of text round;
 soft hyphens, zero-width spaces, fillers, byte order marks, annotations, the block of tags and the further variation
@@ -32,7 +32,7 @@ _REPEATED: Final = re.compile("([\\u200c\\u200d\\ufe00-\\ufe0f])[\\u200c\\u200d\
 
 
 def visible(text: str) -> str:
-    """Return `text` as a person would read it: what breaks or steers is a space, what nobody sees is left out."""
+    """Return `text` as a person would read it: what breaks or steers is a space, what is invisible is left out."""
     return _REPEATED.sub(r"\1", _UNSEEN_ONES.sub("", _BREAKING_ONE.sub(" ", text)))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.plausibility import MIN_SECRET, TRAILING, is_chosen, is_surely_password
@@ -16,7 +16,7 @@ from agent_memory.redaction.shapes import is_placeholder, looks_like_password, l
 from agent_memory.redaction.values import names_a_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _CJK: Final = re.compile(
     # password, PIN, passphrase, token, secret key, API key, access key in Japanese, Chinese (both scripts), Korean
@@ -124,13 +124,43 @@ _HASHES: Final = frozenset(
     ("plaintext", "scryptsy", "argonaut", "password", "required", "optional", "keychain", "keystore")
 )
 _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|dsn|auth)")
-_SIMPLE: Final = (
-    (("AKIA", "ASIA"), _AWS_PAIR, "aws-key"),
-    (("login",), _NETRC, "password"),
-    (("dentified", "DENTIFIED"), _IDENTIFIED, "password"),
-    (("assword ", "ASSWORD "), _SAID_PASSWORD, "password"),
-    (("otp", "OTP", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
-    (("app", "App", "APP"), _APP_PASSWORD, "password"),
+
+
+class _Rule(NamedTuple):
+    """A form that holds a secret: tried on a text with one of the stems, and a match counts when `holds` says so."""
+
+    stems: tuple[str, ...]
+    pattern: re.Pattern[str]
+    kind: str
+    holds: Callable[[re.Match[str]], bool] = lambda _: True
+
+
+def _is_named(match: re.Match[str]) -> bool:
+    return names_a_secret(match["name"])
+
+
+def _is_argument(match: re.Match[str]) -> bool:
+    value = match["dq"] or match["sq"]
+    return is_chosen(value) or looks_random(value)
+
+
+_FIRST: Final = (
+    _Rule(("AKIA", "ASIA"), _AWS_PAIR, "aws-key"),
+    _Rule(("login",), _NETRC, "password"),
+    _Rule(("dentified", "DENTIFIED"), _IDENTIFIED, "password"),
+    _Rule(("assword ", "ASSWORD "), _SAID_PASSWORD, "password"),
+    _Rule(("otp", "OTP", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
+    _Rule(("app", "App", "APP"), _APP_PASSWORD, "password"),
+)
+_LAST: Final = (
+    # An entry of name and value in JSON or YAML, and an element of XML.
+    _Rule(("val", "Val", "content", "data"), _NAMED, "named-secret", _is_named),
+    _Rule(("</",), _ELEMENT, "named-secret", _is_named),
+    # Calls and pairs of code, such as setPassword with a text, or a login and a password as two arguments.
+    _Rule(("(", ","), _SET, "password", _is_argument),
+    _Rule(("(", ","), _ARGUMENTS, "password", _is_argument),
+    _Rule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(match["dq"] or match["sq"])),
+    _Rule(("{",), _BLOCK, "named-secret", _is_named),
 )
 
 
@@ -138,22 +168,26 @@ def find_by_context(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that its surroundings give away."""
     if not text.isascii():
         yield from _asian(text)
-    for stems, pattern, kind in _SIMPLE:
-        if any(stem in text for stem in stems):
-            for match in pattern.finditer(text):
-                yield from _plain(match, kind)
+    yield from _by_rules(_FIRST, text)
     if text.count(":") >= _PGPASS_COLONS:
         for match in _PGPASS.finditer(text):
             if looks_like_password(match["bare"]):
                 yield from _plain(match, "password")
     yield from _pairs(text)
-    yield from _named(text)
-    yield from _in_code(text)
+    yield from _by_rules(_LAST, text)
     yield from _tables(text)
     for match in _PHRASE.finditer(text):
         yield Finding(*match.span("bare"), "seed-phrase")
     if any(map(str.isdigit, text)):
         yield from _numbers(text)
+
+
+def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
+    for rule in rules:
+        if any(stem in text for stem in rule.stems):
+            for match in rule.pattern.finditer(text):
+                if rule.holds(match):
+                    yield from _plain(match, rule.kind)
 
 
 @functools.cache
@@ -199,34 +233,6 @@ def _pairs(text: str) -> Iterator[Finding]:
             digits = sum(map(str.isdigit, value))
             if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
                 yield _password(match, value)
-
-
-def _named(text: str) -> Iterator[Finding]:
-    """Yield values of `{"name": "DB_PASSWORD", "value": …}` and `<password>…</password>`."""
-    if "val" in text or "Val" in text or "content" in text or "data" in text:
-        for match in _NAMED.finditer(text):
-            if names_a_secret(match["name"]):
-                yield from _plain(match, "named-secret")
-    if "</" in text:
-        for match in _ELEMENT.finditer(text):
-            if names_a_secret(match["name"]):
-                yield from _plain(match, "named-secret")
-
-
-def _in_code(text: str) -> Iterator[Finding]:
-    """Yield values of `setPassword("…")`, `Credentials("bob", "…")`, `define('DB_PASSWORD', '…')`."""
-    if "(" in text or "," in text:
-        for pattern in (_SET, _ARGUMENTS):
-            for match in pattern.finditer(text):
-                if is_chosen(match["dq"] or match["sq"]) or looks_random(match["dq"] or match["sq"]):
-                    yield from _plain(match, "password")
-        for match in _TUPLE.finditer(text):
-            if names_a_secret(match["name"]) and is_chosen(match["dq"] or match["sq"]):
-                yield from _plain(match, "named-secret")
-    if "{" in text:
-        for match in _BLOCK.finditer(text):
-            if names_a_secret(match["name"]):
-                yield from _plain(match, "named-secret")
 
 
 def _tables(text: str) -> Iterator[Finding]:

@@ -119,7 +119,7 @@ def _patterns() -> _Patterns:
 
 
 def find_keyword_secrets(text: str) -> Iterator[Finding]:
-    """Yield every secret in `text` that a word beside it gives away."""
+    """Yield every secret in `text` that a word next to it gives away."""
     lowered = _lower(text)
     for word in _patterns().words:
         if word.stem in lowered:

@@ -27,7 +27,7 @@ _LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
 _MIN_PART: Final = 10
 _MIN_SWITCHES: Final = 3  # between letters and digits; letters of both cases count as one
 _MIN_MARKED: Final = 6
-"""Shorter than any password that a system accepts; "0;A" is somebody's tag."""
+"""Shorter than any password that a system accepts; "0;A" may be a tag."""
 
 
 def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None = None) -> tuple[Any, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""How plausible it is that a value beside a word such as "password" is one, by what stands between. Finds nothing."""
+"""How plausible it is that a value near a word such as "password" is one, by what stands between. Finds nothing."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: boo
 
 
 def _is_plain_word(value: str, rest: str) -> bool:
-    """Tell whether a word told as a password is one: nothing that is said about passwords, and the sentence ends."""
+    """Tell whether a word given as a password is one: nothing that is said about passwords, and the sentence ends."""
     value = value.rstrip("!?")
     if len(value) < _MIN_WORD or not value.isalpha() or is_predicate(value):
         return False

@@ -32,7 +32,7 @@ FULL_LENGTH: Final = 25
 """Terms from which a turn counts as a full one: behind it length says nothing more about bearing an answer."""
 
 LOW_TRUST: Final = 0.5
-"""What a stranger's words keep of a score: they have to match twice as well as those of others.
+"""What words of low trust keep of a score: they have to match twice as well as those of others.
 
 Chosen, not fitted: a page can be stored many times over in the words of likely questions, and must not push out what a
 person said; at half it stays in sight where nothing else answers."""

@@ -64,7 +64,7 @@ class Rows:
         self._count(text)
 
     def cosines(self, query: Vector, step: int = 1) -> NDArray[np.float32]:
-        """Return the cosine of each row, or of every so-manieth; none for a query of another dimension."""
+        """Return the cosine of each row, or of every `step`-th; none for a query of another dimension."""
         import numpy as np  # nothing slow at import
 
         if self._matrix is None or self._shared is None or self._matrix.shape[1] != len(query):
