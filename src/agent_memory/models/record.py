@@ -25,7 +25,7 @@ Trust = Literal["high", "medium", "low"]
 
 
 def may_stand_for(trust: Trust, other: Trust) -> bool:
-    """Tell whether words of one trust may take the place of those of another: those of low trust only of others of low trust."""
+    """Tell whether words of one trust may take the place of those of another: low trust only that of low trust."""
     return trust != "low" or other == "low"
 
 

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchRequest
     from agent_memory.retrieval.dense import Cosines
     from agent_memory.retrieval.facets import Scope
-    from agent_memory.retrieval.indexed import IndexedDocument
     from agent_memory.retrieval.postings import Postings
-    from agent_memory.retrieval.results import Limits, Question, RankingSettings
+    from agent_memory.retrieval.results import IndexedDocument, Limits, Question, RankingSettings
     from agent_memory.retrieval.scores import Scores
 
 T = TypeVar("T")

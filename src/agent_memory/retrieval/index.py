@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.candidates import Corpus, Search
 from agent_memory.retrieval.facets import Scope
-from agent_memory.retrieval.indexed import UNREAD, IndexedDocument
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.ranking import rank, rank_recent
-from agent_memory.retrieval.results import Limits, Question, Ranking, RankingSettings
+from agent_memory.retrieval.results import UNREAD, IndexedDocument, Limits, Question, Ranking, RankingSettings
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import MatchType
     from agent_memory.retrieval.candidates import Found, Search
-    from agent_memory.retrieval.indexed import IndexedDocument
+    from agent_memory.retrieval.results import IndexedDocument
 
 _Key = tuple[float, float, str]
 """Sorts candidates: the score, negative; the moment in seconds, negative; the id."""

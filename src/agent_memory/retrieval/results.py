@@ -1,15 +1,18 @@
-"""What a ranking is made of: settings and a question in, hits and rejections out. Values only."""
+"""What a ranking is made of: settings, documents and a question in, hits and rejections out. Values only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.models import MatchType, SearchMode
+    from agent_memory.models import Document, MatchType, SearchMode
+
+UNREAD: Final = -1
+"""The number of a document whose words are not read yet."""
 
 RejectionReason = Literal["below_floor", "filtered", "beyond_limit"]
 """Why a document that was looked at is not in the answer."""
@@ -83,6 +86,27 @@ class Limits:
     few: int = 2_000
     sampled: int = 200
     arrays_from: int = 2_000
+
+
+@dataclass(slots=True)
+class IndexedDocument:
+    """A document in an index.
+
+    Attributes:
+        document: What is indexed.
+        arrival: Rises from one document to the next; a change does not change it.
+        number: Stands for it in postings and facets; `UNREAD` until its words are read, before any search.
+        moment: `document.moment` in seconds.
+        length_share: How near its length is to that of a full turn, 0..1.
+        tells_time: Whether it holds a word of time.
+    """
+
+    document: Document
+    arrival: int
+    number: int = UNREAD
+    moment: float = 0.0
+    length_share: float = 0.0
+    tells_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.retrieval.turns.speakers import speaker_of, speakers_within
+from agent_memory.retrieval.turns import speaker_of, speakers_within
 
 
 def test_who_speaks_within_one_memory() -> None:
