@@ -9,8 +9,9 @@ from agent_memory.capture.foreign import FENCE, without_injected
 from agent_memory.capture.pasted import (
     is_machine_line,
     without_announced,
+    without_document,
+    without_impersonal,
     without_machine_regions,
-    without_pasted_prose,
 )
 
 _MAX_BLOCK_LINES: Final = 12
@@ -45,7 +46,7 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
     lines, blocks = _without_fences(without_injected(text.splitlines()))
     lines = ["" if _QUOTE_LINE.match(line) else line for line in lines]
     if typed:
-        lines = without_pasted_prose(without_machine_regions(without_announced(lines)))
+        lines = without_impersonal(without_document(without_machine_regions(without_announced(lines))))
     return "\n".join(line for line in lines if not is_machine_line(line)), blocks
 
 

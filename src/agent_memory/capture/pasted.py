@@ -110,11 +110,6 @@ def _ends_of(kept: list[str], machine: list[bool]) -> list[str]:
     return [line if position < first or position >= last else "" for position, line in enumerate(kept)]
 
 
-def without_pasted_prose(lines: list[str]) -> list[str]:
-    """Blank out prose of another author: documents, long paragraphs without a person."""
-    return _without_impersonal(_without_document(lines))
-
-
 def without_announced(lines: list[str]) -> list[str]:
     """Drop what follows words such as "Here is what the page says:", but for a last paragraph of the author's own.
 
@@ -132,7 +127,7 @@ def without_announced(lines: list[str]) -> list[str]:
     return lines
 
 
-def _without_document(lines: list[str]) -> list[str]:
+def without_document(lines: list[str]) -> list[str]:
     """Drop a document with headings or labels, from its first sign on, but for a last paragraph of the author's own."""
     headings = [n for n, line in enumerate(lines) if _HEADING.match(line)]
     others = [n for n, line in enumerate(lines) if _LABEL.match(line) or _RULE.match(line) or _EMOJI_LED.match(line)]
@@ -158,7 +153,7 @@ def _last_words(lines: list[str], start: int) -> int:
     return first if stands_apart and _sign("returns_to_self", r"\W*(?:%s)").match(lines[first]) else len(lines)
 
 
-def _without_impersonal(lines: list[str]) -> list[str]:
+def without_impersonal(lines: list[str]) -> list[str]:
     """Drop long English lines in a long message that name no first person, ask nothing and beg for nothing."""
     if sum(map(len, lines)) < _LONG_MESSAGE:
         return lines

@@ -17,6 +17,7 @@ from agent_memory.files.names import SESSIONS
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.logs import get_logger
 from agent_memory.models import check_agent_id
+from agent_memory.service.background import Background
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,12 +83,16 @@ class Resume:
         session_id: The session.
         root: Returns the folder of all agents, as it is configured by now.
         note: Returns what is to be kept.
+
+    Attributes:
+        settle: Waits for what is being kept.
     """
 
     def __init__(self, session_id: str, root: Callable[[], Path], note: Callable[[], Note]) -> None:
         self._session_id, self._root, self._note = session_id, root, note
         self._noting = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = Background()
+        self.settle = self._background.settle
 
     def recall(self) -> Note:
         """Return what was kept of this session before a resume."""
@@ -103,10 +108,4 @@ class Resume:
 
     def remember_soon(self) -> None:
         """Keep the note as it is then, without waiting for it."""
-        task = asyncio.get_running_loop().create_task(self.remember())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def settle(self) -> None:
-        """Wait for what is being kept."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._background.run(self.remember())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.service import open_service
 
@@ -28,45 +28,12 @@ class _Shared:
     users: int = 0
 
 
-class ServiceRegistry:
-    """Hands out one service per root session and agent."""
-
-    def __init__(self) -> None:
-        self._open: dict[Key, _Shared] = {}
-        self._lock = threading.Lock()
-
-    def acquire(self, root_session: str, agent_id: str, settings: ServiceSettings) -> tuple[Key, MemoryService]:
-        """Return the service of this root session and agent, opening it if this is its first user.
-
-        Raises:
-            ValidationError, ConfigurationError, StorageError: It cannot be opened.
-        """
-        key = (root_session, settings.storage_root, agent_id)
-        with self._lock:
-            shared = self._open.get(key)
-            if shared is None:
-                shared = self._open[key] = _Shared(open_service(agent_id, settings))
-            shared.users += 1
-            return key, shared.service
-
-    async def release(self, key: Key) -> None:
-        """Give a service back; the last user closes it."""
-        with self._lock:
-            shared = self._open.get(key)
-            if shared is None:
-                return
-            shared.users -= 1
-            if shared.users:
-                return
-            del self._open[key]
-        await shared.service.close()
-
-
-SERVICES = ServiceRegistry()
+_OPEN: Final[dict[Key, _Shared]] = {}
+_LOCK: Final = threading.Lock()
 
 
 class ServiceShare:
-    """One session's share of the service of its agent."""
+    """One session's share of the service of its agent: one per root session, storage root and agent."""
 
     def __init__(self) -> None:
         self.service: MemoryService | None = None
@@ -84,12 +51,23 @@ class ServiceShare:
         async with self._opening:
             if self.service is None or self.service.agent_id.lower() != agent_id.lower():
                 await self.close()
-                self._key, self.service = SERVICES.acquire(root_session, agent_id, settings)
+                key = (root_session, settings.storage_root, agent_id)
+                with _LOCK:
+                    shared = _OPEN.get(key) or _OPEN.setdefault(key, _Shared(open_service(agent_id, settings)))
+                    shared.users += 1
+                self._key, self.service = key, shared.service
                 begin(self.service)
             return self.service
 
     async def close(self) -> None:
-        """Give the service back, if one is open."""
+        """Give the service back, if one is open; its last user closes it."""
         key, self._key, self.service = self._key, None, None
-        if key is not None:
-            await SERVICES.release(key)
+        if key is None:
+            return
+        with _LOCK:
+            shared = _OPEN[key]
+            shared.users -= 1
+            if shared.users:
+                return
+            del _OPEN[key]
+        await shared.service.close()

@@ -211,12 +211,8 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     for field in fields:
         if field not in spec.fields and field not in _COMMON:
             raise KeyError(f"{name} has no field {field!r}")
-    known = (
-        {"category": fields["category"] if fields["category"] in CATEGORIES else "other"}
-        if "category" in fields
-        else {}
-    )
-    return {key: _carriable(value) for key, value in {**fields, **known}.items()}
+    other = {"category": "other"} if fields.get("category", CATEGORIES[0]) not in CATEGORIES else {}
+    return {key: _carriable(value) for key, value in {**fields, **other}.items()}
 
 
 def fingerprint(query: str) -> str:

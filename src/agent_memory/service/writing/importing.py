@@ -106,7 +106,8 @@ class Import:
         """Keep some memories, if possible in one change; return what became of each."""
         outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
-        forgotten = await self._forgotten_among(memories)
+        new = [memory.content for memory in memories if memory.id not in self._texts]
+        forgotten = await self._storage.forgotten_among(new) if self._terms.is_transfer else set[str]()
         for memory in memories:
             imported, draft = await self._judge(memory, forgotten)
             outcomes.append(imported)
@@ -122,11 +123,6 @@ class Import:
                 if stored is not None:
                     await self._writing.announce(stored, imported.redacted, self._caller)
         return outcomes
-
-    async def _forgotten_among(self, memories: Sequence[Memory]) -> set[str]:
-        if not self._terms.is_transfer:
-            return set()
-        return await self._storage.forgotten_among([m.content for m in memories if m.id not in self._texts])
 
     async def _judge(self, memory: Memory, forgotten: Collection[str]) -> tuple[Imported, Redacted[Memory] | None]:
         """Return what is to become of a memory, and, if it is to be stored, as what.
