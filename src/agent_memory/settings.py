@@ -35,6 +35,7 @@ TOOL_NAMES: Final = (
     "memory_activate",
 )
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
+DEFAULT_TOKEN_BUDGET: Final = 2000  # of the scratchpad
 LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 LOCAL_DIMENSION: Final = 384
 EMBEDDERS: Final = ("local", "openai", "none")
@@ -243,7 +244,9 @@ class ToolSettings(_Settings):
 class ScratchpadSettings(_Settings):
     """Of `context-memory-scratchpad` alone."""
 
-    token_budget: int = Field(default=2000, ge=1, le=100_000, description="Tokens the scratchpad takes at most.")
+    token_budget: int = Field(
+        default=DEFAULT_TOKEN_BUDGET, ge=1, le=100_000, description="Tokens the scratchpad takes at most."
+    )
     include_timestamps: bool = Field(default=True, description="Show the day a memory was stored.")
     include_categories: bool = Field(default=True, description="Show its category.")
     include_tags: bool = Field(default=True, description="Show its tags.")

@@ -8,7 +8,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.host import is_memory_assistant
 from agent_memory.scratchpad import RenderedPad, render
 from agent_memory.settings import ScratchpadSettings
-from amplifier_module_context_memory_scratchpad.budget import reduced
+from amplifier_module_context_memory_scratchpad.reserve import reduced
 
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession

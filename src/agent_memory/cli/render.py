@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PREVIEW_LINES: Final = 4
 _LABEL_WIDTH: Final = 14
-_MULTIPLIED: Final = ("similarity", "freshness", "access")
+_MULTIPLIED: Final = ("similarity", "freshness", "access", "trust")
 _DOT: Final = " · "
 _TIMES: Final = " \N{MULTIPLICATION SIGN} "
 REASONS: Final = {"beyond_limit": "beyond the limit", "below_floor": "below the floor", "filtered": "filtered out"}

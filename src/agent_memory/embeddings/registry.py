@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
 
 PROVIDERS: Final[dict[str, Provider]] = {"local": LOCAL, "openai": OPENAI}
-"""Those of this distribution; a program may add its own."""
+"""Those of this distribution; others are entry points of their own distributions."""
 SWITCHED_OFF: Final = "embedder is set to none"
 
 

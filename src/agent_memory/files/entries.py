@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from agent_memory.files.names import Sort
 
-Kind = Literal["missing", "file", "folder", "link", "other", "hidden"]
+PathType = Literal["missing", "file", "folder", "link", "other", "hidden"]
 
 _LARGE: Final = 1 << 20
 _FIELDS_OF_A_LOCK: Final = 6
 
 
-def kind_of(path: Path, *, follow: bool = False) -> Kind:
+def kind_of(path: Path, *, follow: bool = False) -> PathType:
     """Return what a path is; `hidden` when the system refuses to say.
 
     Args:
@@ -46,7 +46,7 @@ def kind_of(path: Path, *, follow: bool = False) -> Kind:
     return "folder" if stat.S_ISDIR(mode) else "other"
 
 
-def described(kind: Kind) -> str:
+def described(kind: PathType) -> str:
     """Return the phrase for a kind, to follow 'is'."""
     return {
         "missing": "missing",

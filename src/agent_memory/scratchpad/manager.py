@@ -12,7 +12,7 @@ from agent_memory.scratchpad.render import render
 from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.scratchpad.selection import Selection
-from agent_memory.settings import DEFAULT_ROOT, ScratchpadSettings
+from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, ScratchpadSettings
 from agent_memory.storage import MemoryStorage, detect_storage, folder_of
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class ScratchpadManager:
         await self.storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
         return not present
 
-    async def format_for_context(self, token_budget: int = 2000) -> str:
+    async def format_for_context(self, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
         """Return the block a model is shown, at most `token_budget` estimated tokens; empty if there is nothing."""
         pad = await self.load()
         return render(pad.entries, self.agent_id, ScratchpadSettings(token_budget=token_budget)).text

@@ -71,7 +71,8 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
 def promotion(promoted: Promoted) -> dict[str, Any]:
     """Return the outcome of a promotion."""
     fields = ("memory_id", "promoted", "evicted", "scratchpad_size")
-    return {name: getattr(promoted, name) for name in fields}
+    degraded = {"degraded": promoted.degraded} if promoted.degraded else {}
+    return {name: getattr(promoted, name) for name in fields} | degraded
 
 
 def brief_moment(moment: datetime) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_memory.files.entries import Kind, Lock
+    from agent_memory.files.entries import Lock, PathType
     from agent_memory.files.layout import AgentFolder
     from agent_memory.storage.vector.shards import ShardState
 
@@ -34,7 +34,7 @@ class IndexFacts:
         is_installed: Whether the engine is.
     """
 
-    kind: Kind
+    kind: PathType
     backend: str
     active: str | None
     state: ShardState | None
