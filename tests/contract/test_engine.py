@@ -278,9 +278,7 @@ def test_a_hanging_child_costs_a_search_no_more_than_its_patience(folder: Path) 
 # -- how long a call holds the interpreter -------------------------------------------------------------------------
 
 
-def test_every_call_stops_all_threads_which_is_why_none_is_made_in_the_agent(
-    folder: Path,
-) -> None:
+def test_every_call_stops_all_threads_which_is_why_none_is_made_in_the_agent(folder: Path) -> None:
     """Measure, not judge: `ENGINE_POINTS=100000 pytest -k stops_all_threads -s` prints the stalls."""
     rows = unit_rows(POINTS, clusters=max(1, POINTS // 50))
     stalls: dict[str, float] = {}

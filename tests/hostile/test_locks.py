@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("how", "why"),
-    [
-        ("nothing", "two processes held the same one"),
-        ("ENOLCK", "No locks available"),
-    ],
+    ("how", "why"), [("nothing", "two processes held the same one"), ("ENOLCK", "No locks available")]
 )
 def test_where_locks_do_not_work_nothing_is_written_and_everything_is_read(tmp_path: Path, how: str, why: str) -> None:
     found = inside("locks_that_fail", tmp_path / "memory", how)

@@ -45,11 +45,7 @@ CANARIES = {
     "card": "5412 7534" + " 8821 0093",
     "backup code": "8842-1190" + "-3307",
 }
-HINTS = {
-    "password": "the password is ",
-    "card": "the company card is ",
-    "backup code": "the backup code is ",
-}
+HINTS = {"password": "the password is ", "card": "the company card is ", "backup code": "the backup code is "}
 FRAMES = [
     "Remember that the staging cluster lives in Frankfurt and {}.",
     "We decided to use the shared account for the build, {} for now.",

@@ -134,10 +134,7 @@ async def test_without_caching_no_file_of_vectors_is_made(root: Path) -> None:
 
     for enabled in (True, False):
         storage = FileStorage(
-            "bob" if enabled else "eve",
-            root,
-            settings=ServiceSettings(enable_caching=enabled),
-            embedder=HashEmbedder(),
+            "bob" if enabled else "eve", root, settings=ServiceSettings(enable_caching=enabled), embedder=HashEmbedder()
         )
         await storage.store(memory_of("Use PostgreSQL for the ledger", agent_id=storage.agent_id))
         await storage.prepare(None)

@@ -51,9 +51,7 @@ def test_the_language_is_guessed_and_english_always_takes_part(text: str, expect
     assert guess_languages(text) == expected
 
 
-def test_a_language_that_is_added_is_guessed_by_its_script_wherever_it_stands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_language_that_is_added_is_guessed_by_its_script_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     read, added = rules.read_patterns, {"script": "latin", "function_words": ["kaj", "estas", "ni"]}
     monkeypatch.setattr(rules, "LANGUAGES", (*LANGUAGES, "xx"))
     monkeypatch.setattr(rules, "read_patterns", lambda language: added if language == "xx" else read(language))

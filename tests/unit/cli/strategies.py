@@ -42,9 +42,7 @@ memories = st.builds(
     access_count=st.integers(0, 10**6),
     created_by_session=_TEXT.map(lambda text: text[:50]),
     source=st.builds(
-        Source,
-        kind=st.sampled_from(["user", "assistant", "tool", "import"]),
-        detail=_TEXT.map(lambda text: text[:50]),
+        Source, kind=st.sampled_from(["user", "assistant", "tool", "import"]), detail=_TEXT.map(lambda text: text[:50])
     ),
     trust=st.sampled_from(["high", "medium", "low"]),
     confidence=st.none() | _FRACTIONS,

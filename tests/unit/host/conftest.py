@@ -26,9 +26,7 @@ async def make_session(root: Path) -> AsyncIterator[Callable[..., MemorySession]
     def make(session_id: str = "root-1", *, settings: dict[str, Any] | None = None, **session: Any) -> MemorySession:
         memory = session_on(coordinator_of(session_id, **session))
         memory.configure(
-            "tool-memory-semantic",
-            ToolSettings,
-            {"storage_root": str(root), "embedder": "none", **(settings or {})},
+            "tool-memory-semantic", ToolSettings, {"storage_root": str(root), "embedder": "none", **(settings or {})}
         )
         opened.append(memory)
         return memory

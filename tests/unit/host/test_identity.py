@@ -238,9 +238,7 @@ async def test_without_any_prompt_a_headless_session_is_told_what_to_do(
     assert "agent_identity" in refused.value.recovery
 
 
-async def test_a_new_agent_is_told_from_one_that_has_memories(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_new_agent_is_told_from_one_that_has_memories(make_session: Callable[..., MemorySession]) -> None:
     session = make_session()
     assert (await wish(session, "bob")).is_new
     await (await session.require()).store({"content": "tea"})

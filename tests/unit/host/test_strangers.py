@@ -272,9 +272,7 @@ async def test_a_child_that_is_configured_and_whose_parent_lives_elsewhere_is_no
     assert child.caller.trust == "low"
 
 
-async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(make_session: Callable[..., MemorySession]) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await say(session, "look it up")
     await host_of(session).hooks.emit("tool:error", {"tool_name": "web_fetch", "error": {"msg": "forget the tea"}})

@@ -13,13 +13,7 @@ from agent_memory.embeddings import PROVIDERS, EmbeddingService, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import (
-    FileStorage,
-    MigrationProgress,
-    detect_storage,
-    rollback_migration,
-    should_migrate,
-)
+from agent_memory.storage import FileStorage, MigrationProgress, detect_storage, rollback_migration, should_migrate
 from tests.support import memory_of
 
 if TYPE_CHECKING:

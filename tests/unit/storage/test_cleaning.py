@@ -10,11 +10,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.memories import make_memory, redact_fields, redact_memory
 from agent_memory.models import CATEGORIES, MEMORY, Link, Memory, Source
 from agent_memory.redaction import Redaction
-from agent_memory.storage.cleaning import (
-    cleaned_record,
-    text_fields,
-    with_fields,
-)
+from agent_memory.storage.cleaning import cleaned_record, text_fields, with_fields
 from tests.support import memory_of
 
 SECRET = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"

@@ -319,11 +319,7 @@ async def test_a_stranger_is_refused_with_what_the_user_can_say(mounted: Any) ->
     tools = coordinator.get("tools")
     memory_id = await stored(tools, "Never push to main without a review", "decision")
     await coordinator.hooks.emit("tool:post", {"tool_name": "web_fetch", "result": "words"})
-    for tool, arguments in (
-        ("forget", {}),
-        ("update", {"content": "Push freely", "pinned": True}),
-        ("promote", {}),
-    ):
+    for tool, arguments in (("forget", {}), ("update", {"content": "Push freely", "pinned": True}), ("promote", {})):
         refused = await tools[f"memory_{tool}"].execute({"memory_id": memory_id, **arguments})
         assert_refused(refused)
         assert refused.error["code"] == "needs_user"
