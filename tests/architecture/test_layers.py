@@ -16,18 +16,10 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"),
-    ("host", "doctor"),
-    ("service",),
-    ("capture", "memories", "scratchpad"),
-    ("storage",),
-    ("retrieval",),
-    ("journal", "embeddings"),
-    ("files", "redaction"),
-    ("settings",),
-    ("models",),
+    ("modules", "cli"), ("host", "doctor"), ("service",), ("capture", "memories", "scratchpad"), ("storage",),
+    ("retrieval",), ("journal", "embeddings"), ("files", "redaction"), ("settings",), ("models",),
     ("errors", "installing", "late", "logs", "yaml_reading"),
-)
+)  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"
 # So does this one, for those who import the storages of memories from where they once were; it loads them when asked.

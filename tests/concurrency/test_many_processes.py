@@ -22,19 +22,11 @@ from agent_memory.memories import MigratableStorage
 from agent_memory.service import MemoryService
 from agent_memory.storage import worker
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment, running
-from tests.concurrency.workers import OFFLINE, open_storage
+from tests.concurrency.workers import OFFLINE, contents, open_storage
 from tests.support import memory_of
 
 FORKS = int(os.environ.get("FORKS", "6"))
 INTERRUPTS = int(os.environ.get("INTERRUPTS", "2"))
-
-
-async def contents(root: Path) -> dict[str, str]:
-    storage = open_storage(str(root))
-    found = {memory.id: memory.content async for memory in storage.iter_all()}
-    assert (await storage.health())["status"] == "ok"
-    await storage.close()
-    return found
 
 
 @pytest.fixture

@@ -12,21 +12,13 @@ from agent_memory.errors import BusyError
 from agent_memory.journal import Change, Journal
 from agent_memory.journal.salvage import rejected_path
 from tests.concurrency.processes import running
-from tests.concurrency.workers import open_storage
+from tests.concurrency.workers import contents, open_storage
 from tests.support import lines_of, memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 WRITERS = 4
-
-
-async def contents(root: Path) -> dict[str, str]:
-    storage = open_storage(str(root))
-    found = {memory.id: memory.content async for memory in storage.iter_all()}
-    assert (await storage.health())["status"] == "ok"
-    await storage.close()
-    return found
 
 
 async def test_what_four_writers_were_told_is_what_is_there_though_a_fifth_compacts(root: Path) -> None:

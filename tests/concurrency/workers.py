@@ -30,6 +30,15 @@ def open_storage(root: str) -> FileStorage:
     return FileStorage("bob", root, settings=OFFLINE)
 
 
+async def contents(root: Path) -> dict[str, str]:
+    """Return the texts of a storage that is sound, by id."""
+    storage = open_storage(str(root))
+    found = {memory.id: memory.content async for memory in storage.iter_all()}
+    assert (await storage.health())["status"] == "ok"
+    await storage.close()
+    return found
+
+
 def say(**message: Any) -> None:
     """Tell the test one thing, at once."""
     sys.stdout.write(json.dumps(message) + "\n")

@@ -31,20 +31,9 @@ if TYPE_CHECKING:
 
 pytestmark = QUIET
 WORDS = (
-    "tea",
-    "coffee",
-    "train",
-    "Oslo",
-    "Lyon",
-    "office",
-    "green",
-    "morning",
-    "deploy",
-    "key",
-    "rotate",
-    "db",
+    "tea", "coffee", "train", "Oslo", "Lyon", "office", "green", "morning", "deploy", "key", "rotate", "db",
     "database",
-)
+)  # fmt: skip
 
 
 @pytest.fixture

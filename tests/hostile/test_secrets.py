@@ -217,15 +217,9 @@ def service_of(root: Path) -> MemoryService:
 
 
 DOORS = [
-    by_file_storage,
-    by_detected_storage,
-    by_change_of_storage,
-    by_vector_storage,
-    by_the_scratchpad_manager,
-    by_the_service,
-    by_restoring,
-    by_import,
-]
+    by_file_storage, by_detected_storage, by_change_of_storage, by_vector_storage, by_the_scratchpad_manager,
+    by_the_service, by_restoring, by_import,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("field", FIELDS)

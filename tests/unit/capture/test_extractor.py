@@ -466,29 +466,13 @@ def test_lasting_wishes_and_decisions_are_captured_in_further_languages(category
 @pytest.mark.parametrize(
     "text",
     [
-        "puoi aggiungere un test?",
-        "kun je de test nog eens draaien?",
-        "nie działa, popraw to",
-        "czy możesz sprawdzić logi?",
-        "запусти тесты ещё раз",
-        "почему это не работает?",
-        "테스트를 다시 실행해줘",
-        "no me gusta el color",
-        "siempre el mismo error",
-        "toujours pas de logo",
-        "je veux que tu corriges le bouton",
-        "sempre lo stesso errore",
-        "toda vez que eu clico aparece um erro",
-        "Es geht immer noch nicht",
-        "ich mag das Design nicht",
-        "altijd dezelfde fout",
-        "zawsze wyskakuje błąd",
-        "никогда не работает",
-        "每次点击保存都报错",
-        "加一个备注字段",
-        "毎回エラーが出ます",
-        "このボタンは不要です",
+        "puoi aggiungere un test?", "kun je de test nog eens draaien?", "nie działa, popraw to",
+        "czy możesz sprawdzić logi?", "запусти тесты ещё раз", "почему это не работает?", "테스트를 다시 실행해줘",
+        "no me gusta el color", "siempre el mismo error", "toujours pas de logo", "je veux que tu corriges le bouton",
+        "sempre lo stesso errore", "toda vez que eu clico aparece um erro", "Es geht immer noch nicht",
+        "ich mag das Design nicht", "altijd dezelfde fout", "zawsze wyskakuje błąd", "никогда не работает",
+        "每次点击保存都报错", "加一个备注字段", "毎回エラーが出ます", "このボタンは不要です",
     ],
-)
+)  # fmt: skip
 def test_orders_and_questions_are_not_captured_in_further_languages(text: str) -> None:
     assert captured(text) == []

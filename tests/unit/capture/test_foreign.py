@@ -25,19 +25,11 @@ def test_text_without_such_a_block_is_unchanged() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "2025-05-06 08:14:02 INFO we always retry",
-        "src/app.py:12: we always retry",
-        "    at Foo.bar(Foo.java:12)",
-        "$ always retry",
-        "> always retry",
-        "+++ b/always.py",
-        "| always | retry |",
-        "npm WARN deprecated always",
-        "6c2aa10 always flush before rotating",
-        "// always retry",
-        "<!-- always retry -->",
+        "2025-05-06 08:14:02 INFO we always retry", "src/app.py:12: we always retry", "    at Foo.bar(Foo.java:12)",
+        "$ always retry", "> always retry", "+++ b/always.py", "| always | retry |", "npm WARN deprecated always",
+        "6c2aa10 always flush before rotating", "// always retry", "<!-- always retry -->",
     ],
-)
+)  # fmt: skip
 def test_lines_of_machines_and_quotations_are_not_ones_own_words(line: str) -> None:
     assert "always" not in separate(f"mine\n{line}\nalso mine", typed=True)[0]
 

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
 
 
+def document(result: Result) -> Any:
+    """Return the one JSON document that must be all of stdout."""
+    return json.loads(result.stdout)
+
+
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Return `agent-memory` for an empty storage root, with nothing said by the environment."""

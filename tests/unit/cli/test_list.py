@@ -28,26 +28,14 @@ def listed(cli: Callable[..., Result], *options: str) -> list[str]:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], [C, B]),
-        (["--sort", "oldest"], [B, C]),
-        (["-c", "decision"], [C]),
-        (["-c", "Decision"], [C]),
-        (["-t", "tea", "-t", "drinks"], []),
-        (["-t", "Maria", "-t", "drinks"], [B]),
-        (["--since", "2026-03-01"], [C]),
-        (["--until", "2026-03-01"], [B]),
-        (["--superseded"], [A]),
-        (["--expired"], []),
-        (["--pinned"], []),
-        (["--trust", "medium"], [C, B]),
-        (["--trust", "low"], []),
-        (["-n", "1"], [C]),
-        (["-n", "1", "--offset", "1"], [B]),
-        (["--offset", "9"], []),
-        (["--all"], [C, B]),
+        ([], [C, B]), (["--sort", "oldest"], [B, C]), (["-c", "decision"], [C]), (["-c", "Decision"], [C]),
+        (["-t", "tea", "-t", "drinks"], []), (["-t", "Maria", "-t", "drinks"], [B]), (["--since", "2026-03-01"], [C]),
+        (["--until", "2026-03-01"], [B]), (["--superseded"], [A]), (["--expired"], []), (["--pinned"], []),
+        (["--trust", "medium"], [C, B]), (["--trust", "low"], []), (["-n", "1"], [C]),
+        (["-n", "1", "--offset", "1"], [B]), (["--offset", "9"], []), (["--all"], [C, B]),
     ],
     ids=" ".join,
-)
+)  # fmt: skip
 def test_a_list_has_what_was_asked_for(bob: Callable[..., Result], options: list[str], expected: list[str]) -> None:
     assert listed(bob, *options) == expected
 

@@ -24,16 +24,11 @@ def test_plain_text_has_no_control_characters_but_tab_and_newline(text: str) -> 
 @pytest.mark.parametrize(
     ("hostile", "shown"),
     [
-        ("\x1b[2J", "\\x1b[2J"),
-        ("\x9b31m", "\\x9b31m"),
-        ("a\u202eb", "a\\u202eb"),
-        ("a\rb", "a\\x0db"),
-        ("a\u200bb\u00ad", "a\\u200bb\\xad"),
-        ("\U000e0073", "\\U000e0073"),
-        ("a\r\nb", "a\nb"),
+        ("\x1b[2J", "\\x1b[2J"), ("\x9b31m", "\\x9b31m"), ("a\u202eb", "a\\u202eb"), ("a\rb", "a\\x0db"),
+        ("a\u200bb\u00ad", "a\\u200bb\\xad"), ("\U000e0073", "\\U000e0073"), ("a\r\nb", "a\nb"),
         ("\udcff", "\\udcff"),
     ],
-)
+)  # fmt: skip
 def test_what_steers_is_shown_as_its_code(hostile: str, shown: str) -> None:
     assert plain(hostile) == shown
 

@@ -27,24 +27,11 @@ if TYPE_CHECKING:
 
 CASES = range(int(os.environ.get("DOCTOR_FUZZ_FROM", "0")), int(os.environ.get("DOCTOR_FUZZ", "40")))
 NAMES = (
-    "memories.yaml",
-    "memories.yaml",
-    "memories.yaml",
-    ".lock",
-    "scratchpad.yaml",
-    "metadata.json",
-    "embeddings.sqlite3",
-    "events.jsonl",
-    "memories.rejected.yaml",
-    "memories.db",
-    "memories (conflicted copy).yaml",
-    ".memories.yaml.0123abcd.tmp",
-    "embeddings.sqlite3-wal",
-    "events.1.jsonl",
-    "memories.lost-0123abcd.yaml",
-    "memories.yaml.bak",
-    "memories.db/.new-12ab",
-)
+    "memories.yaml", "memories.yaml", "memories.yaml", ".lock", "scratchpad.yaml", "metadata.json",
+    "embeddings.sqlite3", "events.jsonl", "memories.rejected.yaml", "memories.db", "memories (conflicted copy).yaml",
+    ".memories.yaml.0123abcd.tmp", "embeddings.sqlite3-wal", "events.1.jsonl", "memories.lost-0123abcd.yaml",
+    "memories.yaml.bak", "memories.db/.new-12ab",
+)  # fmt: skip
 
 AT = '"at": "2026-03-01T12:00:00Z", '
 JUNK = (

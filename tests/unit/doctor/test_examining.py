@@ -37,16 +37,8 @@ def test_a_sound_home_is_healthy(bob: Path, root: Path, found: Found) -> None:
     assert report.agents[0].memories == LIVE
     codes = found()
     assert {
-        "journal",
-        "lock",
-        "scratchpad",
-        "metadata",
-        "index",
-        "vectors",
-        "audit",
-        "sessions",
-        "parts",
-    } <= codes.keys()
+        "journal", "lock", "scratchpad", "metadata", "index", "vectors", "audit", "sessions", "parts",
+    } <= codes.keys()  # fmt: skip
     assert codes["journal"].sentence.startswith(f"{LIVE} memories (1 superseded), 1 forgotten")
     assert codes["journal"].size == (bob / "memories.yaml").stat().st_size
 

@@ -16,7 +16,7 @@ from agent_memory.storage.store import RecordStore
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from agent_memory.models import Memory
@@ -25,8 +25,17 @@ OFF = ServiceSettings(embedder="none")
 
 
 @pytest.fixture
-def opened(root: Path, clock: FrozenClock) -> Callable[[], FileStorage]:
-    return lambda: FileStorage("bob", root, settings=OFF, clock=clock)
+async def opened(root: Path, clock: FrozenClock) -> AsyncIterator[Callable[[], FileStorage]]:
+    """Return what opens the storage; all are closed at the end."""
+    every: list[FileStorage] = []
+
+    def open_storage() -> FileStorage:
+        every.append(FileStorage("bob", root, settings=OFF, clock=clock))
+        return every[-1]
+
+    yield open_storage
+    for storage in every:
+        await storage.close()
 
 
 @pytest.fixture
@@ -63,7 +72,6 @@ async def test_a_start_shows_the_same_without_reading_the_journal(
         assert await shown(storage) == found
         assert await storage.still_true(found), "and knows that it may be shown on"
     assert await storage.count() == 9
-    await storage.close()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +99,6 @@ async def test_whatever_was_written_since_counts(opened: Callable[[], FileStorag
     file.unlink(missing_ok=True)
     again = opened()
     assert found == await shown(again)
-    await again.close()
 
 
 async def test_a_text_that_is_forgotten_or_reworded_does_not_stay_in_it(
@@ -120,14 +127,12 @@ async def test_time_that_passed_or_a_clock_set_back_counts_where_something_expir
     assert {memory.content for memory in await shown(storage)} == (
         {"old office"} if hours > 0 else {"new office", "gone"}
     )
-    await storage.close()
 
 
 async def test_another_size_is_another_question(opened: Callable[[], FileStorage]) -> None:
     await begun(opened, *(memory_of(f"fact {number}") for number in range(5)))
     storage = opened()
     assert len(await shown(storage, 5)) == 5
-    await storage.close()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,6 @@ async def test_one_that_is_damaged_costs_nothing(opened: Callable[[], FileStorag
     file.write_bytes(damage(file.read_bytes()))
     storage = opened()
     assert await shown(storage) == found
-    await storage.close()
 
 
 async def test_any_history_shows_the_same_with_it_as_without(

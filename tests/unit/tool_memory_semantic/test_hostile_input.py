@@ -189,19 +189,10 @@ anything = st.recursive(
 )
 argument_names = st.sampled_from(
     [
-        "query",
-        "limit",
-        "filters",
-        "content",
-        "category",
-        "tags",
-        "metadata",
-        "supersedes",
-        "memory_id",
-        "pinned",
+        "query", "limit", "filters", "content", "category", "tags", "metadata", "supersedes", "memory_id", "pinned",
         "detail",
     ]
-)
+)  # fmt: skip
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
