@@ -15,7 +15,8 @@ from typer.main import get_command
 from typing_extensions import override
 
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
-from agent_memory.cli.running import USAGE_ERROR, Command, Group, PlaceCommand, Plain, usage_errors_in_json, wants_json
+from agent_memory.cli.running import USAGE, USAGE_ERROR, Command, Group, PlaceCommand, Plain, wants_json
+from agent_memory.cli.text import to_json
 from agent_memory.installing import installed_version
 
 _HELP: Final = "Look after what an agent remembers: ask, correct, forget, take along."
@@ -88,11 +89,16 @@ class _Lazy(Group):
     """Loads a command when it is asked for; a list of all of them loads none."""
 
     def main(self, args: Any = None, *further: Any, **extra: Any) -> Any:
-        """Run with the arguments of the process; wrong usage is told as JSON where JSON was asked for."""
+        """Run with the arguments of the process; wrong usage is reported as JSON where JSON was asked for."""
         if not (extra.get("standalone_mode", True) and wants_json(args)):
             return super().main(args, *further, **extra)
-        with usage_errors_in_json():
+        try:
             code = super().main(args, *further, **{**extra, "standalone_mode": False})
+        except USAGE_ERROR as error:
+            message = str(getattr(error, "format_message", error.__str__)())
+            problem = {"code": "usage", "message": message, "recovery": "See `agent-memory help COMMAND`."}
+            sys.stdout.write(to_json({"error": problem}, indent=2) + "\n")
+            sys.exit(USAGE)
         sys.exit(code or 0)
 
     @override

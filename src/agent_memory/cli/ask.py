@@ -193,7 +193,7 @@ PATIENCE: Final = 60.0
 """Seconds a search waits at most: some 10,000 new memories of a local model. What is read once is kept."""
 _LOOK_EVERY: Final = 0.2
 _WORTH_SHOWING: Final = 64
-"""Fewer are read before anybody wonders."""
+"""Fewer are read before a person would notice the wait."""
 
 
 @command(Where, rows=True)

@@ -239,7 +239,7 @@ def _parse(text: str) -> dict[Any, Any]:
 
 
 def _write_draft(memory_id: str, text: str) -> Path:
-    """Write a file that nobody else may read; its name tells an editor that it is YAML."""
+    """Write a file that no other user may read; by its name an editor knows that it is YAML."""
     descriptor, name = tempfile.mkstemp(prefix=f"{memory_id}-", suffix=".yaml")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
@@ -247,7 +247,7 @@ def _write_draft(memory_id: str, text: str) -> Path:
 
 
 def _check_terminal() -> None:
-    """Refuse to open an editor that nobody could type into.
+    """Refuse to open an editor without a terminal to type into.
 
     Raises:
         ValidationError: There is no terminal.
@@ -295,7 +295,7 @@ def _editor() -> list[str]:
 
 
 def _kept(run: Run, error: AgentMemoryError | OSError, path: Path, original: str) -> Exception:
-    """Say what failed and where the text is; a draft nobody touched is not worth keeping."""
+    """Say what failed and where the text is; an unchanged draft is not kept."""
     if path.exists() and path.read_bytes() == original.encode():
         path.unlink()
         return error

@@ -1,6 +1,6 @@
 """`agent-memory doctor`: what is examined and repaired, shown to a person. Finds and mends nothing itself.
 
-Not a command like the others: those open a memory service, which writes; the doctor must not, unless told to.
+Not a command like the others: those open a memory service, which writes; the doctor writes only with `--repair`.
 """
 
 from pathlib import Path
@@ -62,12 +62,15 @@ def _consult(place: Place, agent: str | None, *, repair: bool, dry_run: bool, ve
     if repair and not dry_run:
         actions = repair_all(home, [each.agent_id for each in report.agents], now=utc_now())
         report = examine(home, names, now=utc_now())
-    screen.document(_document(report, actions, planned=_planned(report) if dry_run else None))
+    planned = _planned(report) if dry_run else None
+    screen.document(_document(report, actions, planned))
     if not screen.json:
-        if repair and not dry_run:
-            _show_actions(screen, actions)
-        if dry_run:
-            _show_plan(screen, report)
+        if planned is not None:
+            plan = [(each["agent_id"], f"{each['code']}: {each['repair']}.") for each in planned]
+            _show_marked(screen, [(("would do", "cyan"), *each) for each in plan])
+        elif repair:
+            marks = {True: ("repaired", "green"), False: ("left", "bold yellow")}
+            _show_marked(screen, [(marks[each.done], each.agent_id, each.sentence) for each in actions])
         _show(screen, report, verbose=verbose)
     return report.healthy and all(action.done for action in actions)
 
@@ -156,28 +159,15 @@ def _conclude(screen: Screen, report: Report) -> None:
     screen.show(f"{words}.", style="bold")
 
 
-def _show_actions(screen: Screen, actions: list[Action]) -> None:
-    if not actions:
+def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, str]]) -> None:
+    """Print what was or would be repaired: a mark and its style, whose it is, and a sentence."""
+    if not rows:
         screen.show("Nothing to repair.")
-    for action in actions:
-        mark = ("repaired", "green") if action.done else ("left", "bold yellow")
-        _marked(screen, mark, action.agent_id, action.sentence)
+    for (mark, style), agent_id, text in rows:
+        whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
+        head = Text.assemble("  ", (f"{mark:<{_MARK_WIDTH}}", style), (whose, "dim"))
+        show_beside(screen, head, one_line(text))
     screen.show()
-
-
-def _show_plan(screen: Screen, report: Report) -> None:
-    planned = _planned(report)
-    if not planned:
-        screen.show("Nothing to repair.")
-    for each in planned:
-        _marked(screen, ("would do", "cyan"), each["agent_id"], f"{each['code']}: {each['repair']}.")
-    screen.show()
-
-
-def _marked(screen: Screen, mark: tuple[str, str], agent_id: str | None, text: str) -> None:
-    whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
-    head = Text.assemble("  ", (f"{mark[0]:<{_MARK_WIDTH}}", mark[1]), (whose, "dim"))
-    show_beside(screen, head, one_line(text))
 
 
 # -- for programs ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Format = Literal["yaml", "jsonl"]
 
 _COMPUTED: Final = frozenset({"agent_id", "superseded_by"})
-"""Printed by `--json` beside the fields of a memory; nothing to import."""
+"""Printed by `--json` besides the fields of a memory; nothing to import."""
 _BOUNDARY: Final = re.compile(rb"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _NOTHING: Final = re.compile(rb"(?:[ \t\r]*(?:[#%][^\n]*)?(?:\n|\Z))*")
 _STR: Final = "tag:yaml.org,2002:str"
@@ -161,7 +161,7 @@ def _yaml_items(content: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any]]:
-    """Yield the memories of one document: itself, or, where somebody wrote a list, its items."""
+    """Yield the memories of one document: itself, or, where it is a list, its items."""
     try:
         composer = BoundedComposer(chunk.decode())
         node = composer.get_single_node()

@@ -15,7 +15,7 @@ from typer.main import get_command
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, root_of
-from agent_memory.models import CATEGORIES, parse_bound
+from agent_memory.models import CATEGORIES, is_memory_id, parse_bound
 from agent_memory.models.record import normalise_tags
 from agent_memory.settings import ServiceSettings
 
@@ -27,7 +27,6 @@ _COMPLETED: Final = 50
 _AGENTS_LISTED: Final = 20
 _IDS_LISTED: Final = 10
 _TEXT_CHARS: Final = 50
-_WHOLE_ID: Final = re.compile(r"mem-[0-9a-f]{12}")
 _BEGINNING: Final = re.compile(r"(?:mem-)?([0-9a-f]{1,12})")
 
 
@@ -65,6 +64,8 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 _AGENT: Final[Any] = {"metavar": "NAME", "autocompletion": complete_agent}
 _WHOSE: Final = "Whose memory; may be left out if there is only one agent."
+_NAMED: Final[Any] = {**_AGENT, "envvar": "AGENT_MEMORY_AGENT"}
+_WHOSE_OR_ALL: Final = "Whose memory; all of them if left out."
 _ROOT: Final[Any] = {"metavar": "PATH", "help": "Folder of all agents; ~/.amplifier/memory if not given."}
 _ID_HELP: Final = "Id of a memory, e.g. mem-a3f2c1b4e5d6, or the beginning of one."
 _CATEGORY: Final[Any] = {"metavar": "NAME", "autocompletion": complete_category}
@@ -93,21 +94,14 @@ class Common:
 class Whose:
     """Whose memory a command is about."""
 
-    agent: Annotated[str | None, typer.Option("--agent", "-a", envvar="AGENT_MEMORY_AGENT", help=_WHOSE, **_AGENT)] = (
-        None
-    )
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Anyone:
     """Whose memory a command is about that looks at all of them if none is named."""
 
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent", "-a", envvar="AGENT_MEMORY_AGENT", help="Whose memory; all of them if left out.", **_AGENT
-        ),
-    ] = None
+    agent: Annotated[str | None, typer.Option("--agent", "-a", help=_WHOSE_OR_ALL, **_NAMED)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +240,7 @@ async def resolved(service: "MemoryService", words: Sequence[str]) -> list[str]:
         ValidationError: Several do; names them.
         StorageError: The memories cannot be read.
     """
-    if all(_WHOLE_ID.fullmatch(word) for word in words):
+    if all(map(is_memory_id, words)):
         return list(dict.fromkeys(words))
     texts = {memory.id: memory.content for memory in await service.admin.everything()}
     return list(dict.fromkeys(one_of(word, texts) for word in words))
@@ -254,7 +248,7 @@ async def resolved(service: "MemoryService", words: Sequence[str]) -> list[str]:
 
 def one_of(word: str, texts: Mapping[str, str]) -> str:
     """Return the one id of `texts` that begins with `word`, `mem-` given or not; see `resolved`."""
-    if _WHOLE_ID.fullmatch(word):
+    if is_memory_id(word):
         return word
     beginning = _BEGINNING.fullmatch(word.lower())
     found = [each for each in texts if beginning and each.startswith(f"mem-{beginning[1]}")]

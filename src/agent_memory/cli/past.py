@@ -1,7 +1,7 @@
 """Commands that take away and bring back: forget, compact, history, restore."""
 
 import contextlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,7 +15,7 @@ from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import sort_of
-from agent_memory.models import Memory, Version, to_text
+from agent_memory.models import ACCESS, Memory, Version, to_text
 from agent_memory.service.views import whole_memory
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
@@ -83,7 +83,7 @@ async def _confirm_older(run: Run, memory_id: str) -> None:
     """Ask before a change of text is taken back that is older than the last forget.
 
     Raises:
-        ValidationError: There is nobody to ask.
+        ValidationError: There is no terminal to ask on.
         typer.Exit: The answer was no.
     """
     older = await run.service.past.beyond_a_forget(memory_id)
@@ -138,12 +138,8 @@ def _version_rows(versions: "list[Version[Memory]]") -> list[dict[str, Any]]:
 
 
 def _changed(before: Memory, after: Memory) -> list[str]:
-    ignored = {"access_count", "last_accessed"}
-    return [
-        name
-        for name in type(after).model_fields
-        if name not in ignored and getattr(before, name) != getattr(after, name)
-    ]
+    names = [name for name in type(after).model_fields if name not in ACCESS]
+    return [name for name in names if getattr(before, name) != getattr(after, name)]
 
 
 _FOR_GOOD = "Nothing that was forgotten or changed, lately or now, can be brought back after that."
@@ -181,8 +177,12 @@ async def forget(
         run.screen.show(f"Forgot {memory.id}{also}.")
     if now:
         await _fold_all(run)
-    else:
-        _tell_until(run, memories[0].id, until)
+    elif until is not None:
+        run.screen.note(
+            f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
+            f"{memories[0].id}` brings it back. `agent-memory compact --now` ends that.",
+            style="dim",
+        )
 
 
 async def compact(
@@ -220,18 +220,9 @@ async def _fold_all(run: Run) -> None:
 
 
 def _copies(folder: Path) -> list[str]:
-    """Return the names of files beside the journal and the scratchpad that may hold what they once did."""
+    """Return the names of files other than the journal and the scratchpad that may hold what they once did."""
     names = (name for name in names_in(folder) if name.startswith(("memories", "scratchpad")))
     return [name for name in names if sort_of(name) != "ours"]
-
-
-def _tell_until(run: Run, memory_id: str, until: datetime | None) -> None:
-    if until is not None:
-        run.screen.note(
-            f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore {memory_id}` "
-            "brings it back. `agent-memory compact --now` ends that.",
-            style="dim",
-        )
 
 
 async def _confirm(run: Run, memories: list[Memory], *, now: bool) -> None:

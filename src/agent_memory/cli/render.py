@@ -1,4 +1,4 @@
-"""How memories, hits and states look to a person. Values in, lines on the screen; asks nobody anything."""
+"""How memories, hits and states look to a person. Values in, lines on the screen; asks nothing."""
 
 from __future__ import annotations
 
@@ -173,12 +173,10 @@ def _parts(parts: dict[str, float]) -> str:
     return _DOT.join([product, *rest] if product else rest)
 
 
-_EMBEDDER_STATES: Final = {"found": "model found; the first search loads it"}
-
-
 def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
     pending = f", {embedder['pending']:,} memories still to be read" if embedder.get("pending") else ""
-    state = _EMBEDDER_STATES.get(str(embedder.get("status")), embedder.get("status"))
+    status = embedder.get("status")
+    state = "model found; the first search loads it" if status == "found" else status
     _row(screen, "embedder", f"{embedder.get('kind')}, {state}{pending}")
     for why in ("reason", "problem", "warning"):
         if embedder.get(why):
@@ -197,7 +195,7 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
 
 
 def show_beside(screen: Screen, head: Text, text: str, style: str = "") -> None:
-    """Print `text` beside `head`; its further lines stay in its column."""
+    """Print `text` to the right of `head`; its further lines stay in its column."""
     for position, line in enumerate(screen.wrapped(text, len(head))):
         line.stylize(style)
         screen.show(Text.assemble(head if position == 0 else " " * len(head), line))

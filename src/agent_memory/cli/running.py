@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import re
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -16,11 +15,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from agent_memory.cli.options import Common, Shape, Whose, agent_given, choose_agent, opened, parameters_of, root_given
 from agent_memory.cli.screen import Form, Screen
-from agent_memory.cli.text import to_json
 from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
     from agent_memory.service import Caller, MemoryService
@@ -63,7 +61,7 @@ class Place(typer.Context):
         return found
 
     def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Say --yes if you are sure.") -> None:
-        """Refuse to ask where nobody can answer; `otherwise` says what has become of the command.
+        """Refuse to ask where no answer can come; `otherwise` says what has become of the command.
 
         Raises:
             ValidationError: Stdin is no terminal.
@@ -135,15 +133,6 @@ class Plain(TyperCommand):
         return [re.sub(r"\{(.*?)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
-@dataclass(frozen=True)
-class _Takes:
-    """What a command takes beside the options of its kind; see `command`."""
-
-    groups: tuple[type, ...] = ()
-    rows: bool = False
-    may_be_new: bool = False
-
-
 def command(*groups: type, rows: bool = False, may_be_new: bool = False) -> Callable[[Body], Body]:
     """Say what a command takes that is no parameter of its body.
 
@@ -154,7 +143,7 @@ def command(*groups: type, rows: bool = False, may_be_new: bool = False) -> Call
     """
 
     def mark(body: Body) -> Body:
-        vars(body)["takes"] = _Takes(groups, rows, may_be_new)
+        vars(body)["takes"] = groups, rows, may_be_new
         return body
 
     return mark
@@ -171,14 +160,15 @@ class PlaceCommand(Plain):
     common: ClassVar[tuple[type, ...]] = (Common,)
 
     def __init__(self, *args: Any, params: list[Any], callback: Any, **further: Any) -> None:
-        self._takes = takes = vars(callback).get("takes", _Takes())
-        self._last = ((Shape,) if takes.rows else ()) + self.common
-        params = [*parameters_of(*takes.groups), *params, *parameters_of(*self._last)]
+        groups, rows, self._may_be_new = vars(callback).get("takes", ((), False, False))
+        last = ((Shape,) if rows else ()) + self.common
+        self._groups = groups + last
+        params = [*parameters_of(*groups), *params, *parameters_of(*last)]
         super().__init__(*args, params=params, callback=callback, **further)
 
     def invoke(self, ctx: Any) -> None:
         """Run the body."""
-        ctx.take(*self._takes.groups, *self._last)
+        ctx.take(*self._groups)
         perform(ctx, lambda: self._run(ctx))
 
     async def _run(self, ctx: Any) -> None:
@@ -195,7 +185,7 @@ class Command(PlaceCommand):
         from agent_memory.service import Caller
 
         agent = agent_given(ctx, ctx.given(Whose).agent)
-        name = choose_agent(agent, ctx.root, may_be_new=self._takes.may_be_new)
+        name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
         async with opened(name, ctx.root) as ctx.service:
             ctx.caller = Caller(SESSION_ID)
             await ctx.service.pad.notice(ctx.caller)
@@ -211,7 +201,7 @@ class Group(TyperGroup):
 
 
 def _plain_params(params: list[Any]) -> list[Any]:
-    """Take away what typer says of a parameter beside its name: `<bool>` of a switch, `<str>` of an argument."""
+    """Take away what typer says of a parameter besides its name: `<bool>` of a switch, `<str>` of an argument."""
     for each in params:
         if getattr(each, "is_flag", False) and each.metavar is None:
             each.metavar = ""
@@ -221,25 +211,18 @@ def _plain_params(params: list[Any]) -> list[Any]:
 
 
 def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a body once its place is known: errors become exit codes, warnings of the library sentences."""
-    with exit_codes(place.screen):
-        place.root = root_given(place, place.given(Common).root)
-        with warnings_on(place.screen):
-            asyncio.run(body())
+    """Run a body once its place is known: errors become exit codes, warnings of the library sentences on stderr.
 
-
-# -- how it ends -------------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def exit_codes(screen: Screen) -> Iterator[None]:
-    """Turn an error of ours into its two sentences on stderr, or into JSON, and its exit code.
+    An error of ours becomes its two sentences on stderr, or JSON.
 
     Raises:
-        typer.Exit: With the code.
+        typer.Exit: With the code of an error.
     """
+    screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _Warnings(place.screen)
+    logger.addHandler(warnings)
     try:
-        yield
+        place.root = root_given(place, place.given(Common).root)
+        asyncio.run(body())
     except AgentMemoryError as error:
         screen.error(error)
         raise typer.Exit(exit_code(error)) from None
@@ -252,6 +235,7 @@ def exit_codes(screen: Screen) -> Iterator[None]:
         screen.error(refused)
         raise typer.Exit(FAILED) from None
     finally:
+        logger.removeHandler(warnings)
         screen.flush()
 
 
@@ -268,36 +252,6 @@ def wants_json(args: Sequence[str] | None) -> bool:
     """Tell whether a command line asks for JSON, before anything has parsed it."""
     words = sys.argv[1:] if args is None else list(args)
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
-
-
-@contextlib.contextmanager
-def usage_errors_in_json() -> Iterator[None]:
-    """Print what is wrong with the command line the way other errors are printed for programs, and exit.
-
-    Raises:
-        SystemExit: With the code for wrong usage.
-    """
-    try:
-        yield
-    except USAGE_ERROR as error:
-        message = str(getattr(error, "format_message", error.__str__)())
-        recovery = "See `agent-memory help COMMAND`."
-        sys.stdout.write(
-            to_json({"error": {"code": "usage", "message": message, "recovery": recovery}}, indent=2) + "\n"
-        )
-        sys.exit(USAGE)
-
-
-@contextlib.contextmanager
-def warnings_on(screen: Screen) -> Iterator[None]:
-    """Show what the library logs as a warning, for as long as the block runs: a sentence each, on stderr."""
-    handler = _Warnings(screen)
-    logger = logging.getLogger("agent_memory")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
 
 
 class _Warnings(logging.Handler):

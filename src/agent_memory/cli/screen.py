@@ -75,7 +75,7 @@ class Screen:
         Args:
             document: What JSON says.
             key: Where in it the rows are: mappings of the same fields.
-            columns: Those a table shows unless told otherwise.
+            columns: Those a table shows if no fields are named.
 
         Raises:
             ValidationError: A field that was asked for is in no row.
@@ -130,8 +130,8 @@ class Screen:
             document |= {"path": str(path)} if path else {}
             self.document({**(self._document or {}), "error": document})
             return
-        beside = f": {path}" if path and str(path) not in error.message else ""
-        code = plain(f" [{error.code}{beside}]")
+        place = f": {path}" if path and str(path) not in error.message else ""
+        code = plain(f" [{error.code}{place}]")
         message = Text.assemble(("Error: ", "bold red"), plain(error.message), (code, "dim"))
         self.err.print(message, soft_wrap=not self.err.is_terminal)
         self.note(recovery, style="")
@@ -173,7 +173,7 @@ class Screen:
         return Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal)
 
     def wrapped(self, text: str, indent: int) -> list[Text]:
-        """Return `text` in lines that fit beside `indent` columns on a terminal; whole lines for a pipe."""
+        """Return `text` in lines that fit after `indent` columns on a terminal; whole lines for a pipe."""
         return self._lines(Text(plain(text)), indent, None)
 
     def _lines(self, text: Text, indent: int, max_lines: int | None) -> list[Text]:
@@ -216,7 +216,7 @@ _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _GAP: Final = "  "
 _ID_COLUMN: Final = len("mem-000000000000")
 _NARROWEST: Final = 4
-"""Characters that a column has at least, beside those of its name."""
+"""Characters that a column has at least, besides those of its name."""
 
 
 def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:

@@ -4,11 +4,11 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.formats import decode, encode
+from agent_memory.cli.formats import Format, decode, encode
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import counted
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 _SHOWN_PROBLEMS: Final = 20
-_SUFFIXES: Final = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_SUFFIXES: Final[dict[str, Format]] = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 FormatName = Annotated[
-    Literal["yaml", "jsonl"] | None,
+    Format | None,
     typer.Option("--format", help="Only needed where the file's suffix does not tell; '-' is jsonl."),
 ]
 
@@ -44,7 +44,6 @@ class Report:
         done: The verb in the past, such as `Imported`.
         labels: What each of the memories to come is called where one is refused: its id, or `line 7`.
         there: Where those are that were there already: `here` or `there`.
-        more: Counts to begin with, beside those that every report has.
 
     Attributes:
         unknown_fields: Fields of a file that were left aside; None where there is no file.
@@ -55,15 +54,13 @@ class Report:
         screen: Screen,
         done: str,
         labels: Sequence[str],
-        *,
         there: str = "here",
-        more: dict[str, int] | None = None,
     ) -> None:
         self._screen = screen
         self._done, self._there = done, there
         self._labels = labels
         self._told = 0
-        self.counts = {"stored": 0, "present": 0, "differs": 0, "refused": 0, **(more or {})}
+        self.counts = {"stored": 0, "present": 0, "differs": 0, "refused": 0}
         self.problems: list[dict[str, Any]] = []
         self.redacted: dict[str, None] = {}
         self.unknown_fields: dict[str, None] | None = None
@@ -143,12 +140,11 @@ class Report:
             )
         there = self.counts["present"] + self.counts["differs"]
         parts = [f"{self._done} {counted(self.counts['stored'], 'memory', 'memories')}"]
+        raised, forgotten, refused = (self.counts.get(name, 0) for name in ("raised", "forgotten", "refused"))
         parts += [f"skipped {there:,} that were there"] if there else []
-        parts += (
-            [f"raised {self.counts['raised']:,} of them to what the file claims"] if self.counts.get("raised") else []
-        )
-        parts += [f"left {self.counts['forgotten']:,} forgotten"] if self.counts.get("forgotten") else []
-        parts += [f"refused {self.counts['refused']:,}"] if self.counts["refused"] else []
+        parts += [f"raised {raised:,} of them to what the file claims"] if raised else []
+        parts += [f"left {forgotten:,} forgotten"] if forgotten else []
+        parts += [f"refused {refused:,}"] if refused else []
         self._screen.show(", ".join(parts) + ".")
         if self.counts["differs"]:
             say(f"{self.counts['differs']} of those skipped have another text {self._there}, which stays.")
@@ -210,7 +206,7 @@ async def import_(
     report.end()
 
 
-def _format_of(file: str, form: Literal["yaml", "jsonl"] | None) -> Literal["yaml", "jsonl"]:
+def _format_of(file: str, form: Format | None) -> Format:
     if form is not None:
         return form
     if file == "-":
@@ -220,7 +216,7 @@ def _format_of(file: str, form: Literal["yaml", "jsonl"] | None) -> Literal["yam
         raise typer.BadParameter(
             f"the suffix of {file!r} tells no format; say --format yaml or --format jsonl", param_hint="FILE"
         )
-    return "yaml" if suffix == "yaml" else "jsonl"
+    return suffix
 
 
 def _check_target(path: Path, root: Path, *, force: bool) -> None:
@@ -306,7 +302,8 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
 
 async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Report:
     """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
-    report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there", more={"forgotten": 0})
+    report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there")
+    report.counts["forgotten"] = 0
     with report.counting(f"{doing}ing") as each:
         await run.service.admin.transfer(memories, each, run.caller, to=target)
     return report

@@ -74,15 +74,12 @@ class EmbeddingGenerator:
             batch = new[start : start + batch_size]
             rows = await asyncio.to_thread(self._embedder.embed_documents, batch)
             found |= dict(zip(batch, rows.tolist(), strict=True))
-        self._keep(found)
-        return [list(found[text]) for text in texts]
-
-    def _keep(self, used: dict[str, list[float]]) -> None:
-        for text, vector in used.items():
+        for text, vector in found.items():
             self._cached[text] = vector
             self._cached.move_to_end(text)
         while len(self._cached) > self._cache_size:
             self._cached.popitem(last=False)
+        return [list(found[text]) for text in texts]
 
     @property
     def cost(self) -> float:
