@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import CATEGORIES
-from agent_memory.service.writing import Import, Terms
+from agent_memory.service.writing import Import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,8 +101,11 @@ class Admin:
         Raises:
             StorageError: What `each` received before is on disk; doing it all again does the rest.
         """
-        terms = Terms(self._clock(), trusted=trusted, dry_run=dry_run)
-        await self._bring_in(self._storage, memories, each, caller, terms)
+        try:
+            await Import(self._writing, caller, self._clock(), trusted=trusted, dry_run=dry_run).run(memories, each)
+        finally:
+            if not dry_run:
+                self._pad.schedule(caller)
 
     async def transfer(
         self,
@@ -125,18 +128,9 @@ class Admin:
         Raises:
             StorageError: What `each` received before is safe; doing it all again does the rest.
         """
-        await self._bring_in(to or self._storage, memories, each, caller, Terms(self._clock(), is_transfer=True))
-
-    async def _bring_in(
-        self,
-        to: MemoryStorage,
-        memories: Sequence[Memory],
-        each: Callable[[Imported], object],
-        caller: Caller,
-        terms: Terms,
-    ) -> None:
+        writing = self._writing if to is None else self._writing.to(to)
         try:
-            await Import(self._writing.to(to), caller, terms).run(memories, each)
+            await Import(writing, caller, self._clock(), is_transfer=True).run(memories, each)
         finally:
-            if to is self._storage and not terms.dry_run:
+            if writing.storage is self._storage:
                 self._pad.schedule(caller)

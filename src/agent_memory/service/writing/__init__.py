@@ -4,7 +4,7 @@ Bound → normalise → validate → redact all text fields → is it the same (
 append → event → audit. The storage redacts once more what is not marked as `Redacted`.
 """
 
-from agent_memory.service.writing.importing import Import, Imported, Terms
+from agent_memory.service.writing.importing import Import, Imported
 from agent_memory.service.writing.path import WritePath, Written
 
-__all__ = ["Import", "Imported", "Terms", "WritePath", "Written"]
+__all__ = ["Import", "Imported", "WritePath", "Written"]

@@ -53,39 +53,35 @@ class Imported:
     raised: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """On which terms memories are brought in.
-
-    Attributes:
-        now: The present.
-        trusted: Whether all that they claim is believed.
-        dry_run: Whether to report the outcome that each would have, and store none.
-        is_transfer: Whether they come from another storage of the same agent: all is believed, what was forgotten here
-            stays forgotten, and they are stored some at a time.
-    """
-
-    now: datetime
-    trusted: bool = False
-    dry_run: bool = False
-    is_transfer: bool = False
-
-
 class Import:
     """One import, or one transfer.
 
     Args:
         writing: The write path to where they go.
         caller: The session that asks.
-        terms: On which terms.
+        now: The present.
+        trusted: Whether all that the memories claim is believed.
+        dry_run: Whether to report the outcome that each would have, and store none.
+        is_transfer: Whether they come from another storage of the same agent: all is believed, what was forgotten here
+            stays forgotten, and they are stored some at a time.
     """
 
-    def __init__(self, writing: WritePath, caller: Caller, terms: Terms) -> None:
+    def __init__(
+        self,
+        writing: WritePath,
+        caller: Caller,
+        now: datetime,
+        *,
+        trusted: bool = False,
+        dry_run: bool = False,
+        is_transfer: bool = False,
+    ) -> None:
         self._writing, self._storage = writing, writing.storage
-        self._caller, self._terms = caller, terms
+        self._caller, self._now = caller, now
+        self._trusted, self._dry_run, self._is_transfer = trusted, dry_run, is_transfer
         self._texts: dict[str, str] = {}
         self._among: Collection[str] = ()
-        self._is_synced = terms.dry_run
+        self._is_synced = dry_run
 
     async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
         """Keep what is missing, in the given order; `each` receives every outcome, in that order, once it is safe.
@@ -97,7 +93,7 @@ class Import:
         """
         self._texts = {memory.id: memory.content async for memory in self._storage.iter_all()}
         self._among = {memory.id for memory in memories} - self._texts.keys()
-        at_once = _AT_ONCE if self._terms.is_transfer else 1
+        at_once = _AT_ONCE if self._is_transfer else 1
         for start in range(0, len(memories), at_once):
             for imported in await self._take(memories[start : start + at_once]):
                 each(imported)
@@ -107,7 +103,7 @@ class Import:
         outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
         new = [memory.content for memory in memories if memory.id not in self._texts]
-        forgotten = await self._storage.forgotten_among(new) if self._terms.is_transfer else set[str]()
+        forgotten = await self._storage.forgotten_among(new) if self._is_transfer else set[str]()
         for memory in memories:
             imported, draft = await self._judge(memory, forgotten)
             outcomes.append(imported)
@@ -115,7 +111,7 @@ class Import:
         if not self._is_synced and any(imported.outcome == "present" for imported in outcomes):
             await self._storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
             self._is_synced = True
-        kept = {} if self._terms.dry_run else await self._keep(drafts)
+        kept = {} if self._dry_run else await self._keep(drafts)
         for position, imported in enumerate(outcomes):
             if imported.memory_id in kept and imported.outcome == "stored":
                 stored, error = kept[imported.memory_id]
@@ -129,11 +125,11 @@ class Import:
 
         One without a secret is not touched: an import must not so much as trim a text.
         """
-        terms, believed, lowered = self._terms, memory, tuple[str, ...]()
-        if terms.is_transfer:
+        believed, lowered = memory, tuple[str, ...]()
+        if self._is_transfer:
             believed = memory.model_copy(update={"agent_id": self._storage.agent_id})
-        elif not terms.trusted:
-            believed, lowered = _lowered(memory, self._among, terms.now)
+        elif not self._trusted:
+            believed, lowered = _lowered(memory, self._among, self._now)
         try:
             draft = await asyncio.to_thread(redact_memory, believed, self._writing.redactor)
         except ValidationError as error:
@@ -142,7 +138,7 @@ class Import:
         if (known := self._texts.get(memory.id)) is not None:
             if known != content:
                 return Imported(memory.id, "differs"), None
-            believes = terms.trusted and not terms.is_transfer
+            believes = self._trusted and not self._is_transfer
             return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
         if memory.content in forgotten:
             return Imported(memory.id, "forgotten"), None
@@ -177,7 +173,7 @@ class Import:
         """Believe now what an earlier import of the same memory did not; what was changed since stays as it is."""
         present = Imported(memory.id, "present")
         known = await self._storage.get(memory.id)
-        lowered, claims = _lowered(memory, (), self._terms.now)
+        lowered, claims = _lowered(memory, (), self._now)
         if known is None or any(getattr(known, name) != getattr(lowered, name) for name in _RAISED[:3]):
             return present
         believed = [name for name in claims if name in _RAISED and getattr(known, name) == getattr(lowered, name)]
@@ -186,7 +182,7 @@ class Import:
         try:
             fields = {name: getattr(memory, name) for name in believed}
             cleaned = await asyncio.to_thread(redact_fields, fields, self._writing.redactor)
-            if not self._terms.dry_run:
+            if not self._dry_run:
                 await self._storage.update(memory.id, cleaned)
                 await self._writing.changed(memory.id, believed, cleaned.kinds, self._caller)
         except ValidationError as error:
