@@ -76,7 +76,8 @@ def _damage(case: Case) -> Iterator[Concern]:
             sum(len(problem.raw) for problem in bad),
             few([f"line {problem.line}: {problem.reason}" for problem in bad]),
         )
-    if not file.tail or not _stays(case):
+    # A process may have been writing when the journal was read: with a free lock it has finished by now.
+    if not file.tail or lock_at(case.folder.lock).state == "held" or inspect_journal(case.path).tail != file.tail:
         return
     if file.tail_is_whole:
         yield Concern(
@@ -91,13 +92,6 @@ def _damage(case: Case) -> Iterator[Concern]:
             "The next writer moves the torn piece to memories.rejected.yaml by itself; so does --repair.",
             len(file.tail),
         )
-
-
-def _stays(case: Case) -> bool:
-    """Return whether the unfinished end of the journal is more than a write in progress."""
-    if lock_at(case.folder.lock).state == "held":
-        return False  # with a free lock, a process that was writing at the time of reading has finished
-    return inspect_journal(case.path).tail == case.journal.file.tail
 
 
 def _disorder(case: Case) -> Iterator[Concern]:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Record
 
 T = TypeVar("T")
@@ -70,31 +69,25 @@ def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceS
     if "folder_unusable" in {each.code for each in examine_agent(root, agent_id, now=now, settings=settings).findings}:
         return []
     folder = folder_of(agent_id, root)
-    paths = [case.path for case in cases_of(folder, settings, now)]
-    return [action for path in paths for action in _repair_journal(folder, path, settings, now)]
+    return [action for case in cases_of(folder, settings, now) for action in _repair_journal(case)]
 
 
-def _repair_journal(folder: AgentFolder, path: Path, settings: ServiceSettings, now: datetime) -> list[Action]:
+def _repair_journal(case: Case) -> list[Action]:
     """Repair one journal and what is derived from it."""
-
-    def opened() -> Case:
-        return next(case for case in cases_of(folder, settings, now) if case.path == path)
-
     actions: list[Action] = []
-    codes = _codes(opened())
+    codes, stamp = _codes(case), f"{case.now:{STAMP}}"
     for code, remedy in REMEDIES.items():
         if _wanted(codes, code):
-            case = opened()
-            action = _attempt(folder.agent_id, code, folder.path, partial(remedy, case, f"{case.now:{STAMP}}"))
-            if not action.sentence:
-                continue
-            codes = _codes(opened())  # a repair may bring others with it
+            action = _attempt(case.folder.agent_id, code, case.folder.path, partial(remedy, case, stamp))
+            codes = _codes(case)  # a repair may bring others with it
             still = action.done and CODES[code].mends and _wanted(codes, code)
-            actions.append(replace(action, sentence=f"{action.sentence} {_STILL}", done=False) if still else action)
+            if action.sentence:
+                actions.append(replace(action, sentence=f"{action.sentence} {_STILL}", done=False) if still else action)
     return actions
 
 
 def _codes(case: Case) -> set[str]:
+    case.read_again()
     return {finding.code for finding in examine_case(case)}
 
 

@@ -30,10 +30,6 @@ _NOT_OFFERED: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno
 """How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
 
 
-class _NotAFileError(OSError):
-    """There is a pipe, a device or a folder where a file belongs."""
-
-
 def signature_of(status: os.stat_result) -> tuple[int, int, int]:
     """Return inode, size and time of the last change: if they are the same, the file is taken as unchanged."""
     return status.st_ino, status.st_size, status.st_mtime_ns
@@ -86,7 +82,7 @@ def _translate(error: OSError, path: Path, doing: str) -> StorageError:
 
 def _advice(error: OSError, path: Path) -> dict[str, Any]:
     """Return code and recovery of an error that is neither a full disk nor a missing permission."""
-    if isinstance(error, _NotAFileError) or error.errno == errno.EISDIR:
+    if error.errno == errno.EISDIR:
         return {"code": "not_a_file", "recovery": f"Move what is called {path.name} away."}
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         return {"code": "too_many_files", "recovery": "Close other files, or raise the limit (ulimit -n)."}
@@ -127,6 +123,16 @@ def open_private(path: Path, flags: int) -> int:
     return _checked(descriptor)
 
 
+@contextlib.contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    """Open a file like `open_private` for the length of the block, and yield its descriptor."""
+    descriptor = open_private(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def read_file(path: Path) -> bytes:
     """Return what is in `path`, which may be a link, in one go.
 
@@ -159,7 +165,7 @@ def _checked(descriptor: int) -> int:
     """Return the descriptor of a file; anything else is closed."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _NotAFileError(errno.EINVAL, "it is no file")
+        raise OSError(errno.EISDIR, "it is no file")  # also for a pipe or a device
     return descriptor
 
 
@@ -239,11 +245,8 @@ def sync_tree(folder: Path) -> None:
         if each.is_dir():
             sync_tree(each)
         else:
-            descriptor = open_private(each, os.O_RDONLY)
-            try:
+            with opened(each, os.O_RDONLY) as descriptor:
                 sync_file(descriptor)
-            finally:
-                os.close(descriptor)
     sync_folder(folder)
 
 

@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.atomic import open_private, read_file, write_all
+from agent_memory.files.atomic import opened, read_file, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,13 +147,11 @@ def _link_if_free(new: Path, place: Path) -> bool:
 
 def _copy_if_free(new: Path, place: Path) -> bool:
     """Write it a second time, where a file has one name only; a reader may see the beginning of it."""
+    content = read_file(new)
     try:
-        descriptor = open_private(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with opened(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+            write_all(descriptor, content)
     except FileExistsError:
         return False
-    try:
-        write_all(descriptor, read_file(new))
-    finally:
-        os.close(descriptor)
     new.unlink()
     return True

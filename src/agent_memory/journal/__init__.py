@@ -6,7 +6,7 @@ from agent_memory.journal.inspection import Inspection, inspect_journal
 from agent_memory.journal.journal import GRACE, Journal
 from agent_memory.journal.reader import Problem, Update
 from agent_memory.journal.replay import Records, apply_change
-from agent_memory.journal.salvage import of_rejected, rejected_items, rejected_path
+from agent_memory.journal.salvage import keep_lost, of_rejected, rejected_items, rejected_path
 from agent_memory.journal.writer import JournalWriter
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Update",
     "apply_change",
     "inspect_journal",
+    "keep_lost",
     "of_rejected",
     "refused",
     "rejected_items",

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import open_to_read, read_at
+from agent_memory.files.atomic import opened, read_at
 from agent_memory.files.entries import described, kind_of
 from agent_memory.journal.compaction import first_young, fold
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
@@ -80,12 +80,9 @@ def inspect_journal(path: Path) -> Inspection:
         return Inspection(reader, None if kind == "missing" else f"it is {described(kind)}")
     try:
         entries = reader.poll().entries
-        descriptor = open_to_read(path)
-        try:
+        with opened(path, os.O_RDONLY) as descriptor:
             size = os.fstat(descriptor).st_size
             tail = read_at(descriptor, reader.offset, size)
-        finally:
-            os.close(descriptor)
     except (OSError, StorageError) as error:
         return Inspection(reader, error.message if isinstance(error, StorageError) else error.strerror or str(error))
     tail = tail[tail.rfind(b"\n") + 1 :]

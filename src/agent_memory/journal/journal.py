@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.files.atomic import translated
@@ -22,13 +22,13 @@ from agent_memory.journal.compaction import first_young, fold, refused
 from agent_memory.journal.format import Change, Entry, Header
 from agent_memory.journal.opening import JournalFile
 from agent_memory.journal.reader import JournalReader, Problem, Update
-from agent_memory.journal.salvage import drop_forgotten, keep_lost, keep_rejected, rejected_path
+from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
 from agent_memory.journal.writer import JournalWriter
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
 
@@ -50,7 +50,10 @@ class Journal:
         clock: Source of `at`.
         wait: Seconds to wait for the lock before `BusyError`.
         grace: How long replaced and deleted versions stay.
-        look_where: Called before each reading and writing; raises an error of ours where the file must not be used.
+        look_where: Called before each reading and writing; raises a `StorageError` where the file must not be used.
+
+    Attributes:
+        reader: What was read of the file as it is now: header, damaged and moved lines, rewrites.
     """
 
     def __init__(
@@ -69,41 +72,21 @@ class Journal:
         self._wait = wait
         self.grace = grace
         self._look_where = look_where or (lambda: None)
-        self._reader = JournalReader(path)
-        self._file = JournalFile(self._reader, wait, self._take)
+        self.reader = JournalReader(path)
+        self._file = JournalFile(self.reader, wait, self._take)
         self._checked_tail = False
         self._undelivered = Update()
 
     @property
     def watermark(self) -> tuple[str, int]:
         """(generation, seq) up to which this object has read."""
-        return self._reader.watermark
-
-    @property
-    def compacted_seq(self) -> int:
-        """The highest number that the last compaction saw; 0 before the first."""
-        return self._reader.header.last_seq if self._reader.header else 0
-
-    @property
-    def problems(self) -> list[Problem]:
-        """Damaged lines found in the file as it is now."""
-        return list(self._reader.problems)
-
-    @property
-    def reversed(self) -> list[int]:
-        """Numbers of the lines that stand behind a later one: another program has moved them."""
-        return list(self._reader.reversed)
-
-    @property
-    def rewritten(self) -> int:
-        """How often another program was found to have rewritten the file (a copy was kept each time)."""
-        return self._reader.rewritten
+        return self.reader.watermark
 
     @property
     def notes(self) -> list[str]:
         """What a person should know about the files here although nothing is damaged, a sentence each."""
         notes = []
-        if self._reader.too_new:
+        if self.reader.too_new:
             notes.append(f"{self.path.name} was written by a newer version of agent-memory, so it is only read here.")
         kind = shared_file_system(self.path.parent)
         if kind is not None:
@@ -123,14 +106,6 @@ class Journal:
             )
         return notes
 
-    def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> Path:
-        """Write down records that another program removed from the file, and return where; see `salvage`.
-
-        Raises:
-            StorageError: They could not be written.
-        """
-        return keep_lost(self.path, records)
-
     def poll(self, *, thorough: bool = False) -> Update:
         """Return what is new since the last call, without the lock.
 
@@ -142,7 +117,7 @@ class Journal:
             StorageError: The file is there but cannot be read, or lies where it must not.
         """
         self._look_where()
-        self._take(self._reader.poll(thorough=thorough))
+        self._take(self.reader.poll(thorough=thorough))
         if not self._checked_tail:
             self._checked_tail = True
             self._recover_tail()
@@ -177,8 +152,8 @@ class Journal:
                 with self._file.opened() as descriptor:
                     self._file.write_anew(descriptor, lock)
             with self._file.opened() as descriptor:
-                self._take(self._reader.poll_open(descriptor))
-                if self._reader.too_new:
+                self._take(self.reader.poll_open(descriptor))
+                if self.reader.too_new:
                     raise ReadOnlyError(
                         f"{self.path.name} was written by a newer version of agent-memory; it is only read here.",
                         code="newer_format",
@@ -186,7 +161,7 @@ class Journal:
                     )
                 self._file.mend_tail(descriptor, to_text(self._clock()))
                 self._file.sweep(lock)
-                writer = JournalWriter(self._reader, descriptor, self._clock, self._deliver(), self._file.proof, lock)
+                writer = JournalWriter(self.reader, descriptor, self._clock, self._deliver(), self._file.proof, lock)
                 yield writer
                 writer.confirm()
 
@@ -255,7 +230,7 @@ class Journal:
     def _recover_tail(self) -> None:
         """Read a whole last line that lacks only its newline, instead of waiting for the next writer to add that."""
         try:
-            if not self.path.exists() or self.path.stat().st_size <= self._reader.offset:
+            if not self.path.exists() or self.path.stat().st_size <= self.reader.offset:
                 return
             with self.locked() as writer:
                 self._take(writer.update)

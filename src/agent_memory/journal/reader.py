@@ -36,7 +36,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Update:
-    """What a look at the file brought: `reset` means forget everything, then apply `entries` in order."""
+    """What a poll of the file returned: `reset` means forget everything, then apply `entries` in order."""
 
     entries: list[Entry] = field(default_factory=list)
     reset: bool = False

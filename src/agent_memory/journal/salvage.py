@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import ValidationError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
-    open_private,
+    opened,
     read_at,
     read_file,
     replace_file,
@@ -63,13 +63,10 @@ def keep_rejected(path: Path, problems: Iterable[Problem], at: str) -> None:
     """
     documents = [_document(problem, at) for problem in problems]
     with translated(path, "write"):
-        descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        try:
+        with opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
             known = _kept(descriptor)
             new = [document for document in documents if {**document, "at": None} not in known]
             _append(descriptor, b"".join(map(encode_line, new)))
-        finally:
-            os.close(descriptor)
         sync_folder(path.parent)  # also of a file that was there: its maker may have died before this
 
 
@@ -178,14 +175,11 @@ def _add(path: Path, content: bytes) -> None:
     """Add lines to a file in one go: another session may be doing the same."""
     if not content:
         return
-    descriptor = open_private(path, os.O_RDWR | os.O_APPEND)
-    try:
+    with opened(path, os.O_RDWR | os.O_APPEND) as descriptor:
         size = os.fstat(descriptor).st_size
         is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a process died while writing
         write_all(descriptor, b"\n" * is_torn + content)
         sync_file(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from agent_memory.journal import GRACE, Change, Journal, Update
+from agent_memory.files.atomic import signature
+from agent_memory.journal import GRACE, Change, Journal, Update, keep_lost
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
 from agent_memory.storage.compaction_policy import CompactionPolicy
@@ -135,15 +136,11 @@ class FileLog:
     @property
     def rewritten(self) -> int:
         """See `ChangeLog`."""
-        return self._journal.rewritten
+        return self._journal.reader.rewritten
 
     def looks_like(self) -> object:
         """See `ChangeLog`; some 2 µs, which each request of a session pays."""
-        try:
-            status = self._journal.path.stat()
-        except OSError:
-            return None  # reading it says why
-        return status.st_ino, status.st_size, status.st_mtime_ns
+        return signature(self._journal.path)  # None where it cannot be looked at: reading it says why
 
     def poll(self, *, thorough: bool = False) -> Update:
         """See `ChangeLog`; `thorough` reads the whole file again."""
@@ -182,21 +179,22 @@ class FileLog:
 
     def report(self) -> tuple[list[str], list[str]]:
         """See `ChangeLog`."""
-        journal, name = self._journal, self._journal.path.name
-        problems = [f"line {problem.line}: {problem.reason}" for problem in journal.problems]
-        if moved := journal.reversed:
+        reader, name = self._journal.reader, self._journal.path.name
+        problems = [f"line {problem.line}: {problem.reason}" for problem in reader.problems]
+        if moved := reader.reversed:
             problems.append(f"line {moved[0]}: its number is lower than that of the line before; lines were moved")
-        if journal.rewritten:
+        if reader.rewritten:
             problems.append(f"{name} was rewritten by another program; a copy was kept beside it")
-        return problems, journal.notes
+        return problems, self._journal.notes
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """See `ChangeLog`."""
-        return self._journal.keep_lost(records)
+        return keep_lost(self._journal.path, records)
 
     def _counted(self, update: Update) -> Update:
         if update.reset or (update.entries and self._policy.is_empty):
-            self._policy.clear(self._journal.compacted_seq)
+            header = self._journal.reader.header
+            self._policy.clear(header.last_seq if header else 0)
         for entry in update.entries:
             self._policy.add(entry)
         return update

@@ -164,13 +164,13 @@ def test_a_damaged_line_goes_to_the_rejected_file_once(journal: Journal) -> None
     with journal.path.open("ab") as file:
         file.write(b"--- {broken\n\xff\xfe\n")
     store(journal, put("b"))
-    assert [problem.raw for problem in journal.problems] == [b"--- {broken\n", b"\xff\xfe\n"]
+    assert [problem.raw for problem in journal.reader.problems] == [b"--- {broken\n", b"\xff\xfe\n"]
     for _ in range(3):
         journal.compact()
     documents = rejected(journal)
     assert [document.get("line", document.get("line_base64")) for document in documents] == ["--- {broken\n", "//4K"]
     assert all(document["reason"] and document["at"] for document in documents)
-    assert journal.problems == []
+    assert journal.reader.problems == []
     assert b"broken" not in journal.path.read_bytes()
 
 

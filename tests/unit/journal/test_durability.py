@@ -107,7 +107,7 @@ def test_a_file_whose_sync_failed_is_replaced_by_a_copy_before_the_next_write(pa
     put(journal, "b")
     assert path.stat().st_ino != before
     assert [entry.changes[0].id for entry in Journal(path, {"memory"}).poll().entries] == ["a", "b"]
-    assert journal.rewritten == 0
+    assert journal.reader.rewritten == 0
 
 
 def test_a_file_of_which_everything_was_proven_is_not_replaced(path: Path, syncs: Syncs) -> None:

@@ -173,10 +173,10 @@ def test_a_damaged_line_in_the_middle_is_reported_with_its_place_and_stays(journ
     put(journal, "b")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1] + b"--- {oops\n" + lines[2])
-    reader = Journal(path, {"memory"})
-    assert seqs(reader) == [1, 2]
-    assert [(problem.line, problem.raw) for problem in reader.problems] == [(3, b"--- {oops\n")]
-    put(reader, "c")
+    other = Journal(path, {"memory"})
+    assert seqs(other) == [1, 2]
+    assert [(problem.line, problem.raw) for problem in other.reader.problems] == [(3, b"--- {oops\n")]
+    put(other, "c")
     assert b"--- {oops\n" in path.read_bytes()
 
 
@@ -184,19 +184,19 @@ def test_a_damaged_header_costs_no_entry(journal: Journal, path: Path) -> None:
     put(journal, "a")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"rubbish\n" + lines[1])
-    reader = Journal(path, {"memory"})
-    assert seqs(reader) == [1]
-    assert [problem.line for problem in reader.problems] == [1]
-    assert put(reader, "b") == 2
+    other = Journal(path, {"memory"})
+    assert seqs(other) == [1]
+    assert [problem.line for problem in other.reader.problems] == [1]
+    assert put(other, "b") == 2
 
 
 def test_compaction_mends_a_damaged_header(journal: Journal, path: Path) -> None:
     put(journal, "a")
     path.write_bytes(b"rubbish\n" + path.read_bytes().splitlines(keepends=True)[1])
-    reader = Journal(path, {"memory"})
-    reader.compact()
-    assert reader.problems == []
-    assert reader.watermark[0]
+    other = Journal(path, {"memory"})
+    other.compact()
+    assert other.reader.problems == []
+    assert other.watermark[0]
     assert b"rubbish" in rejected_path(path).read_bytes()
 
 
@@ -221,7 +221,7 @@ def test_an_older_file_in_its_place_is_taken_as_it_is_and_reported(journal: Jour
     journal.compact()
     path.write_bytes(backup)
     assert [entry.seq for entry in journal.poll().entries] == [1]
-    assert journal.rewritten == 1
+    assert journal.reader.rewritten == 1
     assert put(journal, "c") == 3
 
 
@@ -250,7 +250,7 @@ def test_an_editors_rewrite_is_noticed_copied_and_counted(journal: Journal, path
     update = journal.poll()
     assert update.reset
     assert update.entries[-1].changes[0].data == {"content": "cocoa!"}
-    assert journal.rewritten == 1
+    assert journal.reader.rewritten == 1
     copies = list(path.parent.glob("memories.rewritten-*.yaml"))
     assert [copy.read_bytes() for copy in copies] == [edited]
     assert put(journal, "c") == 3
@@ -262,7 +262,7 @@ def test_the_same_bytes_put_back_are_no_rewrite(journal: Journal, path: Path) ->
     path.with_suffix(".tmp").write_bytes(content)
     path.with_suffix(".tmp").replace(path)
     update = journal.poll()
-    assert (update.reset, update.entries, journal.rewritten) == (False, [], 0)
+    assert (update.reset, update.entries, journal.reader.rewritten) == (False, [], 0)
     assert put(journal, "b") == 2
 
 
@@ -270,7 +270,7 @@ def test_another_writers_compaction_is_no_rewrite(journal: Journal, path: Path, 
     put(journal, "a")
     Journal(path, {"memory"}, clock=clock).compact()
     assert journal.poll().reset
-    assert journal.rewritten == 0
+    assert journal.reader.rewritten == 0
 
 
 def test_a_symlinked_journal_is_not_followed(journal: Journal, path: Path, tmp_path: Path) -> None:

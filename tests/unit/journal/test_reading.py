@@ -56,7 +56,7 @@ def put(journal: Journal, name: str) -> None:
 def ids_in(path: Path) -> list[str]:
     journal = Journal(path, {"memory"})
     found = [change.id for entry in journal.poll().entries for change in entry.changes]
-    assert journal.problems == []
+    assert journal.reader.problems == []
     return found
 
 
@@ -135,7 +135,7 @@ def test_a_compaction_by_another_is_no_rewrite_in_spite_of_short_reads(
     Journal(path, {"memory"}).compact()
     short_reads()
     assert journal.poll().reset
-    assert journal.rewritten == 0
+    assert journal.reader.rewritten == 0
 
 
 def test_what_was_set_aside_before_is_found_again_and_not_written_twice(

@@ -149,8 +149,8 @@ class Interleavings(RuleBasedStateMachine):
             return
         for follower in [*self.followers, Follower(self.path, self.clock)]:
             assert follower.flat() == self.model.records
-            assert follower.journal.problems == []
-            assert follower.journal.rewritten == 0
+            assert follower.journal.reader.problems == []
+            assert follower.journal.reader.rewritten == 0
 
     @invariant()
     def the_file_keeps_its_order_and_what_it_does_not_know(self) -> None:

@@ -84,7 +84,7 @@ def test_cut_at_any_byte_nothing_whole_is_lost_and_what_was_torn_is_kept(tmp_pat
         assert seqs_in(journal_at(folder)) == expected, cut
         assert append_one(journal_at(folder)) == len(expected) + 1, cut
         assert seqs_in(journal_at(folder)) == [*expected, len(expected) + 1], cut
-        assert journal_at(folder).problems == []
+        assert journal_at(folder).reader.problems == []
         assert set_aside_in(folder) == ([torn] if torn else []), cut
         shutil.rmtree(folder)
 
@@ -130,17 +130,17 @@ def test_rubbish_behind_a_cut_costs_no_whole_line(cut: int, rubbish: bytes) -> N
 def test_a_line_still_being_written_is_no_problem_and_is_seen_once_it_is_whole(tmp_path: Path) -> None:
     whole = written(tmp_path / "original")
     path = tmp_path / "memories.yaml"
-    reader = journal_at(tmp_path)
+    other = journal_at(tmp_path)
     last = whole.rstrip(b"\n").rfind(b"\n") + 1
     path.write_bytes(whole[:last])
-    assert seqs_in(reader) == [1, 2, 3, 4]
+    assert seqs_in(other) == [1, 2, 3, 4]
     with path.open("ab") as file:
         file.write(whole[last : last + 30])
         file.flush()
-        assert seqs_in(reader) == []
-        assert reader.problems == []
+        assert seqs_in(other) == []
+        assert other.reader.problems == []
         file.write(whole[last + 30 :])
-    assert seqs_in(reader) == [5]
+    assert seqs_in(other) == [5]
     assert set_aside_in(tmp_path) == []
 
 
