@@ -88,8 +88,8 @@ def decode(content: bytes, form: Format, agent_id: str) -> Iterator[Record]:
         ValidationError: The file is a journal, which is no export.
     """
     items = _json_lines(content) if form == "jsonl" else _yaml_items(content)
-    for line, item in items:
-        yield Record(line, problem=item.problem) if isinstance(item, _Unreadable) else _record(line, item, agent_id)
+    for item in items:
+        yield item if isinstance(item, Record) else _record(*item, agent_id)
 
 
 def read_yaml(text: str) -> Any:
@@ -105,11 +105,6 @@ def read_yaml(text: str) -> Any:
         raise ValidationError(f"This is not YAML{line}: {error.problem or error.context}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValidationError(f"This is not YAML: {' '.join(str(error).split())[:200]}.") from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Unreadable:
-    problem: str
 
 
 def _record(line: int, item: Any, agent_id: str) -> Record:
@@ -136,19 +131,19 @@ def _id_of(content: str) -> str:
     return f"mem-{content_hash(content.encode('utf-8', 'replace').decode())[:12]}"
 
 
-def _json_lines(content: bytes) -> Iterator[tuple[int, Any]]:
+def _json_lines(content: bytes) -> Iterator[tuple[int, Any] | Record]:
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
             yield number, json.loads(line)
         except UnicodeDecodeError:
-            yield number, _Unreadable("not UTF-8")
+            yield Record(number, problem="not UTF-8")
         except (ValueError, RecursionError) as error:
-            yield number, _Unreadable(f"not JSON: {error}")
+            yield Record(number, problem=f"not JSON: {error}")
 
 
-def _yaml_items(content: bytes) -> Iterator[tuple[int, Any]]:
+def _yaml_items(content: bytes) -> Iterator[tuple[int, Any] | Record]:
     """Split at document markers first, which no text of ours can contain at the start of a line."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     starts = [match.start() for match in _BOUNDARY.finditer(content)]
@@ -160,7 +155,7 @@ def _yaml_items(content: bytes) -> Iterator[tuple[int, Any]]:
         line += chunk.count(b"\n")
 
 
-def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any]]:
+def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | Record]:
     """Yield the memories of one document: itself, or, where it is a list, its items."""
     try:
         composer = BoundedComposer(chunk.decode())
@@ -171,9 +166,9 @@ def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any]]:
         for each in nodes:
             yield first_line + each.start_mark.line, composer.construct_document(each)
     except UnicodeDecodeError:
-        yield first_line, _Unreadable("not UTF-8")
+        yield Record(first_line, problem="not UTF-8")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        yield first_line + (mark.line if mark else 0), _Unreadable(f"not YAML: {error.problem or error.context}")
+        yield Record(first_line + (mark.line if mark else 0), problem=f"not YAML: {error.problem or error.context}")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        yield first_line, _Unreadable(f"not YAML: {' '.join(str(error).split())[:200]}")
+        yield Record(first_line, problem=f"not YAML: {' '.join(str(error).split())[:200]}")

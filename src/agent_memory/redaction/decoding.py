@@ -151,26 +151,18 @@ def _unescaped(escape: str) -> str:
 
 
 def _from_base64(text: str) -> str | None:
-    if not _begins_printable(text[:16]):
+    if _read_base64(text[:16]) is None:  # look at twelve bytes first: most long words are no base64 of text
         return None
     whole = re.sub(r"\s", "", text).rstrip("=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
+    return _read_base64(whole + "=" * (-len(whole) % 4))
+
+
+def _read_base64(text: str) -> str | None:
     try:
-        return _printable(base64.b64decode(_standard(whole) + "=" * (-len(whole) % 4)))
+        return _printable(base64.urlsafe_b64decode(text))  # reads the other alphabet as well
     except binascii.Error:
         return None
-
-
-def _begins_printable(head: str) -> bool:
-    """Look at twelve bytes first: most long words are no base64 of text."""
-    try:
-        return _printable(base64.b64decode(_standard(head))) is not None
-    except binascii.Error:
-        return False
-
-
-def _standard(text: str) -> str:
-    return text.replace("-", "+").replace("_", "/")
 
 
 def _printable(data: bytes) -> str | None:

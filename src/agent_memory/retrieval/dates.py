@@ -8,6 +8,7 @@ nothing on conversations, where it stays within .002, and spares plain facts the
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +56,8 @@ def named_days(question: str, now: datetime) -> set[str]:
     for match in _NAMED.finditer(question):
         terms |= _named(match)
     for text in _ISO_DAY.findall(question):
-        terms |= _iso(text)
+        with suppress(ValueError):
+            terms |= set(day_terms(date.fromisoformat(text)))
     today = now.date()
     for count, unit in _AGO.findall(question):
         terms |= set(day_terms(today - timedelta(days=int(count) * (7 if unit.lower() == "week" else 1))))
@@ -69,7 +71,9 @@ def _named(match: re.Match[str]) -> set[str]:
     day = match["day1"] or match["day2"]
     month = f"{_MONTHS.index(name[:3].lower()) + 1:02}"
     year = match["year"]
-    if day is None and year is None and name.lower() in {"may", "mar"} and not _is_month(match):
+    # Tell the month from the verb: "in May" and "since may" are months, "how much may we" is not.
+    is_month = day or year or name.lower() not in {"may", "mar"} or _BEFORE_MAY.search(match.string[: match.start()])
+    if not is_month:
         return set()
     terms = {f"@{month}"}
     if day is not None:
@@ -77,18 +81,6 @@ def _named(match: re.Match[str]) -> set[str]:
     if year is not None:
         terms |= {f"@{year}", f"@{year}-{month}"}
     return terms
-
-
-def _is_month(match: re.Match[str]) -> bool:
-    """Tell the month from the verb: "in May" and "since may" are months, "how much may we" is not."""
-    return _BEFORE_MAY.search(match.string[: match.start()]) is not None
-
-
-def _iso(text: str) -> set[str]:
-    try:
-        return set(day_terms(date.fromisoformat(text)))
-    except ValueError:
-        return set()
 
 
 def _relative(phrase: str, today: date) -> set[str]:

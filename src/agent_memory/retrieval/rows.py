@@ -69,7 +69,8 @@ class Rows:
 
         if self._matrix is None or self._shared is None or self._matrix.shape[1] != len(query):
             return np.empty(0, dtype=np.float32)
-        with _one_thread():
+        # BLAS keeps to this thread: a second one only disturbs the other processes.
+        with _controller().limit(limits=1, user_api="blas"):
             values: NDArray[np.float32] = self._matrix[: len(self.texts) : step] @ query
         if self._free:
             values[self._shared[: len(self.texts) : step] == 0] = GIVEN_UP
@@ -112,11 +113,6 @@ class Rows:
             self._matrix, self._shared = matrix, shared
         self.texts.append(b"")
         return used
-
-
-def _one_thread() -> Any:
-    """Return a context in which BLAS keeps to this thread: a second one only disturbs the other processes."""
-    return _controller().limit(limits=1, user_api="blas")
 
 
 @lru_cache(maxsize=1)
