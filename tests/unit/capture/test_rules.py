@@ -44,6 +44,8 @@ def test_no_pattern_of_a_language_matches_nothing_at_all(language: str) -> None:
         ("a gente não usa isso aqui", ("en", "pt")),
         ("原因はキャッシュです", ("ja", "en")),
         ("我们决定用它", ("zh", "en")),
+        ("мы решили это использовать", ("ru", "en")),
+        ("다음은 페이지입니다", ("ko", "en")),
         ("12345", ("en",)),
     ],
 )

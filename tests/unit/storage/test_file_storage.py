@@ -103,6 +103,8 @@ async def test_the_worker_passes_on_results_and_errors() -> None:
         raise StorageError("no")
 
     assert await worker.run(lambda: 5) == 5
+    names = await asyncio.gather(*(worker.run(lambda: threading.current_thread().name) for _ in range(5)))
+    assert len({*names, threading.current_thread().name}) == 2, "all in one thread of its own"
     with pytest.raises(StorageError):
         await worker.run(fails)
     worker.close()
