@@ -11,9 +11,10 @@ import pytest
 
 from agent_memory.doctor.context import Reading
 from agent_memory.errors import ValidationError
+from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.models import MEMORY, SearchRequest, filters_of
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage
+from agent_memory.storage import FileStorage, copy_agent, summary_of
 from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.qdrant.storage import Server
@@ -118,6 +119,22 @@ async def test_it_lies_beside_memories_and_neither_touches_the_other(root: Path,
     assert (await memories.count(), await entities.count()) == (1, 1)
     await memories.close()
     await entities.close()
+
+
+async def test_an_agent_is_listed_counted_and_copied_with_its_records(root: Path, clock: FrozenClock) -> None:
+    entities = open_entities(root, clock)
+    await entities.store(entity("Lives in Turin"))
+    await entities.close()
+    assert agents_under(root) == ["bob"]
+    copy_agent(folder_of("bob", root), "eve", root)
+    assert (root / "eve" / ENTITY.journal).read_bytes() == (root / "bob" / ENTITY.journal).read_bytes()
+    (root / "bob" / "notes.yaml").write_text("tea: green\n")
+    (root / "dave").mkdir()
+    (root / "dave" / "notes.yaml").write_text("tea: green\n")
+    assert agents_under(root) == ["bob", "eve"]
+    summary = summary_of("bob", root)
+    assert (summary.memories, summary.others, summary.problem) == (0, {ENTITY.journal: 1}, "")
+    assert summary.last_used is not None
 
 
 async def test_it_is_exported_as_json_and_imported_as_it_was(

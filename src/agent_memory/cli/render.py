@@ -124,8 +124,15 @@ def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
     for each in summaries:
         memories = "unreadable" if each.memories is None else counted(each.memories, "memory", "memories")
         used = f", last used {minute(each.last_used)}" if each.last_used else ""
-        screen.show(Text.assemble((plain(each.agent_id), "bold"), f"  {memories}, {human(each.size)}{used}"))
+        screen.show(
+            Text.assemble((plain(each.agent_id), "bold"), f"  {memories}{others_of(each)}, {human(each.size)}{used}")
+        )
         screen.show(each.problem or str(each.folder), indent=2, style="red" if each.problem else "dim")
+
+
+def others_of(summary: AgentSummary) -> str:
+    """Return how many records an agent has that are no memories, to be put behind the count of these."""
+    return "".join(f", {counted(count, 'record')} in {name}" for name, count in summary.others.items())
 
 
 def _summary(memory: Memory, superseded_by: str | None = None) -> Text:

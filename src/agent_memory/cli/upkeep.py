@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
-from agent_memory.cli.render import show_agents
+from agent_memory.cli.render import others_of, show_agents
 from agent_memory.cli.running import Group, Place, PlaceCommand, Run, command, perform
 from agent_memory.cli.text import counted
 from agent_memory.errors import StorageError, ValidationError
@@ -66,8 +66,9 @@ async def copy(place: Place, old: Name, new: NewName) -> None:
 async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
     """Delete an agent with everything it remembers. Cannot be undone."""
     folder = _existing(place, name)
-    memories = summary_of(folder.agent_id, place.root).memories
-    what = f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}" if memories is not None else name
+    summary = summary_of(folder.agent_id, place.root)
+    memories, others = summary.memories, others_of(summary)
+    what = f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}{others}" if memories is not None else name
     question = f"Delete {what} for good? `agent-memory export -a {folder.agent_id} FILE` would keep a copy."
     _ask(place, question, "Nothing was deleted.", folder.agent_id, yes=yes)
     delete_agent(folder)
@@ -104,6 +105,7 @@ def _document(summary: AgentSummary) -> dict[str, Any]:
     return {
         "agent_id": summary.agent_id,
         "memories": summary.memories,
+        "others": dict(summary.others),
         "bytes": summary.size,
         "last_used": None if summary.last_used is None else to_text(summary.last_used),
         "folder": str(summary.folder),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.files import names
 from agent_memory.files.atomic import translated
 from agent_memory.models import check_agent_id
 from agent_memory.settings import DEFAULT_ROOT
+
+_HEADER: Final = b'--- {"journal":'
 
 
 class _File:
@@ -50,6 +53,16 @@ class AgentFolder:
     def agent_id(self) -> str:
         """The agent is the folder: renaming or copying the folder renames or copies the agent."""
         return self.path.name
+
+    def journals(self) -> list[Path]:
+        """Return the journals in the folder, that of memories first: also of kinds that nobody has declared here.
+
+        Raises:
+            OSError: The folder cannot be listed.
+        """
+        found = sorted(path for path in self.path.iterdir() if names.may_be_journal(path.name))
+        others = [path for path in found if path != self.journal and _begins_journal(path)]
+        return [*([self.journal] if self.journal in found else []), *others]
 
     def look_where(self) -> None:
         """Check that the folder is no link to a forbidden place; takes a microsecond or two.
@@ -122,14 +135,14 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
 
 
 def agents_under(root: Path) -> list[str]:
-    """Return the names of all agents that have a journal below `root`, sorted; none if there is no such folder.
+    """Return the names of all agents that have any journal below `root`, sorted; none if there is no such folder.
 
     Raises:
         StorageError: The folder cannot be listed.
     """
     with translated(root, "list"):
         entries = sorted(root.iterdir()) if root.is_dir() else []
-        return [entry.name for entry in entries if is_agent_id(entry.name) and (entry / names.JOURNAL).exists()]
+        return [entry.name for entry in entries if is_agent_id(entry.name) and _has_journal(AgentFolder(entry))]
 
 
 def is_agent_id(name: str) -> bool:
@@ -139,6 +152,23 @@ def is_agent_id(name: str) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def _has_journal(folder: AgentFolder) -> bool:
+    if folder.journal.exists():
+        return True
+    try:
+        return bool(folder.journals())
+    except OSError:  # no folder, or none of ours
+        return False
+
+
+def _begins_journal(path: Path) -> bool:
+    """Tell whether a file begins as every journal does: with a document whose first key says what it is."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_HEADER)) == _HEADER
 
 
 def _expanded(storage_root: str | Path) -> Path:

@@ -76,6 +76,11 @@ def sort_of(name: str) -> Sort:
     return next((sort for sort, pattern in _SORTS if pattern.fullmatch(name)), "other")
 
 
+def may_be_journal(name: str) -> bool:
+    """Return whether a name may be that of a journal: each kind of record has one, so its first line decides."""
+    return name != SCRATCHPAD and re.fullmatch(r"[a-z]+\.yaml", name) is not None
+
+
 def keeps_lines_of(journal: str, name: str) -> bool:
     """Return whether a name is that of a file with old lines of a journal, which a session or a repair kept."""
     stem, sort = journal.removesuffix(".yaml"), sort_of(name)

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -31,13 +31,9 @@ from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.models import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from agent_memory.models import Kind
+    from collections.abc import Iterator, Mapping
 
 _OPEN_FILES: Final = Path("/proc")
 _UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
@@ -50,10 +46,11 @@ class AgentSummary:
     Attributes:
         agent_id: Its name.
         folder: Where its files are.
-        memories: How many, replaced and expired ones included; None if they cannot be read.
+        memories: How many records `memories.yaml` holds, replaced and expired ones too; None if unreadable.
         size: Bytes of all its files.
-        last_used: When its memories were last changed or found by a session; None before the first.
+        last_used: When its records were last changed or found by a session; None before the first.
         problem: Why they cannot be read.
+        others: How many records its other journals hold, by the name of the file.
     """
 
     agent_id: str
@@ -62,9 +59,10 @@ class AgentSummary:
     size: int
     last_used: datetime | None
     problem: str = ""
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
-def summary_of(agent_id: str, storage_root: str | Path, kinds: Sequence[Kind[Any]] = KINDS) -> AgentSummary:
+def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     """Return how much there is of an agent; what cannot be read is part of the answer.
 
     Raises:
@@ -75,21 +73,34 @@ def summary_of(agent_id: str, storage_root: str | Path, kinds: Sequence[Kind[Any
         folder = folder_of(agent_id, storage_root)
     except StorageError as error:  # a link that leads elsewhere, most often
         return AgentSummary(agent_id, root_of(storage_root) / agent_id, None, 0, None, error.message)
-    records: Records = {}
-    problem, names = "", {kind.name for kind in kinds}
+    counts: dict[str, int] = {}
+    problem, used = "", None
     try:
-        for entry in Journal(folder.journal, names).poll().entries:
-            for change in entry.changes:
-                if change.kind in names:
-                    apply_change(records, change, entry.at)
+        with translated(folder.path, "list"):
+            journals = folder.journals() if folder.path.is_dir() else []
+        for journal in journals:
+            counts[journal.name] = _count(journal)
     except AgentMemoryError as error:
-        problem = error.message
-    used = None
-    with contextlib.suppress(OSError):
-        used = datetime.fromtimestamp(folder.journal.stat().st_mtime, UTC)
+        problem, journals = error.message, [folder.journal]
+    with contextlib.suppress(OSError, ValueError):
+        used = datetime.fromtimestamp(max(journal.stat().st_mtime for journal in journals), UTC)
+    memories = counts.pop(folder.journal.name, 0)
     return AgentSummary(
-        folder.agent_id, folder.path, None if problem else len(records), size_of(folder.path), used, problem
+        folder.agent_id, folder.path, None if problem else memories, size_of(folder.path), used, problem, counts
     )
+
+
+def _count(journal: Path) -> int:
+    """Return how many records a journal holds, of whatever kind.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    records: Records = {}
+    for entry in Journal(journal, ()).poll().entries:
+        for change in entry.changes:
+            apply_change(records, change, entry.at)
+    return len(records)
 
 
 def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
@@ -110,7 +121,7 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
 def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
     """Make an agent that remembers what another does, and return its folder.
 
-    Copies the journal, which is the truth, and the vectors of its texts; everything else is derived or about the other.
+    Copies the journals, which are the truth, and the vectors of their texts; the rest is derived or about the other.
 
     Raises:
         ValidationError: The name cannot name an agent, or one has it.
@@ -126,7 +137,8 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             held = hold_folder(hidden)
             make_lock(hidden)
             with folder_lock(folder.path):
-                replace_file(hidden / folder.journal.name, read_file(folder.journal), durable=True)
+                for journal in folder.journals() or [folder.journal]:
+                    replace_file(hidden / journal.name, read_file(journal), durable=True)
             _copy_vectors(folder.vectors, hidden / folder.vectors.name)
             sync_tree(hidden)
             hidden.rename(copied.path)
