@@ -178,7 +178,7 @@ async def _go_on(case: Case, expected: Expected, findings: Findings) -> None:
     now: dict[str, Shown | None] = {stored.id: shown(changed), gone.id: None}
     expected.learn(now)
     findings.now |= now
-    _age(Path(folder_of(AGENT, case.root).path))
+    age(Path(folder_of(AGENT, case.root).path))
     await service.storage.compact()
     await _search(service, choose, findings)
     await _check_index(service, findings)
@@ -311,7 +311,7 @@ def _await_builder(folder: AgentFolder) -> None:
             time.sleep(0.02)
 
 
-def _age(folder: Path) -> None:
+def age(folder: Path) -> None:
     """Make temporary files as old as they must be for somebody else to remove them."""
     for path in [*folder.glob(".*.tmp"), *folder.glob("memories.db/*/.*.tmp")]:
         with contextlib.suppress(FileNotFoundError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_memory.models import Memory
+    from agent_memory.models import Record
 
 Shown = dict[str, Any]
 """A memory as it is compared: without what reading it changes."""
@@ -16,9 +16,9 @@ Shown = dict[str, Any]
 _NOT_COMPARED: Final = {"agent_id", "id", "access_count", "last_accessed"}
 
 
-def shown(memory: Memory) -> Shown:
-    """Return the part of a memory that nothing but a write may change."""
-    return memory.model_dump(mode="json", exclude=_NOT_COMPARED)
+def shown(record: Record) -> Shown:
+    """Return the part of a record that nothing but a write may change."""
+    return record.model_dump(mode="json", exclude=_NOT_COMPARED)
 
 
 @dataclass(slots=True)
@@ -144,9 +144,7 @@ def _judge(memory_id: str, expected: Expected, now: Shown | None, waiting: list[
     assert now is not None
     fitting = next((extra for extra in waiting if _is({**now, "id": memory_id}, extra)), None)
     if fitting is None:
-        verdict.half.append(
-            f"{memory_id} is there once more, from nowhere, or not whole: {now.get('content', '')[:40]!r}"
-        )
+        verdict.half.append(f"{memory_id} is there once more, from nowhere, or not whole: {str(now)[:80]}")
         return
     waiting.remove(fitting)
     verdict.now[memory_id] = now

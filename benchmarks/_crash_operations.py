@@ -41,10 +41,10 @@ EMBEDDER: Final = HashEmbedder(dimension=256)
 CALLER: Final = Caller("crash")
 MOVES: Final = ("migration", "build", "rollback", "reindex")
 OPERATIONS: Final = ("store", "update", "forget", "compaction", "scratchpad", "import", *MOVES)
-_ENOUGH: Final = 12
+ENOUGH: Final = 12
 """Memories; with fewer an update or a forget is preceded by a store."""
 COMMANDS: Final = {"migration": "migrate", "rollback": "rollback", "reindex": "reindex"}
-_LONG_AGO: Final = timedelta(days=60)
+LONG_AGO: Final = timedelta(days=60)
 """Beyond the journal's grace time, so that a compaction has something to fold."""
 
 
@@ -154,7 +154,7 @@ class Victim:
             "import": self._import,
         }
         while self._number < self._job.rounds:
-            if self._job.do in {"update", "forget"} and len(self._expected.memories) < _ENOUGH:
+            if self._job.do in {"update", "forget"} and len(self._expected.memories) < ENOUGH:
                 await self._store(service)
             else:
                 await work[self._job.do](service)
@@ -246,7 +246,7 @@ class Victim:
 
     async def _live_long_ago(self) -> None:
         """Store, change and forget as of two months ago, so that there is something to fold."""
-        past = open_service(self._job.root, lambda: datetime.now(UTC) - _LONG_AGO)
+        past = open_service(self._job.root, lambda: datetime.now(UTC) - LONG_AGO)
         kept = [await self._prepared(past) for _ in range(3)]
         changes = {"content": self._text()}
         self._announce(Pending("compaction", changed={kept[0].id: {**shown(kept[0]), **changes}}))

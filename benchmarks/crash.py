@@ -1,6 +1,6 @@
 """Kills processes in the middle of everything they write, and looks whether anything acknowledged is lost.
 
-    python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update] [--exact] [--json]
+    python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update] [--kind MODULE:NAME]
 
 Each kill: a process does one of ten operations as a user would (service or command line), tells through a pipe what it
 has been told, and dies by SIGKILL at a moment chosen by the seed:
@@ -33,15 +33,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import PROVIDERS, Provider
+from agent_memory.models import MEMORY
 from agent_memory.storage import folder_of
 from agent_memory.storage.vector.shards import Shards
 from benchmarks._crash_check import Case, examine, recover
+from benchmarks._crash_kind import OPERATIONS as ANY_KINDS
+from benchmarks._crash_kind import RecordVictim, examine_records, kind_named, recover_records
 from benchmarks._crash_model import Expected, Heard
 from benchmarks._crash_operations import AGENT, EMBEDDER, MOVES, OPERATIONS, Job, Victim, preload
 from benchmarks._crash_process import SITE, Child
 from benchmarks._crash_sabotage import SABOTAGES, sabotage
 
 if TYPE_CHECKING:
+    from agent_memory.models import Kind
     from benchmarks._crash_process import Say
 
 COLUMNS: Final = ("lost", "reopen", "half", "leftovers")
@@ -86,9 +90,12 @@ class Campaign:
         seed: Of all choices.
         exact: Also kill at system calls, through strace.
         spoilt: Name of a sabotage, for a look whether the checks notice.
+        kind: Of the records; of any but memories, the storage alone is used.
     """
 
-    def __init__(self, scratch: Path, seed: int, *, exact: bool = False, spoilt: str = "") -> None:
+    def __init__(
+        self, scratch: Path, seed: int, *, exact: bool = False, spoilt: str = "", kind: Kind[Any] = MEMORY
+    ) -> None:
         self.rows: dict[str, Row] = {}
         self.windows: Counter[str] = Counter()
         self.problems: list[str] = []
@@ -96,6 +103,7 @@ class Campaign:
         self._choose = random.Random(seed)
         self._exact = exact
         self._spoilt = spoilt
+        self._of_kind = () if kind is MEMORY else (kind,)
         self._places: dict[tuple[str, str], Place] = {}
         self._begun = 0
         self._calls: dict[str, int] = {}
@@ -184,7 +192,7 @@ class Campaign:
 
     def _run(self, job: Job, place: Place, strike: Any) -> Heard:
         heard, expected = Heard(), place.expected
-        child = self._child("victim", _work, job, expected, self._spoilt)
+        child = self._child("victim", _work, job, expected, self._spoilt, *self._of_kind)
         try:
             strike(child, heard)
             while (message := child.hear(_PATIENCE)) is not None:
@@ -198,7 +206,9 @@ class Campaign:
 
     def _kill_recovery(self, place: Place) -> int:
         at, how = self._choose.randint(1, 40), self._choose.choice(("before", "after", "torn"))
-        child = self._child("recovery", recover, place.root, at, how)
+        child = self._child(
+            "recovery", recover_records if self._of_kind else recover, place.root, at, how, *self._of_kind
+        )
         messages = []
         while (message := child.hear(_PATIENCE)) is not None:
             messages.append(message)
@@ -216,7 +226,9 @@ class Campaign:
             seed=self._choose.getrandbits(32),
             rerun=self._choose.random() < 0.5,
         )
-        child = self._child("check", examine, case, place.expected)
+        child = self._child(
+            "check", examine_records if self._of_kind else examine, case, place.expected, *self._of_kind
+        )
         message = child.hear(2 * _PATIENCE)
         child.close()
         if message is None or "crashed" in message:
@@ -240,7 +252,7 @@ class Campaign:
     def _backend_for(self, do: str) -> str:
         if do in {"rollback", "reindex"}:
             return "vector"
-        if do in {"migration", "build"}:
+        if self._of_kind or do in {"migration", "build"}:
             return "file"
         return "vector" if self._choose.random() < _ON_VECTORS else "file"
 
@@ -299,7 +311,7 @@ class Campaign:
                 self._forget_places(place)
 
     def _finish(self, job: Job, place: Place) -> list[dict[str, Any]]:
-        child = self._child("victim", _work, job, place.expected, "")
+        child = self._child("victim", _work, job, place.expected, "", *self._of_kind)
         messages = []
         while (message := child.hear(_PATIENCE)) is not None:
             messages.append({**message, "heard": time.monotonic()})
@@ -310,20 +322,18 @@ class Campaign:
         return messages
 
 
-def _work(say: Say, job: Job, expected: Expected, spoilt: str) -> None:
+def _work(say: Say, job: Job, expected: Expected, spoilt: str, *kind: Kind[Any]) -> None:
     if spoilt:
         sabotage(spoilt)
-    Victim(say, job, expected).run()
+    (RecordVictim(say, job, expected, *kind) if kind else Victim(say, job, expected)).run()
 
 
-def run(
-    kills: int, seed: int, operations: list[str], *, exact: bool = False, spoilt: str = "", until_found: bool = False
-) -> dict[str, Any]:
-    """Kill so many processes, the operations in turn, and return the report."""
+def run(kills: int, seed: int, operations: list[str], *, until_found: bool = False, **options: Any) -> dict[str, Any]:
+    """Kill so many processes, the operations in turn, and return the report; for the options see `Campaign`."""
     preload()
     PROVIDERS["local"] = Provider(make=lambda _: EMBEDDER)  # a model would only take longer to be killed
     with tempfile.TemporaryDirectory(prefix="crash-") as scratch:
-        campaign = Campaign(Path(scratch), seed, exact=exact, spoilt=spoilt)
+        campaign = Campaign(Path(scratch), seed, **options)
         for number in range(kills):
             campaign.kill(operations[number % len(operations)])
             if until_found and campaign.problems:
@@ -347,7 +357,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--operations", type=_operations, default=list(OPERATIONS), help=",".join(OPERATIONS))
+    parser.add_argument("--operations", type=lambda text: text.split(","), help=",".join(OPERATIONS))
+    parser.add_argument("--kind", type=kind_named, default=MEMORY, help="MODULE:NAME of another kind of record")
     parser.add_argument("--exact", action="store_true", help="also kill at system calls; needs strace")
     parser.add_argument("--sabotage", choices=sorted(SABOTAGES), default="", help="spoil the product: this must fail")
     parser.add_argument("--until-found", action="store_true", help="stop at the first finding")
@@ -355,23 +366,21 @@ def main() -> None:
     args = parser.parse_args()
     if args.exact and shutil.which("strace") is None:
         parser.error("--exact needs strace")
+    offered = OPERATIONS if args.kind is MEMORY else ANY_KINDS
+    operations = args.operations or list(offered)
+    if unknown := set(operations) - set(offered):
+        parser.error(f"no such operation: {', '.join(sorted(unknown))}")
     report = run(
         args.kills,
         args.seed,
-        args.operations,
+        operations,
+        kind=args.kind,
         exact=args.exact,
         spoilt=args.sabotage,
         until_found=args.until_found,
     )
     print(json.dumps(report, indent=2) if args.json else _table(report))
     sys.exit(0 if report["passed"] else 1)
-
-
-def _operations(text: str) -> list[str]:
-    names = text.split(",")
-    if unknown := set(names) - set(OPERATIONS):
-        raise argparse.ArgumentTypeError(f"no such operation: {', '.join(sorted(unknown))}")
-    return names
 
 
 def _table(report: dict[str, Any]) -> str:

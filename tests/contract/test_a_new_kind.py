@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, 
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.qdrant.storage import Server
 from tests import new_kind
+from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import ENTITY, Entity, open_entities
 from tests.power.checker import cut_power, record
 from tests.power.scenarios import AFTER_A_DEATH, Bob, changes, compactions, first_store
@@ -176,3 +179,12 @@ def test_it_survives_a_power_cut_and_a_process_that_died(
     report = cut_power(scenario.__name__, events, tmp_path, seed=1, per_step=2, most=12)
     assert report.cuts > 3
     assert report.failures == []
+
+
+def test_it_survives_kills_at_any_moment() -> None:
+    command = [sys.executable, "-m", "benchmarks.crash", "--json", "--kind", "tests.new_kind:ENTITY", "--kills", "8"]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment(), check=False)
+    assert result.stdout, result.stderr
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["problems"]) == (0, [])
+    assert report["operations"].keys() == {"store", "update", "forget", "compaction"}
