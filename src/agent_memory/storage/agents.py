@@ -1,7 +1,7 @@
 """Whole agents: how much there is of one, and giving it another name, a twin or an end.
 
-An agent is a folder. Each change holds the folder's lock, so nobody writes meanwhile; what moves or removes the folder
-is refused while another process has a file of it open.
+An agent is a folder. Each change holds the folder's lock, so no process writes meanwhile; what moves or removes the
+folder is refused while another process has a file of it open.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def delete_agent(folder: AgentFolder) -> None:
 
 
 def unfinished_agents(root: Path) -> list[Path]:
-    """Return the folders that a deletion or a copying left when it was interrupted; nobody is at them now.
+    """Return the folders that an interrupted deletion or copying left; no process uses them now.
 
     Raises:
         OSError: `root` cannot be listed.

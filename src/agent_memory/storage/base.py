@@ -74,7 +74,7 @@ class Storage(Protocol[R]):
     async def delete(self, record_id: str) -> R:
         """Forget a record, together with the older versions that it replaced, and return it.
 
-        Without them, forgetting where somebody lives would bring back where they lived before.
+        Without them, forgetting a person's address would bring back the previous one.
 
         Raises:
             UnknownIdError: There is no such record.
@@ -109,7 +109,7 @@ class Storage(Protocol[R]):
         """
 
     async def close(self) -> None:
-        """Finish what is under way and let go of files and threads. May be called more than once."""
+        """Finish what is under way; close files and threads. May be called more than once."""
 
 
 class Versioned(Protocol[R]):
@@ -180,7 +180,7 @@ class Movable(Protocol):
         """Build an index and answer from it from then on; stores and searches go on meanwhile.
 
         Args:
-            progress: Told how far it is.
+            progress: Called with the progress made so far.
 
         Raises:
             ConfigurationError: This storage cannot be moved.
@@ -206,7 +206,7 @@ class Movable(Protocol):
 
 
 class Upkeep(Movable, Protocol):
-    """What a backend needs beside its records: an index that is opened, kept and built behind searches and writes.
+    """What a backend needs with its records: an index that is opened, kept and built behind searches and writes.
 
     Attributes:
         backend: `file`, `vector` or `server`: where searches find their candidates.
@@ -227,4 +227,4 @@ class Upkeep(Movable, Protocol):
         """Return what does not work as it could."""
 
     async def close(self) -> None:
-        """Let go of the index; the next search takes it up again."""
+        """Close the index; the next search opens it again."""

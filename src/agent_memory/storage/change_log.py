@@ -1,7 +1,7 @@
 """`ChangeLog`: what a record store asks of what keeps the changes; and the log that is a journal in a folder.
 
-Two ways to let one writer win: behind a file's lock everybody else waits (here), on a server the loser of a race looks
-again and decides anew (`agent_memory.storage.qdrant`).
+Two ways to let one writer win: behind a file's lock the other writers wait (here), on a server the client
+that was second looks again and decides anew (`agent_memory.storage.qdrant`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ChangeLog(Protocol):
         """
 
     def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
-        """Catch up, decide, and make the changes as one; nobody else's come in between.
+        """Catch up, decide, and make the changes as one; no other writer's come in between.
 
         Raises:
             StorageError: Nothing was written, unless the message says that this is not known.
@@ -165,7 +165,7 @@ class FileLog:
         """See `ChangeLog`.
 
         Raises:
-            BusyError: Another process is at it; the next write tries again.
+            BusyError: Another process compacts; the next write tries again.
         """
         now = self._clock()
         if self._policy.pays(len(state.records), now) or self._has_ended(state, now):

@@ -1,7 +1,7 @@
 """Which fields of a record are text, and a record without secrets: what everything that is stored has passed.
 
 The one place that makes `Redacted`. Storage stores nothing else, so a caller may hand over what it has cleaned already,
-and everything that is not marked is cleaned at the door. Finds no secret itself: that is `redaction`.
+and everything that is not marked is cleaned before it is stored. Finds no secret itself: that is `redaction`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Redacted(Generic[T_co]):
 def text_fields(kind: Kind[Any]) -> tuple[str, ...]:
     """Return the fields of a kind that can hold a secret: each one whose type takes free text.
 
-    Taken from the model, so that a new field is cleaned without anybody thinking of it. Not among them is `agent_id`,
+    Taken from the model, so that a new field is cleaned without further code. Not among them is `agent_id`,
     which names the folder: a record of another agent is refused.
     """
     fields = kind.model.model_fields.items()

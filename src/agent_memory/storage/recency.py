@@ -53,7 +53,7 @@ class Recency:
         self._heard = 0
 
     def update(self, changed: Mapping[str, Record | None]) -> None:
-        """Note records as they are now, None for those that are gone; sorting them waits until somebody asks."""
+        """Note records as they are now, None for those that are gone; they are sorted at the next query."""
         self._changed.update(changed)
 
     def choose(self, counts: Callable[[str], bool]) -> list[str]:

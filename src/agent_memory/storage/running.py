@@ -57,7 +57,7 @@ class Embeddings(Protocol):
         """Wait until searches go by embeddings too; tell whether they do."""
 
     def fill_later(self) -> None:
-        """Embed what is missing, with nobody waiting."""
+        """Embed what is missing, without waiting for it."""
 
     def forget(self, texts: Iterable[str]) -> None:
         """Drop the cached vectors of texts that are gone, but for those that others share."""
@@ -135,8 +135,8 @@ class Running(Generic[R]):
         """What this process has open, opened now if need be.
 
         In a forked child everything begins anew. Its parent's threads may have been in the middle of anything, and hold
-        locks that nobody here would give back. What they left is kept unused: finalising it would touch files that are
-        still the parent's.
+        locks that no thread of this process would release. What they left is kept unused: finalising it would touch
+        files that are still the parent's.
         """
         if self._pid != os.getpid():
             self._parents.append((self._open, self._shown))
@@ -200,7 +200,7 @@ class Running(Generic[R]):
         opened.embeddings.forget(piece for text in gone for piece in embedded_texts(text))
 
     async def close(self) -> None:
-        """Finish what is under way and let go of files and threads. May be called more than once."""
+        """Finish what is under way; close files and threads. May be called more than once."""
         opened = self._open if self._pid == os.getpid() else None
         if opened is not None:
             await opened.upkeep.close()

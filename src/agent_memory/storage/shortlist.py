@@ -35,7 +35,7 @@ _LAST_LINE_BYTES: Final = 128 * 1024
 
 
 class Shortlist(Generic[R]):
-    """What a scratchpad is chosen from, beside one agent's journal. Blocking; for one thread.
+    """What a scratchpad is chosen from, as a file next to one agent's journal. Blocking; for one thread.
 
     Args:
         kind: Of which records.
@@ -94,7 +94,7 @@ class Shortlist(Generic[R]):
             }
             replace_file(self._path, json.dumps(known, ensure_ascii=False).encode(), durable=False)
             if _identity(self._journal.stat()) != journal:
-                self.drop()  # somebody wrote meanwhile, and may have forgotten what stands in it
+                self.drop()  # another process wrote meanwhile, and may have forgotten what it contains
 
     def drop(self) -> None:
         """Remove it: something in it was forgotten or reworded."""

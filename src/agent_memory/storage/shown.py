@@ -1,4 +1,4 @@
-"""`Shown`: what a scratchpad is chosen from, known without reading the log wherever that can be told for certain."""
+"""`Shown`: what a scratchpad is chosen from, known without reading the log where that is certain."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """`State`: what one agent's records of one kind are now, and what follows from them. Pure: updates in, answers out.
 
-Everything here is derived from the log's entries, so another implementation may keep it otherwise.
+Everything here is derived from the log's entries, so another implementation may keep it otherwise. Columns of what
+filters, order and ranking need (timestamps, expiry, trust, facets) are kept once, by the search index in `retrieval`
+(its facets and rows), not here; an implementation by segments has to take them over from there.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ class State(Generic[R]):
         there = [record for record in changed.values() if record is not None]
         self._texts.note(there)
         self._expiring.update(record.id for record in there if record.expires_at is not None)
-        if update.reset:  # most often somebody compacted, and nothing differs
+        if update.reset:  # most often after a compaction, and nothing differs
             changed = dict.fromkeys(before.keys() - self.records.keys())
             changed |= {key: record for key, record in self.records.items() if before.get(key) is not record}
         for order in self._recency.values():

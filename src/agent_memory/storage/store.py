@@ -133,7 +133,7 @@ class RecordStore(Generic[R]):
         self._prune()
 
     def compact_if_worthwhile(self) -> bool:
-        """Compact once that pays, unless another process is at it or was faster; tell whether it did.
+        """Compact once that pays, unless another process compacts or has compacted; tell whether it did.
 
         Raises:
             StorageError: The log is as it was.

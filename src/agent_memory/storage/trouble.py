@@ -1,4 +1,4 @@
-"""What makes answers weaker than they could be, told so that a person knows why and what to do."""
+"""What makes answers weaker than they could be, with the reason and what to do, for a person."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Worker:
                 raise held_by_another(patience)
 
     def submit(self, function: Callable[..., object], *args: Any) -> None:
-        """Have `function` run after what is queued, with nobody waiting; an error of ours is logged."""
+        """Run `function` after what is queued, without waiting for it; an error of the library is logged."""
         self._pool().submit(_logged, function, *args)
 
     def close(self) -> None:

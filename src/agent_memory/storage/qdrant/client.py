@@ -43,7 +43,7 @@ _PAGE: Final = 256
 
 _LONGEST_PAUSE: Final = 2.0
 _DOWN_SECONDS: Final = 10.0
-"""After a request failed for good, those of the next seconds are tried once: nobody waits for a dead server twice."""
+"""After a request failed for good, those of the next seconds are tried once: a dead server delays one call only."""
 
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
 _NONSENSE: Final = (json.JSONDecodeError, UnicodeDecodeError)
@@ -136,7 +136,7 @@ class Wire:
                     replication_factor=replicas,
                     # A read that asks a majority sees a write that a majority acknowledged.
                     write_consistency_factor=None if replicas is None else replicas // 2 + 1,
-                    # Every search is exact and within one agent: a graph over all of them would be built for nobody.
+                    # Every search is exact and within one agent: a graph over all of them would not be used.
                     hnsw_config=models.HnswConfigDiff(m=0),
                 )
             )

@@ -89,7 +89,7 @@ class ServerLog:
         for item in head.pop("items", ()) if head.get("applied") != head.get("seq") else ():
             self._overlay(item, head["seq"], changed, known)
         if reset:
-            self.rows.clear()  # in place: others look at it
+            self.rows.clear()  # in place: other objects refer to it
         self._head = head
         self.rows.update(changed)
         return reset, sorted(changed, key=self._place)
@@ -105,7 +105,7 @@ class ServerLog:
             The ids that changed, in the order of storing.
 
         Raises:
-            LostRaceError: Somebody else was first; nothing was written.
+            LostRaceError: Another client wrote first; nothing was written.
             StorageError: Nothing was written, unless the message says that this is not known.
         """
         seq = self.seq + 1

@@ -149,7 +149,7 @@ def connect(settings: ServiceSettings, timeout: int = SERVER_LIMITS.timeout) -> 
         ConfigurationError: The client library is not installed, there is no address, or it is none.
     """
     _check_possible(settings)
-    opt_out()  # the client imports fastembed, and that onnxruntime, where somebody has installed it
+    opt_out()  # the client imports fastembed, and that onnxruntime, where it is installed
     from qdrant_client import QdrantClient as Client  # an extra, and it takes a second
 
     url = settings.qdrant_url.get_secret_value() if settings.qdrant_url is not None else ""

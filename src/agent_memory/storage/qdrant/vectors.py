@@ -1,4 +1,4 @@
-"""Embeddings on a server: the vectors lie beside the memories there, and one client's work serves all.
+"""Embeddings on a server: the vectors are stored with the memories there, and one client's work serves all.
 
 Owns which memories have their vector, and the thread that embeds those that have none. Candidates come from the server
 as raw cosines, so the one ranking of `agent_memory.retrieval` judges them as it judges those of a file.
@@ -115,7 +115,7 @@ class ServerVectors(VectorSource):
         """
         while batch := self._some_missing():
             there = self._wire.rows(batch, ["embedded", "text"])
-            # Gone, changed or embedded by somebody else meanwhile: nothing to do, or `put` will ask again.
+            # Deleted, changed or embedded by another client meanwhile: nothing to do, or `put` will ask again.
             todo = {i: wanted for i, wanted in batch.items() if wanted.is_missing_in(there.get(i))}
             self._note({i: wanted for i, wanted in batch.items() if i not in todo})
             if todo and not self._embed(todo):
@@ -204,7 +204,7 @@ class ServerEmbeddings:
         """Do nothing: a vector goes with its record."""
 
     def fill_later(self) -> None:
-        """Embed what is missing, with nobody waiting."""
+        """Embed what is missing, without waiting for it."""
         if self.vectors is not None and self.vectors.missing:
             self._filler.submit(self.vectors.fill)
 
@@ -223,7 +223,7 @@ class ServerEmbeddings:
         filling = asyncio.ensure_future(self._filler.run(self.vectors.fill))
         with suppress(TimeoutError):
             return await asyncio.wait_for(asyncio.shield(filling), patience)
-        filling.add_done_callback(_log_failure)  # nobody waits for it any more
+        filling.add_done_callback(_log_failure)  # no caller waits for it any more
         return self.vectors.ready
 
     def describe(self) -> dict[str, Any]:

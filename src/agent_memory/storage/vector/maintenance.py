@@ -208,7 +208,7 @@ class IndexMaintenance:
         return [] if trouble is None else [trouble]
 
     async def close(self) -> None:
-        """Let go of the index, and of the task; the next search takes both up again."""
+        """Close the index and end the task; the next search starts both again."""
         self._closed = True
         task, self._task = self._task, None
         if task is not None and task.get_loop() is asyncio.get_running_loop():

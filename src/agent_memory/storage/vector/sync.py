@@ -119,7 +119,7 @@ class IndexSync:
             return None
 
     def release(self) -> threading.Thread | None:
-        """Let go of the shard, behind the searches that go on; return what is to be joined to wait for it."""
+        """Close the shard after the running searches; return what is to be joined to wait for it."""
         client, self._client = self._client, None
         opened = self._index.engine is not None
         self._index.engine = None

@@ -44,7 +44,7 @@ class ShardReader:
         return {"several": several}, "\n".join(points).encode()
 
     def close(self) -> None:
-        """Let go of the shard."""
+        """Close the shard."""
         self._shard.close()
 
     def nearest(self, head: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:

@@ -200,7 +200,7 @@ class Shard:
             self._raw.flush()
 
     def close(self) -> None:
-        """Flush and let go of the files.
+        """Flush and close the files.
 
         Raises:
             StorageError: What was written since the last flush may be lost.
