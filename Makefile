@@ -15,8 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUN := $(VENV)/bin/python
 FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
 # Units that start the vector engine, builders or servers, and those of the benchmarks, are left to `make test`.
-SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_moving.py \
-  storage/vector storage/qdrant)
+SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py storage/vector storage/qdrant)
 
 .PHONY: help demo test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
 

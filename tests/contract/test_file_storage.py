@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,3 +29,24 @@ class TestFileStorage(MemoryStorageContract):
             return FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
 
         return opened
+
+
+@pytest.mark.parametrize(
+    ("method", "names"),
+    [
+        ("store", ["memory", "unique"]),
+        ("store_many", ["memories"]),
+        ("get", ["memory_id"]),
+        ("update", ["memory_id", "changes"]),
+        ("delete", ["memory_id"]),
+        ("touch", ["memory_ids"]),
+        ("history", ["memory_id"]),
+        ("forgotten_with", ["memory_id"]),
+        ("older_versions", ["memory_id"]),
+        ("was_forgotten", ["content"]),
+        ("update_access_stats", ["memory_id"]),
+        ("list_recent", ["limit"]),
+    ],
+)
+def test_arguments_may_be_given_by_the_names_that_are_promised(method: str, names: list[str]) -> None:
+    assert [name for name in inspect.signature(getattr(FileStorage, method)).parameters if name != "self"] == names

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Memory, MemorySearchResult, SearchRequest, SearchResults, filters_of
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.trouble import weakness
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from agent_memory.models import SearchFilters
+    from agent_memory.models import SearchFilters, Version
     from agent_memory.storage.answer import Answer
+    from agent_memory.storage.cleaning import Redacted
 
 
 class MemoryStorage(RecordStorage[Memory]):
@@ -74,7 +77,57 @@ class MemoryStorage(RecordStorage[Memory]):
             raise UnknownIdError(f"There is no memory {memory_id[:40]!r}.")
         await self.touch([memory_id])
 
-    update = RecordStorage.change
+    # The arguments' names are part of what is promised: a program may give them by name.
+
+    @override
+    async def store(self, memory: Memory | Redacted[Memory], *, unique: bool = False) -> str:
+        """See `RecordStorage.store`."""
+        return await super().store(memory, unique=unique)
+
+    @override
+    async def store_many(self, memories: Sequence[Memory | Redacted[Memory]]) -> None:
+        """See `Storage.store_many`."""
+        await super().store_many(memories)
+
+    @override
+    async def get(self, memory_id: str) -> Memory | None:
+        """Return one memory, also a superseded or expired one, or None."""
+        return await super().get(memory_id)
+
+    async def update(self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Memory:
+        """See `Storage.change`."""
+        return await self.change(memory_id, changes)
+
+    @override
+    async def delete(self, memory_id: str) -> Memory:
+        """See `Storage.delete`."""
+        return await super().delete(memory_id)
+
+    @override
+    async def touch(self, memory_ids: Collection[str]) -> None:
+        """See `Storage.touch`."""
+        await super().touch(memory_ids)
+
+    @override
+    async def history(self, memory_id: str) -> list[Version[Memory]]:
+        """See `Versioned.history`."""
+        return await super().history(memory_id)
+
+    @override
+    async def forgotten_with(self, memory_id: str) -> list[Memory]:
+        """See `Versioned.forgotten_with`."""
+        return await super().forgotten_with(memory_id)
+
+    @override
+    async def older_versions(self, memory_id: str) -> list[str]:
+        """See `Versioned.older_versions`."""
+        return await super().older_versions(memory_id)
+
+    @override
+    async def was_forgotten(self, content: str) -> bool:
+        """See `Versioned.was_forgotten`."""
+        return await super().was_forgotten(content)
+
     iter_all = RecordStorage.iterate
 
 

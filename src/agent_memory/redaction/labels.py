@@ -44,7 +44,7 @@ def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None =
 
 def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: dict[str, None]) -> Any:
     if isinstance(value, dict):
-        return {key: _walk(item, redactor, known, kinds) for key, item in value.items()}
+        return {_walk(key, redactor, known, kinds): _walk(item, redactor, known, kinds) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_walk(item, redactor, known, kinds) for item in value]
     if not isinstance(value, str) or (known is not None and known.fullmatch(value)):

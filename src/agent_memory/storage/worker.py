@@ -6,6 +6,7 @@ What wants the folder's lock waits for it in a second thread: searches go on mea
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -97,8 +98,12 @@ class Worker:
                 raise held_by_another(patience)
 
     def submit(self, function: Callable[..., object], *args: Any) -> None:
-        """Run `function` after what is queued, without waiting for it; an error of the library is logged."""
-        self._pool().submit(_logged, function, *args)
+        """Run `function` after what is queued, without waiting for it; an error of the library is logged.
+
+        While another thread closes the worker, nothing is run: the next start does what is left to do.
+        """
+        with contextlib.suppress(RuntimeError):  # what `submit` raises once the executor shuts down
+            self._pool().submit(_logged, function, *args)
 
     def close(self) -> None:
         """Wait for what is under way and end the thread; a later call starts a new one."""

@@ -48,3 +48,11 @@ def test_a_label_that_has_no_room_for_words_and_a_marker_becomes_the_marker() ->
 
 def test_values_that_are_no_text_stay() -> None:
     assert redact_label([None, 7, True], REDACTOR) == ([None, 7, True], ())
+
+
+def test_a_secret_that_is_a_key_leaves_no_part_of_itself() -> None:
+    token = "gh" + "p_" + "ab3de5gh7jk9mn1pq2rs4tu6vw8xy0za"
+    cleaned, kinds = redact_label({token: {"inner": [{token: 1}]}}, REDACTOR)
+
+    assert kinds
+    assert token not in str(cleaned)

@@ -90,3 +90,23 @@ async def test_an_error_of_a_write_is_told_and_costs_the_next_one_nothing(patien
     first, second = await asyncio.gather(patient.write(fails), patient.write(busy_then_done), return_exceptions=True)
     assert isinstance(first, KeyError)
     assert second == "done"
+
+
+async def test_what_is_left_to_do_behind_an_answer_is_no_failure_of_it_while_another_closes() -> None:
+    closing = Worker("closing")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        go_on.wait(5)
+
+    closing.submit(work)
+    begun.wait(5)
+    ending = threading.Thread(target=closing.close)
+    ending.start()
+    for _ in range(200):  # some of them once the executor takes nothing any more
+        closing.submit(lambda: None)
+        ending.join(0.001)
+    go_on.set()
+    ending.join(5)
+    assert not ending.is_alive()
