@@ -33,7 +33,7 @@ ENTITY = Kind(
 )  # fmt: skip
 
 
-def open_entities(root: Path, clock: Clock = utc_now, **settings: Any) -> RecordStorage[Entity]:
+def open_entities(root: Path, clock: Clock = utc_now, embedder: Any = None, **settings: Any) -> RecordStorage[Entity]:
     """Return bob's entities."""
-    files = Files(ENTITY, folder_of("bob", root), ServiceSettings(**{"embedder": "none", **settings}), clock)
+    files = Files(ENTITY, folder_of("bob", root), ServiceSettings(**{"embedder": "none", **settings}), clock, embedder)
     return RecordStorage(files.backend(files.open))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.doctor.context import Reading
+from agent_memory.doctor.examine import examine_agent
+from agent_memory.embeddings import text_hash
+from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.models import MEMORY, SearchRequest, filters_of
@@ -31,7 +36,7 @@ from tests.support import memory_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agent_memory.models import Clock
+    from agent_memory.models import Clock, Kind
     from tests.power.scenarios import Scenario
     from tests.support import FrozenClock
 
@@ -138,6 +143,37 @@ async def test_an_agent_is_listed_counted_and_copied_with_its_records(root: Path
     summary = summary_of("bob", root)
     assert (summary.memories, summary.others, summary.problem) == (0, {ENTITY.journal: 1}, "")
     assert summary.last_used is not None
+
+
+def texts_kept(root: Path) -> set[str]:
+    with closing(sqlite3.connect(root / "bob" / "embeddings.sqlite3")) as cache:
+        kept = {key for (key,) in cache.execute("SELECT hash FROM vectors")}
+    return {text for text in ("tea", "Drinks tea", "Lives in Turin") if text_hash(text) in kept}
+
+
+def codes(root: Path, clock: FrozenClock, *kinds: Kind[Any]) -> set[str]:
+    report = examine_agent(root, "bob", now=clock(), settings=ServiceSettings(), kinds=kinds)
+    return {finding.code for finding in report.findings}
+
+
+async def test_a_vector_stays_as_long_as_a_record_of_any_kind_has_its_text(root: Path, clock: FrozenClock) -> None:
+    embedder = HashEmbedder()
+    memories = FileStorage("bob", root, clock=clock, embedder=embedder)
+    entities = open_entities(root, clock, embedder)
+    ids = [await memories.store(memory_of(text)) for text in ("tea", "Drinks tea")]
+    known = [await entities.store(entity(text)) for text in ("Drinks tea", "Lives in Turin")]
+    assert await memories.prepare()
+    assert await entities.prepare()
+    assert texts_kept(root) == {"tea", "Drinks tea", "Lives in Turin"}
+    for memory_id in ids:  # the first looks through all vectors, the second drops its own
+        await memories.delete(memory_id)
+    await memories.close()
+    assert texts_kept(root) == {"Drinks tea", "Lives in Turin"}
+    assert "vectors_orphaned" not in codes(root, clock, MEMORY) | codes(root, clock, MEMORY, ENTITY)
+    for entity_id in known:
+        await entities.delete(entity_id)
+    await entities.close()
+    assert texts_kept(root) == set()
 
 
 async def test_it_is_exported_as_json_and_imported_as_it_was(

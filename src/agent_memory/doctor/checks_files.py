@@ -18,6 +18,7 @@ from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.inspection import inspect_pad
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.audit import audit_files, inspect_audit
+from agent_memory.storage.elsewhere import hashes_elsewhere
 from agent_memory.storage.vector.inspection import inspect_index
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
     if orphaned:
         yield Concern(
             "vectors_orphaned",
-            f"{counted(orphaned, 'vector')} of texts that no memory has any more. A vector tells something of its "
+            f"{counted(orphaned, 'vector')} of texts that no record has any more. A vector tells something of its "
             "text.",
             "Sessions remove them after a forget; --repair does so now.",
         )
@@ -206,7 +207,7 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
 def _orphaned(case: Case, facts: CacheFacts) -> tuple[list[set[bytes]], int]:
     """Return what a cache must keep, and how many vectors it keeps that it need not."""
     needed = needed_hashes(case)
-    every = set().union(*needed)
+    every = hashes_elsewhere(case.folder, case.name).union(*needed)
     return needed, sum(len(hashes - every) for hashes in facts.hashes.values())
 
 

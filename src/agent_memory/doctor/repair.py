@@ -31,6 +31,7 @@ from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
+from agent_memory.storage.elsewhere import hashes_elsewhere
 from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
@@ -250,8 +251,9 @@ def _move_vectors(case: Case, stamp: str) -> str:
 
 
 def _prune_vectors(case: Case, _stamp: str) -> str:
-    gone = _in_cache(case, lambda cache: cache.prune(key for keys in needed_hashes(case) for key in keys))
-    return f"Removed {counted(gone, 'vector')} of texts that no memory has."
+    kept = hashes_elsewhere(case.folder, case.name).union(*needed_hashes(case))
+    gone = _in_cache(case, lambda cache: cache.prune(kept))
+    return f"Removed {counted(gone, 'vector')} of texts that no record has."
 
 
 def _remove_spoilt(case: Case, _stamp: str) -> str:

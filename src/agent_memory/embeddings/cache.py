@@ -67,9 +67,11 @@ class VectorCache:
 
     Args:
         path: `embeddings.sqlite3` in an agent's folder; None keeps nothing, and every lookup misses.
+        kept_too: Returns hashes of texts that others keep in the same folder: no dropping touches their vectors.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, kept_too: Callable[[], Collection[bytes]] = frozenset) -> None:
+        self._kept_too = kept_too
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -104,12 +106,13 @@ class VectorCache:
 
         A vector gives away something of its text, so this follows each purge of a memory.
         """
-        kept = [(key,) for key in set(keep)]
+        kept = [(key,) for key in {*keep, *self._kept_too()}]
         return self._attempt(lambda database: _prune(database, kept)) or 0
 
     def forget(self, hashes: Iterable[bytes]) -> None:
         """Drop the vectors of these texts under every embedder."""
-        gone = [(key,) for key in hashes]
+        unwanted = set(hashes)
+        gone = [(key,) for key in unwanted.difference(self._kept_too() if unwanted else ())]
         self._attempt(lambda database: database.executemany("DELETE FROM vectors WHERE hash = ?", gone))
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from agent_memory.embeddings.worker import EmbeddingWorker
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity
@@ -48,6 +48,7 @@ class EmbeddingService(Generic[IndexT]):
         cache: The file of vectors.
         make_index: Makes the index that the worker fills.
         embedder: One of the caller's own, instead of that of `settings`.
+        kept_too: See `VectorCache`.
 
     Attributes:
         index: Where the search index asks for cosines; None searches by words alone.
@@ -59,12 +60,13 @@ class EmbeddingService(Generic[IndexT]):
         cache: Path,
         make_index: Callable[[EmbeddingWorker], IndexT],
         embedder: Embedder | None = None,
+        kept_too: Callable[[], Collection[bytes]] = frozenset,
     ) -> None:
         embedder = embedder or embedder_of(settings)
         self._embedder = embedder
         self._waited = False
         self._absent = None if embedder else reason_without(settings)
-        kept = VectorCache(cache if settings.enable_caching else None)
+        kept = VectorCache(cache if settings.enable_caching else None, kept_too)
         self._worker = EmbeddingWorker(embedder, kept) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
 

@@ -30,7 +30,7 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
-from agent_memory.journal import Journal, Records, apply_change
+from agent_memory.storage.elsewhere import records_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
         with translated(folder.path, "list"):
             journals = folder.journals() if folder.path.is_dir() else []
         for journal in journals:
-            counts[journal.name] = _count(journal)
+            counts[journal.name] = len(records_in(journal))
     except AgentMemoryError as error:
         problem, journals = error.message, [folder.journal]
     with contextlib.suppress(OSError, ValueError):
@@ -88,19 +88,6 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     return AgentSummary(
         folder.agent_id, folder.path, None if problem else memories, size_of(folder.path), used, problem, counts
     )
-
-
-def _count(journal: Path) -> int:
-    """Return how many records a journal holds, of whatever kind.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
-    records: Records = {}
-    for entry in Journal(journal, ()).poll().entries:
-        for change in entry.changes:
-            apply_change(records, change, entry.at)
-    return len(records)
 
 
 def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:

@@ -11,6 +11,7 @@ from agent_memory.journal import GRACE
 from agent_memory.models.kind import R
 from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
 from agent_memory.storage.change_log import FileLog
+from agent_memory.storage.elsewhere import hashes_elsewhere
 from agent_memory.storage.moving import NoIndex
 from agent_memory.storage.running import PATIENCE, Backend, Opened
 from agent_memory.storage.shortlist import Shortlist
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from agent_memory.embeddings import Embedder
+    from agent_memory.embeddings.service import IndexT
+    from agent_memory.embeddings.worker import EmbeddingWorker
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Clock, Kind
     from agent_memory.settings import ServiceSettings
@@ -64,9 +67,14 @@ class Files(Generic[R]):
 
     def open(self, _storage: object) -> Opened[R]:
         """Open the records, to be searched in this process."""
-        embeddings = EmbeddingService(self.settings, self.folder.vectors, DenseIndex, self.embedder)
+        embeddings = self.embeddings(DenseIndex)
         index = SearchIndex(ranking_of(self.settings), embeddings.index)
         return Opened(self.store(index), embeddings, NoIndex("file", partial(immovable, self.settings), self.folder))
+
+    def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
+        """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""
+        others = partial(hashes_elsewhere, self.folder, self.kind.journal)
+        return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others)
 
     def store(self, index: SearchIndex) -> RecordStore[R]:
         """Return the records, with an empty search index that is theirs from now on."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
-from agent_memory.embeddings import EmbeddingService
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.files import ranking_of
@@ -43,7 +42,7 @@ class IndexedFiles(Generic[R]):
         """
         files, options = self._files, self._options
         make = partial(AnnIndex, limits=options.limits)
-        embeddings = EmbeddingService(files.settings, files.folder.vectors, make, files.embedder)
+        embeddings = files.embeddings(make)
         candidates = embeddings.index
         if not is_installed() or not isinstance(candidates, AnnIndex):
             raise impossible(embeddings)
