@@ -25,6 +25,7 @@ from agent_memory.storage import FileStorage, copy_agent, summary_of
 from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.qdrant.storage import Server
+from agent_memory.storage.recency import Order
 from tests import new_kind
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import ENTITY, Entity, open_entities
@@ -174,6 +175,23 @@ async def test_a_vector_stays_as_long_as_a_record_of_any_kind_has_its_text(root:
         await entities.delete(entity_id)
     await entities.close()
     assert texts_kept(root) == set()
+
+
+async def test_what_a_start_is_shown_is_kept_for_each_kind(root: Path, clock: FrozenClock) -> None:
+    order = Order(5, 3)
+    for _ in range(2):  # what one of them keeps, the other neither reads nor removes
+        memories, entities = FileStorage("bob", root, clock=clock), open_entities(root, clock)
+        await entities.store(entity("Drinks tea"), unique=True)
+        await memories.store(memory_of("tea"), unique=True)
+        assert [each.said for each in await entities.recent(order)] == ["Drinks tea"]
+        assert [each.content for each in await memories.recent(order)] == ["tea"]
+        await entities.close()
+        await memories.close()
+    assert {path.name for path in root.glob("bob/*shortlist.json")} == {"shortlist.json", "episodes.shortlist.json"}
+    entities = open_entities(root, clock)
+    await entities.delete((await entities.latest())[0].id)
+    await entities.close()
+    assert [path.name for path in root.glob("bob/*shortlist.json")] == ["shortlist.json"]
 
 
 async def test_it_is_exported_as_json_and_imported_as_it_was(

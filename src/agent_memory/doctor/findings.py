@@ -145,7 +145,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "vectors_none": (OK, "no vectors are kept yet"),
         "vectors_broken": (WARNING, "the vector cache is damaged", _MOVED),
         "vectors_unread": (NOTE, "the vector cache may not be read here, or is of a newer version"),
-        "vectors_orphaned": (NOTE, "vectors of texts that no memory has", "removes them"),
+        "vectors_orphaned": (NOTE, "vectors of texts that no record has", "removes them"),
         "vectors_spoilt": (WARNING, "vectors of a wrong length, or all zeros", "removes them"),
         "vectors_wanting": (NOTE, "memories that have no vector yet"),
         "vectors_aside": (NOTE, "a damaged vector cache that was moved aside"),

@@ -63,7 +63,8 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
     ("broken_vectors", rf"{re.escape(VECTORS)}\.broken.*"),
     ("broken", rf".*\.broken-{_STAMPED}"),
     ("ours", "|".join(map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK)))),
-    ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?|[a-z]+\.yaml"),  # each kind of record has a journal
+    ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?"),
+    ("ours", rf"[a-z]+\.(?:yaml|{re.escape(SHORTLIST)})"),  # of each kind of record
     ("conflict", rf"(?i:{_CONFLICT}{_STEM}\b.*\.ya?ml.*)"),
     ("copy", rf"(?i:{_STEM}\b.*\.ya?ml.*)"),
     ("stray", r"(?i:\.?(?:memories|scratchpad|metadata|embeddings|events|lock)\b.*)"),
@@ -79,6 +80,11 @@ def sort_of(name: str) -> Sort:
 def may_be_journal(name: str) -> bool:
     """Return whether a name may be that of a journal: each kind of record has one, so its first line decides."""
     return name != SCRATCHPAD and re.fullmatch(r"[a-z]+\.yaml", name) is not None
+
+
+def shortlist_of(journal: str) -> str:
+    """Return the name of the shortlist that is made from a journal: `shortlist.json`, `episodes.shortlist.json`."""
+    return SHORTLIST if journal == JOURNAL else f"{journal.removesuffix('.yaml')}.{SHORTLIST}"
 
 
 def keeps_lines_of(journal: str, name: str) -> bool:

@@ -16,6 +16,7 @@ import pydantic
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import open_private, replace_file
+from agent_memory.files.names import shortlist_of
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.models import to_text
 from agent_memory.models.kind import R
@@ -46,7 +47,7 @@ class Shortlist(Generic[R]):
         self._kind = kind
         self._journal = folder.path / kind.journal
         self._folder = folder
-        self._path = folder.shortlist
+        self._path = folder.path / shortlist_of(kind.journal)
 
     def read(self, order: Order, now: datetime) -> list[R] | None:
         """Return what `Storage.recent` would, or None if only the journal can tell."""
