@@ -20,12 +20,12 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.models import MEMORY, SearchRequest, filters_of
+from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of
 from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.qdrant.storage import Server
-from agent_memory.storage.recency import Order
 from tests import new_kind
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import ENTITY, Entity, open_entities
@@ -178,7 +178,7 @@ async def test_a_vector_stays_as_long_as_a_record_of_any_kind_has_its_text(root:
 
 
 async def test_what_a_start_is_shown_is_kept_for_each_kind(root: Path, clock: FrozenClock) -> None:
-    order = Order(5, 3)
+    order = Selection(5, 3)
     for _ in range(2):  # what one of them keeps, the other neither reads nor removes
         memories, entities = FileStorage("bob", root, clock=clock), open_entities(root, clock)
         await entities.store(entity("Drinks tea"), unique=True)
@@ -219,6 +219,18 @@ async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock
     reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
     assert reading.wrong() == [f"{nameless}: it has no name"]
     assert reading.invalid.keys() == {"x"}
+
+
+async def test_the_doctor_examines_it_alone(root: Path, clock: FrozenClock) -> None:
+    entities = open_entities(root, clock)
+    await entities.store(entity("Lives in Turin"))
+    await entities.close()
+    settings = ServiceSettings()
+    alone = examine_agent(root, "bob", now=clock(), settings=settings, kinds=(ENTITY,))
+    both = examine_agent(root, "bob", now=clock(), settings=settings, kinds=(ENTITY, MEMORY))
+    assert (alone.memories, both.memories) == (1, 0)
+    assert {finding.code for finding in alone.findings}.isdisjoint({"not_examined", "folder_unusable", "scratchpad"})
+    assert {"journal", "vectors_none"} <= {finding.code for finding in alone.findings}
 
 
 @pytest.mark.parametrize(

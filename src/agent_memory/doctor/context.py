@@ -109,6 +109,7 @@ class Case:
         now: The present.
         path: The journal.
         kinds: Of its records.
+        is_first: What serves all journals of the folder is examined with this one.
         journal: What is in it.
     """
 
@@ -117,6 +118,7 @@ class Case:
     now: datetime
     path: Path
     kinds: Kinds
+    is_first: bool = True
     journal: Reading = field(init=False)
 
     def __post_init__(self) -> None:
@@ -154,13 +156,14 @@ class Case:
 
 
 def cases_of(folder: AgentFolder, settings: ServiceSettings, now: datetime, kinds: Kinds = KINDS) -> list[Case]:
-    """Return a case for each journal of an agent, the one that everything else is derived from first."""
-    names = [folder.journal.name, *(kind.journal for kind in kinds)]
-    paths = [folder.path / name for name in dict.fromkeys(names)]
+    """Return a case for each journal of these kinds in an agent's folder, that of the scratchpad's kind first."""
+    names = sorted(dict.fromkeys(kind.journal for kind in kinds), key=lambda name: name != folder.journal.name)
     return [
-        Case(folder, settings, now, path, tuple(kind for kind in kinds if kind.journal == path.name))
-        for path in paths
-        if path == folder.journal or path.exists()
+        Case(
+            folder, settings, now, folder.path / name, tuple(kind for kind in kinds if kind.journal == name), not place
+        )
+        for place, name in enumerate(names)
+        if not place or (folder.path / name).exists()
     ]
 
 

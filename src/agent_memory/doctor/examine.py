@@ -34,13 +34,16 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,
     "rejected": lambda case: of_rejected(case.path),
 }
+_DERIVED: Final[dict[str, Check]] = {
+    "scratchpad": checks_files.examine_scratchpad,
+    "index": checks_files.examine_index,
+}
+"""What is made from one journal alone."""
 _OF_AN_AGENT: Final[dict[str, Check]] = {
     "place": lambda case: of_place(case.folder),
     "copies": checks_journal.examine_copies,
     "lock": lambda case: of_lock(case.folder),
-    "scratchpad": checks_files.examine_scratchpad,
     "metadata": lambda case: of_metadata(case.folder),
-    "index": checks_files.examine_index,
     "vectors": checks_files.examine_vectors,
     "audit": checks_files.examine_audit,
 }
@@ -93,8 +96,13 @@ def examine_agent(
 
 
 def examine_case(case: Case) -> list[Finding]:
-    """Return what is found about one journal and, if it is the first, about what is derived from it."""
-    return list(_run(_OF_A_JOURNAL | (_OF_AN_AGENT if case.path == case.folder.journal else {}), case))
+    """Return what is found about one journal, what is derived from it and, with the first one, the agent's folder."""
+    checks = dict(_OF_A_JOURNAL)
+    if case.path == case.folder.journal:
+        checks |= _DERIVED
+    if case.is_first:
+        checks |= _OF_AN_AGENT
+    return list(_run(checks, case))
 
 
 def _run(checks: Mapping[str, Check], subject: object) -> Iterator[Finding]:
