@@ -16,6 +16,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError
 from agent_memory.memories import MigratableStorage
+from agent_memory.models import MEMORY
 from agent_memory.storage.vector.engine import child_environment, python_module
 from agent_memory.storage.vector.shards import Shards
 from tests.concurrency.processes import running
@@ -43,6 +44,7 @@ def begin(root: Path) -> subprocess.Popen[bytes]:
     command = [
         *python_module("agent_memory.storage.vector.build"),
         str(folder.path),
+        MEMORY.place,
         json.dumps(asdict(EMBEDDER.identity)),
         "7",
     ]

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,14 @@ from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
-from agent_memory.models import MEMORY, SearchRequest, filters_of
+from agent_memory.models import MEMORY, Kind, SearchRequest, filters_of
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of
 from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.qdrant.storage import Server
+from agent_memory.storage.vector.build import build
 from tests import new_kind
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import ENTITY, Entity, open_entities
@@ -37,7 +39,7 @@ from tests.support import memory_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agent_memory.models import Clock, Kind
+    from agent_memory.models import Clock
     from tests.power.scenarios import Scenario
     from tests.support import FrozenClock
 
@@ -219,6 +221,25 @@ async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock
     reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
     assert reading.wrong() == [f"{nameless}: it has no name"]
     assert reading.invalid.keys() == {"x"}
+
+
+def test_another_process_finds_it_by_its_place() -> None:
+    assert ENTITY.place == "tests.new_kind:ENTITY"
+    assert Kind.at(ENTITY.place) is ENTITY
+    with pytest.raises(TypeError, match="new_kind:Entity"):
+        Kind.at("tests.new_kind:Entity")
+    with pytest.raises(LookupError, match="under no name"):
+        _ = replace(ENTITY, name="other").place
+
+
+async def test_an_index_is_built_of_its_records(root: Path, clock: FrozenClock) -> None:
+    entities = open_entities(root, clock, embedder := HashEmbedder())
+    await entities.store(entity("Lives in Turin"))
+    assert await entities.prepare()
+    await entities.close()
+    said: list[dict[str, Any]] = []
+    build(folder_of("bob", root), ENTITY, embedder.identity, activate=False, say=lambda **fields: said.append(fields))
+    assert (said[-1]["stage"], said[-1]["points"]) == ("done", 1)
 
 
 async def test_the_doctor_examines_it_alone(root: Path, clock: FrozenClock) -> None:

@@ -15,6 +15,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.journal.reader import Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
+from agent_memory.models import MEMORY
 from agent_memory.scratchpad.file import read_edits, render_file
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.storage.vector.build import build
@@ -68,7 +69,7 @@ async def lived(root: Path, clock: FrozenClock, *, migrated: bool) -> dict[str, 
     await storage.prepare(None)
     await service.close()
     if migrated:
-        build(storage.folder, EMBEDDER.identity, activate=True, say=lambda **_: None)
+        build(storage.folder, MEMORY, EMBEDDER.identity, activate=True, say=lambda **_: None)
     return await state_of(storage)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import secrets
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -64,6 +66,33 @@ class Kind(Generic[R]):
     def is_id(self, value: object) -> bool:
         """Tell whether `value` has the form of such an id."""
         return isinstance(value, str) and re.fullmatch(f"{self.prefix}[0-9a-f]{{12}}", value) is not None
+
+    @property
+    def place(self) -> str:
+        """Where another process finds this value: `module:NAME`; it stands in the module of its model.
+
+        Raises:
+            LookupError: It does not.
+        """
+        module = self.model.__module__
+        for name, value in vars(sys.modules[module]).items():
+            if value is self:
+                return f"{module}:{name}"
+        raise LookupError(f"The kind {self.name!r} stands under no name in {module}, the module of its model.")
+
+    @staticmethod
+    def at(place: str) -> Kind[Any]:
+        """Return the kind that stands at `module:NAME`.
+
+        Raises:
+            TypeError: There is none.
+            ImportError: There is no such module.
+        """
+        module, _, name = place.partition(":")
+        found = vars(importlib.import_module(module)).get(name)
+        if not isinstance(found, Kind):
+            raise TypeError(f"There is no kind of record at {place}.")
+        return found
 
     def load(self, agent_id: str, record_id: str, record: dict[str, Any]) -> R:
         """Rebuild a record from the journal; fields of a newer version are left aside.

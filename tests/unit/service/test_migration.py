@@ -59,7 +59,14 @@ def builds() -> list[str]:
 
 
 async def _built(
-    asked: list[str], folder: AgentFolder, _identity: object, *, activate: bool, batch: int, progress: Any
+    asked: list[str],
+    folder: AgentFolder,
+    _kind: object,
+    _identity: object,
+    *,
+    activate: bool,
+    batch: int,
+    progress: Any,
 ) -> Built:
     if "fail" in asked:
         raise MigrationError("No room.")

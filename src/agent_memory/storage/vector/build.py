@@ -1,4 +1,4 @@
-"""Builds an index: `python -m agent_memory.storage.vector.build AGENT_FOLDER IDENTITY BATCH [--activate]`.
+"""Builds an index: `python -m agent_memory.storage.vector.build AGENT_FOLDER KIND IDENTITY BATCH [--activate]`.
 
 A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
 the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
@@ -23,7 +23,7 @@ from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
-from agent_memory.models import KINDS
+from agent_memory.models import Kind
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.engine import Point, namespace_of, payload_of
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.models import Kind
     from agent_memory.storage.vector.engine.shard import Shard
 
 _NICENESS: Final = 10
@@ -50,13 +49,14 @@ _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 
 def main() -> None:
     """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
-    folder, identity = AgentFolder(Path(sys.argv[1])), EmbedderIdentity(**json.loads(sys.argv[2]))
+    folder, identity = AgentFolder(Path(sys.argv[1])), EmbedderIdentity(**json.loads(sys.argv[3]))
     os.umask(0o077)  # the engine gives its files the rights it likes
     os.nice(_NICENESS)
     _end_with_parent()
     say = _speaker()
     try:
-        build(folder, identity, activate="--activate" in sys.argv[4:], say=say, batch=int(sys.argv[3]))
+        kind, batch = Kind.at(sys.argv[2]), int(sys.argv[4])
+        build(folder, kind, identity, activate="--activate" in sys.argv[5:], say=say, batch=batch)
     except BrokenPipeError:
         os._exit(1)  # the agent has ended
     except AgentMemoryError as error:
@@ -66,22 +66,22 @@ def main() -> None:
 
 def build(
     folder: AgentFolder,
+    kind: Kind[Any],
     identity: EmbedderIdentity,
     *,
     activate: bool,
     say: Any,
     batch: int = 100,
-    kind: Kind[Any] = KINDS[0],
 ) -> None:
     """Build, check and take into use a new shard.
 
     Args:
         folder: The agent's folder.
+        kind: Of which records.
         identity: Whose vectors to take from the cache.
         activate: Make the vector backend the active one; otherwise only if it still is.
         say: Called with the fields of each report.
         batch: Texts whose vectors are moved together.
-        kind: Of which records; only those of the first kind have an index so far.
 
     Raises:
         BusyError: Another process is building.

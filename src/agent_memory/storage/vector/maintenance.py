@@ -255,7 +255,9 @@ async def _build(
 ) -> Built:
     await _embed_all(indexed.embeddings, indexed.prepare, progress)
     identity = await asyncio.to_thread(indexed.embeddings.identity)
-    return await options.build(indexed.folder, identity, activate=activate, batch=batch, progress=progress)
+    return await options.build(
+        indexed.folder, indexed.store.kind, identity, activate=activate, batch=batch, progress=progress
+    )
 
 
 async def _release(worker: Worker, sync: IndexSync) -> None:

@@ -23,6 +23,7 @@ from agent_memory.storage.vector.shards import Shards
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.models import Kind
 
 Progress = Callable[[str, int, int], Awaitable[None]]
 """Called with the stage (embed, load, index, check, switch), how much of it is done, and of how much."""
@@ -104,6 +105,7 @@ def estimate(count: int, missing: int, characters: int, identity: EmbedderIdenti
 
 async def build_index(
     folder: AgentFolder,
+    kind: Kind[Any],
     identity: EmbedderIdentity,
     *,
     activate: bool,
@@ -114,6 +116,7 @@ async def build_index(
 
     Args:
         folder: The agent's folder.
+        kind: Of which records.
         identity: Whose vectors to take from the cache.
         activate: Make the vector backend the active one; otherwise only if it still is.
         batch: Texts whose vectors are moved together.
@@ -126,6 +129,7 @@ async def build_index(
     command = [
         *python_module("agent_memory.storage.vector.build"),
         str(folder.path),
+        kind.place,
         json.dumps(asdict(identity)),
         str(batch),
     ]

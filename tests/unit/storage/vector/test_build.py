@@ -15,6 +15,7 @@ from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.journal import Change, Journal
+from agent_memory.models import MEMORY
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
@@ -48,7 +49,7 @@ def filled(folder: AgentFolder, memories: list[Memory]) -> list[Memory]:
 
 def built(folder: AgentFolder, *, activate: bool = True) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
-    build(folder, EMBEDDER.identity, activate=activate, say=lambda **fields: said.append(fields))
+    build(folder, MEMORY, EMBEDDER.identity, activate=activate, say=lambda **fields: said.append(fields))
     return said
 
 
