@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.journal import Inspection, Update, inspect_journal, refused
-from agent_memory.models import KINDS
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.selection import Selection
+from agent_memory.service.kinds import KINDS
 from agent_memory.storage.state import State
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import size_of
 from agent_memory.journal import of_rejected
-from agent_memory.models import KINDS
+from agent_memory.service.kinds import KINDS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
 from agent_memory.storage.vector.inspection import of_metadata

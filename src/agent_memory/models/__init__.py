@@ -5,7 +5,7 @@ from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
-from agent_memory.models.memory import CATEGORIES, KINDS, MAX_CONTENT_CHARS, MEMORY, Memory
+from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
 from agent_memory.models.observation import Observation
 from agent_memory.models.record import MAX_TAGS, Link, Record, Source, SourceKind, Trust, may_stand_for, record_of
 from agent_memory.models.scratchpad import Scratchpad
@@ -29,7 +29,6 @@ __all__ = [
     "CATEGORIES",
     "ESTIMATES",
     "IDENTITY",
-    "KINDS",
     "MAX_CONTENT_CHARS",
     "MAX_TAGS",
     "MEMORY",

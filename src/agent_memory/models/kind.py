@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import secrets
 import sys
 from dataclasses import dataclass
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 
 
-def _references(record: Record) -> frozenset[str]:
-    return frozenset({link.id for link in record.links} | ({record.supersedes} if record.supersedes else set()))
-
-
-def _view(record: Record) -> dict[str, Any]:
-    return record.model_dump(mode="json", exclude_none=True)
-
-
 def _nothing_wrong(record: Record) -> Iterable[str]:  # noqa: ARG001 - a kind may have checks of its own
     return ()
 
@@ -44,8 +35,6 @@ class Kind(Generic[R]):
         journal: Name of the file its records are kept in, in the agent's folder.
         text: The field with its words: what says the same as another, and what is known of one that was forgotten.
         prose: Other fields with whole sentences; what is in neither is a label, such as a tag.
-        references: Returns the ids a record refers to; by default what it links and supersedes.
-        view: Returns a record as JSON, for tools and commands.
         checks: Returns what is wrong with a record although it fits the model, a sentence each.
     """
 
@@ -55,17 +44,11 @@ class Kind(Generic[R]):
     journal: str
     text: str
     prose: tuple[str, ...] = ()
-    references: Callable[[R], Iterable[str]] = _references
-    view: Callable[[R], dict[str, Any]] = _view
     checks: Callable[[R], Iterable[str]] = _nothing_wrong
 
     def new_id(self) -> str:
         """Return a fresh id: the prefix and 12 hexadecimal digits (48 random bits)."""
         return f"{self.prefix}{secrets.token_hex(6)}"
-
-    def is_id(self, value: object) -> bool:
-        """Tell whether `value` has the form of such an id."""
-        return isinstance(value, str) and re.fullmatch(f"{self.prefix}[0-9a-f]{{12}}", value) is not None
 
     @property
     def place(self) -> str:

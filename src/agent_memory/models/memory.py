@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field, field_validator
 
@@ -58,5 +58,3 @@ class Memory(Record):
 
 
 MEMORY: Final = Kind(name="memory", model=Memory, prefix="mem-", journal="memories.yaml", text="content")
-KINDS: Final[tuple[Kind[Any], ...]] = (MEMORY,)
-"""All kinds of record."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from agent_memory.models import MEMORY, Link, Memory, Record
+from agent_memory.models import MEMORY, Memory, Record
 from agent_memory.storage.cleaning import text_fields
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -15,24 +15,6 @@ def test_a_kinds_own_fields_stand_before_the_head_that_all_share() -> None:
     assert set(Record.model_fields) < set(Memory.model_fields)
     memory = Memory(agent_id="bob", content="x", category="task", tags=["a"], timestamp=AT, pinned=True)
     assert list(memory.to_record()) == ["content", "category", "tags", "timestamp", "pinned"]
-
-
-def test_an_id_is_of_one_kind() -> None:
-    assert MEMORY.is_id(MEMORY.new_id())
-    assert not MEMORY.is_id(f"res{MEMORY.new_id()[3:]}")
-    assert not MEMORY.is_id(None)
-
-
-def test_a_record_refers_to_what_it_links_and_replaces() -> None:
-    old, linked = MEMORY.new_id(), "res-0123456789ab"
-    memory = Memory(agent_id="bob", content="x", supersedes=old, links=[Link(rel="about", id=linked)])
-    assert set(MEMORY.references(memory)) == {old, linked}
-
-
-def test_a_view_is_plain_json_without_what_is_not_known() -> None:
-    view = MEMORY.view(Memory(agent_id="bob", content="x", timestamp=AT))
-    assert (view["content"], view["timestamp"]) == ("x", "2026-03-01T12:00:00Z")
-    assert "observed_at" not in view
 
 
 def test_what_may_hold_a_secret_is_read_from_the_model() -> None:
