@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from agent_memory import FileStorage, Memory, ServiceSettings
 from agent_memory.embeddings import LocalEmbedder
+from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 
@@ -38,13 +38,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Return the models that are loaded from now on."""
     loaded: list[object] = []
-    make = onnxruntime.InferenceSession
+    runtime = import_quietly()
+    make = runtime.InferenceSession
 
     def counted(*arguments: Any, **options: Any) -> Any:
         loaded.append(session := make(*arguments, **options))
         return session
 
-    monkeypatch.setattr(onnxruntime, "InferenceSession", counted)
+    monkeypatch.setattr(runtime, "InferenceSession", counted)
     return loaded
 
 
