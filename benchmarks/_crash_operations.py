@@ -11,7 +11,6 @@ import importlib
 import json
 import os
 import random
-import sys
 import time
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.cli.formats import encode
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.models import Memory, new_memory_id, utc_now
+from agent_memory.models import MEMORY, Memory, new_memory_id, utc_now
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
@@ -351,8 +350,7 @@ class Victim:
             from agent_memory.storage.vector import build  # a builder's process loads the engine
 
             identity = json.dumps(asdict(EMBEDDER.identity))
-            sys.argv = ["build", str(folder_of(AGENT, job.root).path), identity, "7", "--activate"]
-            build.main()
+            build.main([str(folder_of(AGENT, job.root).path), MEMORY.place, identity, "7", "--activate"])
         else:
             code = run_command(job.root, COMMANDS[job.do])
             if code != 0:

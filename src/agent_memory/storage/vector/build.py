@@ -30,7 +30,7 @@ from agent_memory.storage.vector.engine import Point, namespace_of, payload_of
 from agent_memory.storage.vector.shards import Shards, ShardState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.storage.vector.engine.shard import Shard
@@ -47,16 +47,16 @@ _BUSY_CODE: Final = 3
 _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
-    folder, identity = AgentFolder(Path(sys.argv[1])), EmbedderIdentity(**json.loads(sys.argv[3]))
+    place, name, embedder, batch, *flags = arguments
+    folder, identity = AgentFolder(Path(place)), EmbedderIdentity(**json.loads(embedder))
     os.umask(0o077)  # the engine gives its files the rights it likes
     os.nice(_NICENESS)
     _end_with_parent()
     say = _speaker()
     try:
-        kind, batch = Kind.at(sys.argv[2]), int(sys.argv[4])
-        build(folder, kind, identity, activate="--activate" in sys.argv[5:], say=say, batch=batch)
+        build(folder, Kind.at(name), identity, activate="--activate" in flags, say=say, batch=int(batch))
     except BrokenPipeError:
         os._exit(1)  # the agent has ended
     except AgentMemoryError as error:
@@ -206,4 +206,4 @@ def _speaker() -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
