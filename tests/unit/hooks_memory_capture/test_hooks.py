@@ -15,16 +15,15 @@ from amplifier_module_hooks_memory_capture import STATISTICS_CAPABILITY, mount
 from amplifier_module_hooks_memory_capture.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
+
+    from agent_memory.models import Memory
+
+    Begin = Callable[..., Awaitable["Talk"]]
 
 FACT = "We decided to use Postgres for the ledger."
 OTHER = "Remember that the staging cluster lives in Frankfurt."
-
-
-def is_there(path: Path) -> bool:
-    """Tell whether anything was made at `path`."""
-    return path.exists()
 
 
 class Talk:
@@ -65,6 +64,12 @@ class Talk:
         """End the session."""
         await self.emit("session:end")
 
+    async def whole(self, prompt: str, answer: str = "ok") -> None:
+        """Let the user say something, the assistant answer, and the session end."""
+        await self.say(prompt)
+        await self.answer(answer)
+        await self.end()
+
     @property
     def session(self) -> MemorySession:
         """The session handle the modules share."""
@@ -72,11 +77,13 @@ class Talk:
         assert isinstance(handle, MemorySession)
         return handle
 
+    async def records(self) -> list[Memory]:
+        """Return the memories that are stored."""
+        return [memory async for memory in (await self.session.require()).storage.iter_all()]
+
     async def memories(self) -> list[str]:
-        """Return what is stored, oldest first."""
-        service = await self.session.service()
-        assert service is not None
-        return sorted([memory.content async for memory in service.storage.iter_all()])
+        """Return the texts that are stored, in their order."""
+        return sorted([memory.content for memory in await self.records()])
 
     def reasons(self) -> dict[str, int]:
         """Return the reasons of skipped candidates that were told."""
@@ -93,47 +100,44 @@ class Talk:
 
 
 @pytest.fixture
-async def talk(root: Path) -> AsyncIterator[Talk]:
+async def begin(root: Path) -> AsyncIterator[Begin]:
+    """Return a function that begins a session with some settings; all are cleaned up at the end."""
+    begun: list[Talk] = []
+
+    async def begin_talk(**config: Any) -> Talk:
+        begun.append(await Talk(root, **config).begin())
+        return begun[-1]
+
+    yield begin_talk
+    for talk in begun:
+        await talk.cleanup()
+
+
+@pytest.fixture
+async def talk(begin: Begin) -> Talk:
     """Return a session with default settings."""
-    begun = await Talk(root).begin()
-    yield begun
-    await begun.cleanup()
+    return await begin()
 
 
-async def test_what_the_user_says_is_stored_at_the_end_of_the_turn(talk: Talk) -> None:
+async def test_what_the_user_says_is_stored_at_the_end_of_the_turn_and_not_before(talk: Talk) -> None:
     await talk.say(FACT)
+    await asyncio.sleep(0.05)
+    assert await talk.memories() == []
     await talk.answer("ok")
     await talk.end()
-
     assert await talk.memories() == [FACT]
     assert talk.statistics()["captured"] == 1
     [(event, data)] = talk.events
     assert (event, data["source"], data["category"]) == ("memory:captured", "user", "decision")
 
 
-async def test_before_the_turn_ends_nothing_is_stored(talk: Talk) -> None:
-    await talk.say(FACT)
-    await asyncio.sleep(0.05)
-
-    assert await talk.memories() == []
-
-
-async def test_the_assistants_last_words_are_heard(talk: Talk) -> None:
-    await talk.say("hello there")
-    await talk.answer("As we agreed, the SOAP endpoint stays until the last customer has migrated.")
-    await talk.end()
-
-    assert len(await talk.memories()) == 1
-
-
-async def test_with_turn_completions_off_the_assistant_is_not_heard(root: Path) -> None:
-    talk = await Talk(root, observe_turn_completions=False).begin()
-    await talk.say("hello there")
-    await talk.answer("As we agreed, the SOAP endpoint stays until the last customer has migrated.")
-    await talk.end()
-
-    assert await talk.memories() == []
-    await talk.cleanup()
+@pytest.mark.parametrize(("config", "heard"), [({}, 1), ({"observe_turn_completions": False}, 0)])
+async def test_the_assistants_last_words_are_heard_unless_that_is_off(
+    begin: Begin, config: dict[str, Any], heard: int
+) -> None:
+    talk = await begin(**config)
+    await talk.whole("hello there", "As we agreed, the SOAP endpoint stays until the last customer has migrated.")
+    assert len(await talk.memories()) == heard
 
 
 COMMENT = "author: tess (member)\n--\nDecision: refresh tokens stay server-side.\n"
@@ -145,45 +149,44 @@ async def test_tool_results_are_heard_as_text_and_as_dict(talk: Talk, result: An
     await talk.emit("tool:post", tool_name="bash", tool_input={}, result=result)
     await talk.answer("done")
     await talk.end()
-
     [memory] = await talk.memories()
     assert "server-side" in memory
 
 
-async def test_our_own_tools_are_never_heard(talk: Talk) -> None:
+@pytest.mark.parametrize(("config", "tool"), [({}, "memory_search"), ({"observe_tool_outputs": False}, "bash")])
+async def test_our_own_tools_are_never_heard_nor_is_any_tool_when_that_is_off(
+    begin: Begin, config: dict[str, Any], tool: str
+) -> None:
+    talk = await begin(**config)
     await talk.say("look it up")
-    await talk.emit("tool:post", tool_name="memory_search", tool_input={}, result=COMMENT)
+    await talk.emit("tool:post", tool_name=tool, tool_input={}, result=COMMENT)
     await talk.answer("done")
     await talk.end()
-
     assert await talk.memories() == []
 
 
-async def test_with_tool_outputs_off_no_tool_is_heard(root: Path) -> None:
-    talk = await Talk(root, observe_tool_outputs=False).begin()
-    await talk.emit("tool:post", tool_name="bash", tool_input={}, result=COMMENT)
-    await talk.end()
-
-    assert await talk.memories() == []
-    await talk.cleanup()
-
-
-async def test_what_the_model_stored_by_tool_in_the_turn_is_not_stored_again(talk: Talk) -> None:
+@pytest.mark.parametrize(
+    ("stored", "end_of_turn", "memories", "reasons"),
+    [
+        ("They decided to use Postgres for the ledger", "answer", [], {"stored_by_tool": 1}),
+        (FACT, "denied", [], {"stored_by_tool": 1}),
+        ("nothing of the kind", "denied", [FACT], {}),
+    ],
+)
+async def test_what_the_model_stored_by_tool_in_the_turn_is_not_stored_again_even_if_the_turn_was_denied(
+    talk: Talk, stored: str, end_of_turn: str, memories: list[str], reasons: dict[str, int]
+) -> None:
     await talk.say(FACT)
-    talk.session.turn.stored.append("They decided to use Postgres for the ledger")
-    await talk.answer("stored")
+    talk.session.turn.stored.append(stored)
+    await (talk.answer("stored") if end_of_turn == "answer" else talk.say("next, please look at the parser"))
     await talk.end()
-
-    assert await talk.memories() == []
-    assert talk.reasons() == {"stored_by_tool": 1}
+    assert await talk.memories() == memories
+    assert talk.reasons() == reasons
 
 
 async def test_what_our_tools_returned_is_not_captured_when_it_is_said_again(talk: Talk) -> None:
     talk.session.turn.returned = ["As we agreed, the ledger stays on Postgres."]
-    await talk.say("hello")
-    await talk.answer("As we agreed, the ledger stays on Postgres.")
-    await talk.end()
-
+    await talk.whole("hello", "As we agreed, the ledger stays on Postgres.")
     assert talk.reasons() == {"own_text": 1}
 
 
@@ -193,26 +196,7 @@ async def test_what_the_model_stored_after_untrusted_output_does_not_stand_for_w
     talk.session.turn.stored.append(FACT)
     await talk.answer("noted")
     await talk.end()
-
     assert await talk.memories() == [FACT]
-
-
-async def test_a_turn_that_was_denied_is_stored_with_the_next_prompt(talk: Talk) -> None:
-    await talk.say(FACT)
-    talk.session.turn.stored.append("nothing of the kind")
-    await talk.say("next question, please look at the parser")
-    await talk.end()
-
-    assert await talk.memories() == [FACT]
-
-
-async def test_a_denied_turns_own_stores_still_count_when_the_next_prompt_comes(talk: Talk) -> None:
-    await talk.say(FACT)
-    talk.session.turn.stored.append(FACT)
-    await talk.say("hello again")
-    await talk.end()
-
-    assert talk.reasons() == {"stored_by_tool": 1}
 
 
 async def test_a_fact_said_twice_is_stored_once(talk: Talk) -> None:
@@ -220,49 +204,33 @@ async def test_a_fact_said_twice_is_stored_once(talk: Talk) -> None:
         await talk.say(FACT)
         await talk.answer("ok")
     await talk.end()
-
     assert await talk.memories() == [FACT]
     assert talk.reasons() == {"duplicate": 1}
 
 
-async def test_a_forgotten_fact_does_not_come_back(talk: Talk, root: Path) -> None:
-    await talk.say(FACT)
-    await talk.answer("ok")
-    await talk.end()
-    service = await talk.session.service()
-    assert service is not None
-    [memory] = [memory async for memory in service.storage.iter_all()]
-    await service.forget(memory.id)
+async def test_a_forgotten_fact_does_not_come_back(begin: Begin, talk: Talk) -> None:
+    await talk.whole(FACT)
+    [memory] = await talk.records()
+    await (await talk.session.require()).forget(memory.id)
     await talk.cleanup()
-
-    again = await Talk(root).begin()
-    await again.say(FACT)
-    await again.answer("ok")
-    await again.end()
-
+    again = await begin()
+    await again.whole(FACT)
     assert await again.memories() == []
     assert again.reasons() == {"forgotten": 1}
-    await again.cleanup()
 
 
-async def test_the_session_limit_holds_and_is_told(root: Path) -> None:
-    talk = await Talk(root, max_captures_per_session=1).begin()
-    await talk.say(f"{FACT}\n\n{OTHER}")
-    await talk.answer("ok")
-    await talk.end()
-
+async def test_the_session_limit_holds_and_is_told(begin: Begin) -> None:
+    talk = await begin(max_captures_per_session=1)
+    await talk.whole(f"{FACT}\n\n{OTHER}")
     assert len(await talk.memories()) == 1
     assert talk.reasons() == {"session_limit": 1}
-    await talk.cleanup()
 
 
-async def test_synchronous_capture_has_stored_when_the_event_returns(root: Path) -> None:
-    talk = await Talk(root, async_capture=False).begin()
+async def test_synchronous_capture_has_stored_when_the_event_returns(begin: Begin) -> None:
+    talk = await begin(async_capture=False)
     await talk.say(FACT)
     await talk.answer("ok")
-
     assert await talk.memories() == [FACT]
-    await talk.cleanup()
 
 
 async def test_after_untrusted_output_the_assistants_words_have_low_trust(talk: Talk) -> None:
@@ -270,68 +238,48 @@ async def test_after_untrusted_output_the_assistants_words_have_low_trust(talk: 
     talk.session.taint.note("web_fetch")
     await talk.answer("As we agreed, the SOAP endpoint stays until the last customer has migrated.")
     await talk.end()
-
-    service = await talk.session.service()
-    assert service is not None
-    assert [memory.trust async for memory in service.storage.iter_all()] == ["low"]
+    assert [memory.trust for memory in await talk.records()] == ["low"]
 
 
-async def test_without_an_agent_nothing_is_written_and_nothing_is_said(root: Path) -> None:
-    talk = await Talk(root, agent_id=None).begin()
-    await talk.say(FACT)
-    await talk.answer("ok")
-    await talk.end()
+async def test_without_an_agent_nothing_is_written_and_nothing_is_said(begin: Begin, root: Path) -> None:
+    talk = await begin(agent_id=None)
+    await talk.whole(FACT)
     await talk.cleanup()
-
-    assert not is_there(root)
+    assert not root.exists()
     assert talk.events == []
 
 
-async def test_a_wrong_setting_captures_nothing_and_does_not_raise(root: Path) -> None:
-    talk = await Talk(root, min_confidence="much").begin()
+async def test_a_wrong_setting_captures_nothing_and_does_not_raise(begin: Begin, root: Path) -> None:
+    talk = await begin(min_confidence="much")
     await talk.say(FACT)
     await talk.end()
-
     assert talk.session.problem is not None
-    assert not is_there(root)
-    await talk.cleanup()
+    assert not root.exists()
 
 
-async def test_mounting_touches_nothing_on_disk(root: Path) -> None:
-    talk = await Talk(root).begin()
-    await talk.cleanup()
-
-    assert not is_there(root)
-
-
-async def test_cleanup_stores_what_still_waits_and_may_be_called_again(root: Path) -> None:
-    talk = await Talk(root).begin()
+async def test_cleanup_stores_what_still_waits_and_may_be_called_again(begin: Begin) -> None:
+    talk = await begin()
     await talk.say(FACT)
     await talk.cleanup()
     await talk.cleanup()
-
-    again = await Talk(root).begin()
+    again = await begin()
     assert await again.memories() == [FACT]
-    await again.cleanup()
 
 
-async def test_after_cleanup_the_hooks_are_gone(root: Path) -> None:
-    talk = await Talk(root).begin()
+async def test_a_mount_and_its_cleanup_leave_no_file_and_no_hooks(talk: Talk, root: Path) -> None:
     await talk.cleanup()
-
+    assert not root.exists()
     names = [name for handlers in talk.coordinator.hooks.list_handlers().values() for name in handlers]
     assert not [name for name in names if name.startswith("hooks-memory-capture")]
 
 
-async def test_the_kernel_awaits_the_cleanup(root: Path) -> None:
-    talk = await Talk(root).begin()
+async def test_the_kernel_awaits_the_cleanup(begin: Begin) -> None:
+    talk = await begin()
     talk.coordinator.register_cleanup(talk.cleanup)
     await talk.say(FACT)
     await talk.coordinator.cleanup()
-
-    again = await Talk(root).begin()
+    again = await begin()
     assert await again.memories() == [FACT]
-    await again.cleanup()
 
 
 @pytest.mark.parametrize("event", ["prompt:submit", "tool:post", "orchestrator:complete", "session:end"])
@@ -341,7 +289,6 @@ async def test_the_kernel_awaits_the_cleanup(root: Path) -> None:
 )
 async def test_malformed_events_are_answered_with_continue(talk: Talk, event: str, data: dict[str, Any]) -> None:
     result = await talk.emit(event, **data)
-
     assert result.action == "continue"
     assert talk.events == []
 
@@ -349,9 +296,7 @@ async def test_malformed_events_are_answered_with_continue(talk: Talk, event: st
 async def test_a_failing_store_is_told_and_the_next_turn_still_works(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = await talk.session.service()
-    assert service is not None
-    failing = True
+    service, failing = await talk.session.require(), True
 
     async def capture(*args: Any) -> Any:
         if failing:
@@ -359,14 +304,9 @@ async def test_a_failing_store_is_told_and_the_next_turn_still_works(
         return await type(service).capture(service, *args)
 
     monkeypatch.setattr(service, "capture", capture)
-    await talk.say(FACT)
-    await talk.answer("ok")
-    await talk.end()
+    await talk.whole(FACT)
     failing = False
-    await talk.say(OTHER)
-    await talk.answer("ok")
-    await talk.end()
-
+    await talk.whole(OTHER)
     assert await talk.memories() == [OTHER]
     assert talk.reasons() == {"storage": 1}
     await talk.say(FACT)  # it could not be stored, so it is no repetition
@@ -383,10 +323,7 @@ async def test_a_defect_of_ours_is_told_and_the_worker_survives(talk: Talk, monk
         patched.setattr(Extractor, "examine", broken)
         await talk.say("first words that are heard")
         await talk.end()
-    await talk.say(FACT)
-    await talk.answer("ok")
-    await talk.end()
-
+    await talk.whole(FACT)
     assert await talk.memories() == [FACT]
     assert talk.reasons() == {"internal_error": 1}
 
@@ -401,27 +338,19 @@ async def test_a_drain_that_takes_too_long_ends_and_is_told(talk: Talk, monkeypa
     monkeypatch.setattr(Recorder.drain, "__defaults__", (0.01,))
     await talk.say(FACT)
     await talk.end()
-
     assert "drain_timeout" in talk.reasons()
     release.set()
 
 
-async def test_a_full_queue_drops_and_counts(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asyncio.Queue, "qsize", _full)
-    await talk.say(FACT)
-
-    assert talk.statistics()["skipped"] == {"queue_full": 1}
-
-
-async def test_what_a_full_queue_dropped_is_told_at_the_end_of_the_turn(
+async def test_what_a_full_queue_dropped_is_counted_and_told_at_the_end_of_the_turn(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(asyncio.Queue, "qsize", _full)
         await talk.say(FACT)
+        assert talk.statistics()["skipped"] == {"queue_full": 1}
     await talk.answer("ok")
     await talk.end()
-
     assert talk.reasons() == {"queue_full": 1}
 
 
@@ -445,7 +374,6 @@ async def test_a_context_that_cannot_be_read_is_told_and_the_users_words_are_kep
     monkeypatch.setattr(talk.context, "get_messages", unreadable)
     await talk.emit("orchestrator:complete", orchestrator="x", turn_count=1, status="success")
     await talk.end()
-
     assert await talk.memories() == [FACT]
     assert talk.reasons() == {"context_unreadable": 1}
 
@@ -454,28 +382,16 @@ def _full(*_: Any) -> int:
     return 1_000_000
 
 
-class Child(MockCoordinator):
-    """A coordinator of a sub-session."""
-
-    @property
-    def parent_id(self) -> str:
-        """Return the parent's id."""
-        return "parent"
-
-
-async def test_a_sub_sessions_instruction_is_not_captured(root: Path) -> None:
-    talk = Talk(root)
-    talk.coordinator = Child()
-    await talk.begin()
-    await talk.say(FACT)
-    await talk.answer(FACT)
-    await talk.end()
+async def test_a_sub_sessions_instruction_is_not_captured(
+    begin: Begin, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MockCoordinator, "parent_id", "parent")
+    talk = await begin()
+    await talk.whole(FACT, FACT)
     await talk.cleanup()
-
-    assert not is_there(root)
+    assert not root.exists()
 
 
 async def test_the_events_are_declared(talk: Talk) -> None:
     declared = await talk.coordinator.collect_contributions("observability.events")
-
     assert "memory:captured" in declared[0]
