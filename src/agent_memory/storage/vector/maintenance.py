@@ -105,6 +105,7 @@ class IndexMaintenance:
         )
         self.backend = _VECTOR if wanted else self._shards.active()[0]
         self._task: asyncio.Task[None] | None = None
+        self._building = asyncio.Lock()
         self._looked = 0.0
         self._rest_until = 0.0
         self._swept = False
@@ -127,7 +128,8 @@ class IndexMaintenance:
         """Build an index and answer from it from then on; stores and searches go on meanwhile.
 
         Waits until every memory has its vector, builds in a child process, and returns once the index is whole, checked
-        and in use. What is stored meanwhile is found at any moment.
+        and in use. What is stored meanwhile is found at any moment. A build that this process began in the background
+        is given up for it.
 
         Args:
             progress: Called with the progress.
@@ -138,7 +140,9 @@ class IndexMaintenance:
             MigrationError: It failed; the backend is what it was.
             StorageError: The memories cannot be read.
         """
-        built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
+        await _end(self._task)  # a build of its own would be in the way
+        async with self._building:
+            built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
         self.backend = _VECTOR
         await self._worker.run(self.sync.step)  # lets go of the index from before
         self.after_write()
@@ -211,9 +215,7 @@ class IndexMaintenance:
         """Close the index and end the task; the next search starts both again."""
         self._closed = True
         task, self._task = self._task, None
-        if task is not None and task.get_loop() is asyncio.get_running_loop():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await _end(task)
         await _release(self._worker, self.sync)
         self._closed = False
 
@@ -237,17 +239,25 @@ class IndexMaintenance:
     async def _rebuild(self, reason: str) -> float | None:
         """Build an index in the background, if that was not done a moment ago; return when to go on."""
         now = asyncio.get_running_loop().time()
-        if now < self._rest_until:
+        if now < self._rest_until or self._building.locked():
             return None
         self._rest_until = now + self._options.limits.rest_seconds  # also after one that is no good at once
         log.info("index_is_built", reason=reason)
         try:
-            await _build(self._indexed, self._options, None, batch=self._batch, activate=self.sync.wanted)
+            async with self._building:
+                await _build(self._indexed, self._options, None, batch=self._batch, activate=self.sync.wanted)
         except AgentMemoryError as error:
             self.sync.problem = f"{reason}; building it failed: {error.message}"
             log.warning("index_not_built", reason=reason, code=error.code, error=error.message)
             return None
         return 0.0
+
+
+async def _end(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task of this loop and wait for its end; one of another loop belongs to that."""
+    if task is not None and task.get_loop() is asyncio.get_running_loop():
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _build(

@@ -20,13 +20,16 @@ from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, M
 from agent_memory.memories import MigratableStorage, VectorStorage
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage
-from agent_memory.storage.vector.migration import estimate
+from agent_memory.storage.vector.maintenance import IndexOptions
+from agent_memory.storage.vector.migration import Built, build_index, estimate
 from agent_memory.storage.vector.shards import Shards
 from tests.support import FrozenClock, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
 
 
 @pytest.fixture
@@ -164,6 +167,25 @@ async def test_while_another_process_builds_a_migration_is_refused(storage: Migr
     await storage.prepare(None)
     with Shards(storage.folder).building(), pytest.raises(BusyError):
         await storage.migrate()
+
+
+async def test_a_migration_takes_the_place_of_the_build_that_its_own_process_began(
+    root: Path, clock: FrozenClock, embedder: HashEmbedder
+) -> None:
+    begun = asyncio.Event()
+
+    async def build(folder: AgentFolder, *what: Any, **how: Any) -> Built:
+        if not begun.is_set():  # in the background
+            with Shards(folder).building():
+                begun.set()
+                await asyncio.sleep(3600)
+        return await build_index(folder, *what, **how)
+
+    storage = VectorStorage("bob", root, clock=clock, embedder=embedder, options=IndexOptions(build=build))
+    await storage.store(memory_of("tea"))
+    await begun.wait()
+    assert (await storage.migrate()).memories == 1
+    await storage.close()
 
 
 async def test_an_embedder_that_fails_stops_a_migration_before_it_begins(
