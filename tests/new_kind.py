@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from agent_memory.models import Clock, Kind, Record, utc_now
-from agent_memory.models.record import ID_PATTERN_END
+from agent_memory.models.record import IdOf
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
 from agent_memory.storage.facade import RecordStorage
@@ -22,7 +22,7 @@ class Entity(Record):
 
     said: str = Field(min_length=1)
     name: str = Field(default="", max_length=200)
-    id: Annotated[str, Field(pattern=f"^ent{ID_PATTERN_END}")] = Field(
+    id: Annotated[str, IdOf("ent")] = Field(
         default_factory=lambda: ENTITY.new_id()  # noqa: PLW0108 - it comes later
     )
 

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Memory, MemorySearchResult, SearchRequest, SearchResults, filters_of
+from agent_memory.redaction import quoted
 from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.trouble import weakness
 
@@ -74,7 +75,7 @@ class MemoryStorage(RecordStorage[Memory]):
             StorageError: Nothing was written.
         """
         if await self.get(memory_id) is None:
-            raise UnknownIdError(f"There is no memory {memory_id[:40]!r}.")
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}.")
         await self.touch([memory_id])
 
     # The arguments' names are part of what is promised: a program may give them by name.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import pydantic
 
+_FIELD: Final = re.compile(r"[a-z_]{1,40}")
 _RULES: Final = {
     "string_too_short": "is empty",
     "string_too_long": "has more than {max_length} characters",
@@ -54,9 +56,18 @@ def describe(error: pydantic.ValidationError, field: str = "{}") -> str:
         field: How to name the field, as a format of one argument; not used where the finding is about the whole.
     """
     first = error.errors(include_input=False, include_url=False)[0]
-    name = ".".join(str(part) for part in first["loc"])
+    name = ".".join(_shown(part) for part in first["loc"])
     rule = _RULES.get(first["type"]) or _PATTERNS.get((first.get("ctx") or {}).get("pattern", ""))
     if rule is None:  # words of our own validators, or rare ones of pydantic's
         said = first["msg"].removeprefix("Value error, ").rstrip(".")  # who asks ends the sentence
         return f"{field.format(name)}: {said}" if name else said
     return f"{field.format(name)} {rule.format(**first.get('ctx') or {})}"
+
+
+def _shown(part: str | int) -> str:
+    """Return one part of the way to a wrong value: a field, a place in a list, or a key that may be anything."""
+    if isinstance(part, int) or _FIELD.fullmatch(part):
+        return str(part)
+    from agent_memory.redaction import shortened  # detect-secrets, for what no model names
+
+    return shortened(part)

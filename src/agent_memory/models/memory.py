@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from agent_memory.models.identifiers import new_memory_id
 from agent_memory.models.kind import Kind
-from agent_memory.models.record import ID_PATTERN_END, Record
+from agent_memory.models.record import IdOf, Record
 from agent_memory.models.text import check_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ CATEGORIES: Final = (
 )
 """Built-in categories: closed in the tools' schema, open in the journal."""
 
-MemoryId = Annotated[str, Field(pattern=f"^mem{ID_PATTERN_END}")]
+MemoryId = Annotated[str, IdOf("mem")]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 

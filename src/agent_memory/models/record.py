@@ -5,11 +5,13 @@ No storage, no clock beyond defaults. A kind's own module adds the fields that a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic_core.core_schema import str_schema
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.identifiers import check_agent_id
@@ -30,14 +32,26 @@ def may_stand_for(trust: Trust, other: Trust) -> bool:
 
 
 SourceKind = Literal["user", "assistant", "tool", "import"]
-ID_PATTERN_END: Final = r"-[0-9a-f]{12}$"
-"""Ends the pattern of every id, so that a field that holds ids is known from one that holds text."""
-RecordId = Annotated[str, Field(pattern=rf"^[a-z]{{3}}{ID_PATTERN_END}")]
+
+
+@dataclass(frozen=True, slots=True)
+class IdOf:
+    """Declares that a text is an id: a prefix of this form, `-` and 12 hexadecimal digits; it can hold no secret."""
+
+    prefix: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
+        """Check the form of the id."""
+        return str_schema(pattern=f"^{self.prefix}-[0-9a-f]{{12}}$")
+
+
+RecordId = Annotated[str, IdOf("[a-z]{3}")]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass as _Checked
+    from pydantic_core import CoreSchema
 
     from agent_memory.models.document import Facet
 else:

@@ -49,8 +49,10 @@ def parse_bound(text: str, *, end: bool) -> datetime:
         try:
             return as_utc(datetime.fromisoformat(text))
         except ValueError:
+            from agent_memory.redaction import quoted  # detect-secrets, for what is no date
+
             raise ValueError(
-                f"{text[:40]!r} is not a date (2026-01-30) or a date and time (2026-01-30T16:00:00Z)"
+                f"{quoted(text)} is not a date (2026-01-30) or a date and time (2026-01-30T16:00:00Z)"
             ) from None
     start = datetime.combine(day, time.min)
     if not end:

@@ -2,7 +2,8 @@
 
 from agent_memory.redaction.labels import redact_label
 from agent_memory.redaction.protocol import Redaction, Redactor
+from agent_memory.redaction.quoting import quoted, shortened
 from agent_memory.redaction.redactor import SecretRedactor
 from agent_memory.redaction.values import redact_value
 
-__all__ = ["Redaction", "Redactor", "SecretRedactor", "redact_label", "redact_value"]
+__all__ = ["Redaction", "Redactor", "SecretRedactor", "quoted", "redact_label", "redact_value", "shortened"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
 from agent_memory.models import Clock, Scratchpad, utc_now
+from agent_memory.redaction import Redactor, quoted
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.render import render
 from agent_memory.scratchpad.render_lock import RenderLock
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Memory
-    from agent_memory.redaction import Redactor
 
 MAX_ENTRIES: Final = 100
 """Of a scratchpad; what does not fit into a prompt is better searched for."""
@@ -133,7 +133,7 @@ class ScratchpadManager:
             StorageError: Nothing was written.
         """
         if await self.storage.get(memory_id) is None:
-            raise UnknownIdError(f"There is no memory {str(memory_id)[:40]!r}; nothing was promoted.")
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")
         present = memory_id in await self.load()
         await self.storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
         return not present

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import CATEGORIES
+from agent_memory.redaction import quoted
 from agent_memory.service.writing import Import
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Admin:
         near = get_close_matches(folded, [*CATEGORIES, *own], 1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         raise ValidationError(
-            f"There is no category {name[:64]!r}.{meant}",
+            f"There is no category {quoted(name)}.{meant}",
             code="unknown_category",
             recovery=f"There are: {', '.join([*CATEGORIES, *own])}.",
         )

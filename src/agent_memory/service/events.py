@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import CATEGORIES
+from agent_memory.storage.cleaning import redact_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,7 +203,7 @@ EVENTS: Final[Mapping[str, EventSpec]] = {spec.name: spec for spec in _SPECS}
 
 
 def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `fields` as a payload the host can carry: known names, finite numbers, whole Unicode.
+    """Return `fields` as a payload the host can carry: known names, finite numbers, whole Unicode, no secret.
 
     Raises:
         KeyError: The event or a field is not in the table, so the documentation would be wrong.
@@ -211,8 +212,12 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     for field in fields:
         if field not in spec.fields and field not in _COMMON:
             raise KeyError(f"{name} has no field {field!r}")
-    other = {"category": "other"} if fields.get("category", CATEGORIES[0]) not in CATEGORIES else {}
-    return {key: _carriable(value) for key, value in {**fields, **other}.items()}
+    safe = dict(fields)
+    if safe.get("category", CATEGORIES[0]) not in CATEGORIES:
+        safe["category"] = "other"
+    if "session_id" in safe:  # whatever a host calls it
+        safe["session_id"], _ = redact_session(safe["session_id"])
+    return {key: _carriable(value) for key, value in safe.items()}
 
 
 def fingerprint(query: str) -> str:

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.redaction import quoted
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Promoted
 
@@ -88,7 +89,7 @@ class Pad:
         """Bring a memory into the scratchpad; see `MemoryService.promote`."""
         memory = await self._storage.get(memory_id)
         if memory is None:
-            raise UnknownIdError(f"There is no memory {str(memory_id)[:40]!r}; nothing was promoted.")
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")
         await self._check_promotable(memory)
         await self._gate.check("pin", [memory], caller)
         before = await self._manager.load()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, Memory, Scratchpad, filters_of, to_text, utc_now
-from agent_memory.redaction import Redactor, SecretRedactor
+from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
 from agent_memory.service.answering import check_query, search_pad, searched
@@ -254,7 +254,7 @@ class MemoryService:
         """
         memory = await self.storage.get(memory_id)
         if memory is None:
-            raise UnknownIdError(f"There is no memory {memory_id[:40]!r}.")
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}.")
         return memory
 
     async def list_recent(self, limit: int = 10) -> list[Memory]:

@@ -14,6 +14,7 @@ import pydantic
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, describe, record_of
+from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -110,7 +111,7 @@ def _put(state: State[R], record: R) -> Change:
 def _required(state: State[R], record_id: str) -> R:
     record = state.records.get(record_id)
     if record is None:
-        raise UnknownIdError(f"There is no {state.kind.name} {str(record_id)[:40]!r}; nothing was changed.")
+        raise UnknownIdError(f"There is no {state.kind.name} {quoted(record_id)}; nothing was changed.")
     return record
 
 

@@ -10,6 +10,7 @@ import functools
 import re
 import types
 import typing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -18,11 +19,11 @@ import pydantic
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import Kind, Record, describe
-from agent_memory.models.record import ID_PATTERN_END
+from agent_memory.models.record import IdOf
 from agent_memory.redaction import SecretRedactor, redact_label, redact_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from agent_memory.redaction import Redactor
 
@@ -95,6 +96,11 @@ def redact_fields(
     Raises:
         ValidationError: A value is wrong, or the text is nothing but a secret.
     """
+    if not isinstance(values, Mapping):
+        raise ValidationError(
+            f"Nothing was changed: what a {kind.name} is to have is a mapping, got {type(values).__name__}.",
+            recovery=f"Give the fields and their values, as in {{'{kind.text}': '…'}}.",
+        )
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
     drafts = {name: "draft" for name, field in kind.model.model_fields.items() if field.is_required()}
     checked = _model(kind, {**drafts, "id": kind.new_id(), **texts})
@@ -138,6 +144,20 @@ def cleaned_record(kind: Kind[R], record: R | Redacted[R]) -> R:
     return (record if isinstance(record, Redacted) else redact_record(kind, record)).value
 
 
+def cleaned_records(kind: Kind[R], records: Iterable[R | Redacted[R]]) -> list[R]:
+    """Return records that may be stored; see `cleaned_record`.
+
+    Raises:
+        ValidationError: Of the first that may not; or these are no records.
+    """
+    if not isinstance(records, Iterable):
+        raise ValidationError(
+            f"Nothing was stored: the records of one change are a list, got {type(records).__name__}.",
+            recovery=f"Give a list of each {kind.model.__name__} to be stored; an empty one stores nothing.",
+        )
+    return [cleaned_record(kind, record) for record in records]
+
+
 def cleaned_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Mapping[str, Any]:
     """Return fields that may be stored; see `cleaned_record`.
 
@@ -145,6 +165,11 @@ def cleaned_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[st
         ValidationError: A value is wrong, or the text is nothing but a secret.
     """
     return (values if isinstance(values, Redacted) else redact_fields(kind, values)).value
+
+
+def redact_session(name: Any, redactor: Redactor = _REDACTOR) -> tuple[Any, tuple[str, ...]]:
+    """Return the name of a session without secrets, and the kinds found; one that was generated for it stays."""
+    return redact_label(name, redactor, _SESSION)
 
 
 def _without_secrets(
@@ -158,8 +183,8 @@ def _without_secrets(
         elif name in _names(kind):
             cleaned[name], found = _name(value, _names(kind)[name])
         else:
-            known = _SESSION if name == "created_by_session" else None
-            cleaned[name], found = redact_label(value, redactor, known)
+            clean = redact_session if name == "created_by_session" else redact_label
+            cleaned[name], found = clean(value, redactor)
         if name == kind.text and found and not _MARKERS_AND_PUNCTUATION.sub("", str(cleaned[name])):
             raise ValidationError(
                 f"That is nothing but a secret ({', '.join(found)}); secrets are never stored.",
@@ -209,7 +234,7 @@ def _takes_text(declared: Any, rules: Sequence[Any] = ()) -> bool:
     """Tell whether a declared type takes free text: everything does that is not known to be closed."""
     if isinstance(declared, pydantic.fields.FieldInfo):
         return _takes_text(declared.annotation, declared.metadata)
-    if any(str(getattr(rule, "pattern", "")).endswith(ID_PATTERN_END) for rule in rules):
+    if any(isinstance(rule, IdOf) for rule in rules):
         return False
     origin, parts = typing.get_origin(declared), typing.get_args(declared)
     if origin is typing.Annotated:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.models import check_limit
 from agent_memory.models.kind import R
-from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record
+from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.faces import WithEngine, WithPast
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
     async def store_many(self, records: Sequence[R | Redacted[R]]) -> None:
         """See `Storage.store_many`."""
         await self._write(
-            lambda: [cleaned_record(self.kind, record) for record in records],
+            lambda: cleaned_records(self.kind, records),
             lambda store, cleaned: store.store_many(cleaned),
         )
 

@@ -10,6 +10,7 @@ import pydantic
 from agent_memory.errors import UnknownIdError
 from agent_memory.journal import Records, apply_change
 from agent_memory.models import Version
+from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -58,7 +59,7 @@ def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection
     last = [record for each in taken if (record := _last_of(state, each, entries)) is not None]
     if not last:
         raise UnknownIdError(
-            f"{str(record_id)[:40]!r} is no {state.kind.name} that was forgotten and can be brought back.",
+            f"{quoted(record_id)} is no {state.kind.name} that was forgotten and can be brought back.",
             recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
         )
     return [record for record in last if record.id not in state.records]

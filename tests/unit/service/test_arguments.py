@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import AgentMemoryError, ValidationError
 
 if TYPE_CHECKING:
     from agent_memory.service import MemoryService
@@ -48,3 +50,33 @@ async def test_a_storage_names_what_it_keeps(service: MemoryService) -> None:
         await service.storage.store({"content": "x"})  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="query must be text"):
         await service.storage.search(None)  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="is a mapping, got NoneType"):
+        await service.storage.update("mem-000000000000", None)  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="are a list, got NoneType"):
+        await service.storage.store_many(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("get", ["{}"]),
+        ("promote", ["{}"]),
+        ("forget", ["{}"]),
+        ("update", ["{}", {"pinned": True}]),
+        ("past.bring_back", ["{}"]),
+        ("storage.update_access_stats", ["{}"]),
+        ("admin.known_category", ["{}"]),
+        ("search", ["tea", 5, {"date_range": {"start": "{}"}}]),
+        ("search", ["tea", 5, {"{}": 1}]),
+    ],
+)
+async def test_a_refusal_repeats_no_secret_and_little_else(
+    service: MemoryService, secret: str, method: str, arguments: list[Any]
+) -> None:
+    given = json.loads(json.dumps(arguments).replace("{}", f"no {secret} {'so much ' * 99}"))
+    with pytest.raises(AgentMemoryError) as refused:
+        await attrgetter(method)(service)(*given)
+    told = str(refused.value.as_dict())
+    assert "[redacted:github-token]" in told
+    assert secret[:12] not in told
+    assert "so much so much" not in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -101,6 +102,15 @@ def test_payloads_are_what_a_host_can_carry() -> None:
     carried = payload("memory:searched", {"latency_ms": float("inf"), "mode": "half \ud800", "results_count": 3})
     assert carried == {"latency_ms": None, "mode": "half ?", "results_count": 3}
     assert payload("memory:stored", {"redacted": ("a", "\udfff")})["redacted"] == ["a", "?"]
+
+
+async def test_no_event_and_no_audit_line_has_a_secret_in_the_name_of_its_session(
+    service: MemoryService, listener: Listener, folder: Path, secret: str
+) -> None:
+    await service.store("tea", replace(listener.caller, session_id=secret))
+    await service.settle()
+    assert listener.of("memory:stored")[0]["session_id"] == "[redacted:github-token]"
+    assert secret not in (folder / "events.jsonl").read_text()
 
 
 def test_no_word_that_somebody_made_up_goes_out_as_a_category() -> None:

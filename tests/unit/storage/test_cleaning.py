@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from agent_memory.errors import ValidationError
 from agent_memory.memories import make_memory, redact_fields, redact_memory
-from agent_memory.models import CATEGORIES, MEMORY, Link, Memory, Source
+from agent_memory.models import CATEGORIES, MEMORY, Kind, Link, Memory, Source
+from agent_memory.models.record import IdOf
 from agent_memory.redaction import Redaction
-from agent_memory.storage.cleaning import cleaned_record, text_fields, with_fields
+from agent_memory.storage.cleaning import cleaned_record, redact_record, text_fields, with_fields
 from tests.support import memory_of
 
 SECRET = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
@@ -98,6 +100,21 @@ def test_a_memory_without_a_secret_is_not_copied() -> None:
     memory = memory_of(" as it was, spaces and all ", tags=["ops"], metadata={"a": [1, None]})
 
     assert redact_memory(memory).value is memory
+
+
+class Ticket(Memory):
+    """A kind with a text that ends like an id, and with one that is an id."""
+
+    number: str = Field("", pattern=r"^(?:|.*-[0-9a-f]{12})$")
+    about: Annotated[str, IdOf("ent")] | None = None
+
+
+def test_what_looks_like_an_id_is_text_unless_it_is_declared_to_be_one() -> None:
+    kind = Kind(name="ticket", model=Ticket, prefix="mem-", journal="tickets.yaml", text="content")
+    ticket = Ticket(agent_id="bob", content="x", number=f"{SECRET}-0123456789ab", about="ent-0123456789ab")
+
+    assert set(text_fields(kind)) == {*HOLDING, "number"}
+    assert SECRET not in redact_record(kind, ticket).value.model_dump_json()
 
 
 def test_nothing_but_a_secret_is_refused() -> None:
