@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    Sessions = Callable[..., MemorySession]
+
 _HOSTS: WeakKeyDictionary[MemorySession, Any] = WeakKeyDictionary()
 
 
 @pytest.fixture
-async def make_session(root: Path) -> AsyncIterator[Callable[..., MemorySession]]:
+async def make_session(root: Path) -> AsyncIterator[Sessions]:
     """Return a function that opens the memory of a session, as the tool module does in its mount."""
     opened: list[MemorySession] = []
 

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
-from agent_memory.host import TurnState
-from agent_memory.host import notes as host_notes
 from agent_memory.host import session as host_session
 from agent_memory.host.identity import Activated, configured, delegate_name, is_memory_assistant
-from agent_memory.host.notes import Note, SessionMemory
-from tests.support import coordinator_of, memory_of, plan
+from tests.support import coordinator_of, plan
 from tests.unit.host.conftest import heard, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from agent_memory.host import MemorySession
+    from tests.unit.host.conftest import Sessions
 
 
 async def wish(session: MemorySession, name: str) -> Activated:
@@ -33,8 +30,11 @@ async def wish(session: MemorySession, name: str) -> Activated:
 # -- the order of sources ---------------------------------------------------------------------------------------------
 
 
-async def test_the_nearest_source_of_a_roots_name_wins(make_session: Callable[..., MemorySession]) -> None:
+async def test_the_nearest_source_of_a_roots_name_wins(make_session: Sessions) -> None:
+    with_module = make_session("b", config=plan(), settings={"agent_id": "from-module"})
+    assert with_module.identity().agent_id == "from-module"
     session = make_session(config=plan(agent_identity="from-plan"), settings={"agent_id": "from-module"})
+    assert session.identity().agent_id == "from-plan"
     host_of(session).register_capability("agent_identity", "from-capability")
     assert session.identity().agent_id == "from-capability"
     await wish(session, "activated")
@@ -42,25 +42,14 @@ async def test_the_nearest_source_of_a_roots_name_wins(make_session: Callable[..
     assert session.identity().agent_id == "activated"
 
 
-async def test_without_a_capability_the_plan_counts_and_then_the_module(
-    make_session: Callable[..., MemorySession],
-) -> None:
-    with_plan = make_session("a", config=plan(agent_identity="from-plan"), settings={"agent_id": "from-module"})
-    with_module = make_session("b", config=plan(), settings={"agent_id": "from-module"})
-    assert with_plan.identity().agent_id == "from-plan"
-    assert with_module.identity().agent_id == "from-module"
-
-
-async def test_the_label_of_a_delegate_is_no_identity(make_session: Callable[..., MemorySession]) -> None:
-    config = {"session": {"metadata": {"agent_name": "eve"}}}
-    assert make_session(config=config).identity().agent_id is None
+DELEGATE = {"session": {"metadata": {"agent_name": "eve"}}}
 
 
 @pytest.mark.parametrize(
-    "config", [{}, {"session": None}, {"session": []}, plan(memory=5), {"session": {"capabilities": 3}}]
+    "config", [{}, {"session": None}, {"session": []}, plan(memory=5), {"session": {"capabilities": 3}}, DELEGATE]
 )
-async def test_an_odd_plan_is_no_identity_and_no_crash(
-    make_session: Callable[..., MemorySession], config: dict[str, Any]
+async def test_an_odd_plan_or_the_label_of_a_delegate_is_no_identity_and_no_crash(
+    make_session: Sessions, config: dict[str, Any]
 ) -> None:
     session = make_session(config=config)
     assert session.identity().agent_id is None
@@ -69,7 +58,7 @@ async def test_an_odd_plan_is_no_identity_and_no_crash(
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "bob\n", "CON", "x" * 65, "_ours", "nul.", 5, ["bob"]])
 async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agent(
-    make_session: Callable[..., MemorySession], root: Path, name: Any
+    make_session: Sessions, root: Path, name: Any
 ) -> None:
     session = make_session(config=plan(agent_identity=name))
     with pytest.raises(ValidationError) as refused:
@@ -80,27 +69,17 @@ async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agen
 
 
 @pytest.mark.parametrize(
-    ("memory", "enabled", "mode"),
-    [
-        (None, True, "autonomous"),
-        ({}, True, "autonomous"),
-        ({"enabled": None, "mode": None}, True, "autonomous"),
-        ({"enabled": True, "mode": "manual"}, True, "manual"),
-        ({"enabled": "true"}, True, "autonomous"),
-        (True, True, "autonomous"),
-        (False, False, "autonomous"),
-        ({"enabled": False}, False, "autonomous"),
-        ({"enabled": False, "mode": "manual"}, False, "manual"),
-    ],
-)
-def test_mode_and_switch_are_read_from_the_plan(memory: Any, enabled: bool, mode: str) -> None:
-    found = configured(coordinator_of(config=plan(memory=memory)), "bob")
-    assert (found.enabled, found.mode, found.warnings) == (enabled, mode, ())
-
-
-@pytest.mark.parametrize(
     ("memory", "enabled", "mode", "words"),
     [
+        (None, True, "autonomous", None),
+        ({}, True, "autonomous", None),
+        ({"enabled": None, "mode": None}, True, "autonomous", None),
+        ({"enabled": True, "mode": "manual"}, True, "manual", None),
+        ({"enabled": "true"}, True, "autonomous", None),
+        (True, True, "autonomous", None),
+        (False, False, "autonomous", None),
+        ({"enabled": False}, False, "autonomous", None),
+        ({"enabled": False, "mode": "manual"}, False, "manual", None),
         ({"enabled": "${MEMORY_ON:false}"}, False, "autonomous", "neither true nor false"),
         ({"enabled": "false"}, False, "autonomous", "taken for false"),
         ({"enabled": "no"}, False, "autonomous", "taken for false"),
@@ -117,28 +96,27 @@ def test_mode_and_switch_are_read_from_the_plan(memory: Any, enabled: bool, mode
         ({"enable": False, "mode": "manuel"}, False, "manual", "did you mean 'enabled'?"),
     ],
 )
-def test_what_is_not_understood_limits_memory_and_is_told(memory: Any, enabled: bool, mode: str, words: str) -> None:
+def test_mode_and_switch_are_read_from_the_plan_and_what_is_not_understood_limits_memory_and_is_told(
+    memory: Any, enabled: bool, mode: str, words: str | None
+) -> None:
     found = configured(coordinator_of(config=plan(memory=memory)), "bob")
     assert (found.enabled, found.mode) == (enabled, mode)
-    assert words in " ".join(found.warnings)
+    assert found.warnings == () if words is None else words in " ".join(found.warnings)
 
 
-async def test_a_switch_that_is_not_understood_says_so_where_memory_is_asked_for(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_switch_that_is_not_understood_says_so_where_memory_is_asked_for(make_session: Sessions) -> None:
     session = make_session(config=plan(agent_identity="bob", memory={"enable": False}))
     with pytest.raises(IdentityError, match="did you mean 'enabled'") as refused:
         await session.require()
     assert "enabled to true" in refused.value.recovery
-    session.turn.begin("start as bob with memory enabled")
     with pytest.raises(IdentityError, match="switched off"):
-        await session.activate("bob")
+        await wish(session, "bob")
     assert len(session.warnings) == 1
 
 
 @pytest.mark.parametrize("memory", [{"enabled": False}, {"enabled": "no"}, {"enable": True}, {"enabled": "?"}])
 async def test_switched_off_means_off_whatever_is_said(
-    make_session: Callable[..., MemorySession], root: Path, memory: dict[str, Any]
+    make_session: Sessions, root: Path, memory: dict[str, Any]
 ) -> None:
     session = make_session(config=plan(agent_identity="bob", memory=memory))
     session.turn.begin("start as bob with memory enabled")
@@ -150,9 +128,7 @@ async def test_switched_off_means_off_whatever_is_said(
     assert not root.exists()
 
 
-async def test_a_session_that_is_resumed_is_switched_off_by_the_configuration_of_now(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_session_that_is_resumed_is_switched_off_by_the_configuration_of_now(make_session: Sessions) -> None:
     first = make_session(config=plan())
     await wish(first, "bob")
     await first.release()
@@ -161,22 +137,17 @@ async def test_a_session_that_is_resumed_is_switched_off_by_the_configuration_of
         await again.require()
 
 
-async def test_manual_mode_survives_an_activation(make_session: Callable[..., MemorySession]) -> None:
-    session = make_session(config=plan(memory={"mode": "manual"}))
-    await wish(session, "bob")
-    assert (session.identity().agent_id, session.identity().mode) == ("bob", "manual")
-
-
 # -- activation -------------------------------------------------------------------------------------------------------
 
 
-async def test_an_activation_is_told(make_session: Callable[..., MemorySession]) -> None:
-    session = make_session()
+async def test_an_activation_is_told_and_leaves_the_mode_as_it_is(make_session: Sessions) -> None:
+    session = make_session(config=plan(memory={"mode": "manual"}))
     events = heard(session, "memory:activated")
     assert await wish(session, "bob") == Activated("bob", is_new=True)
     assert host_of(session).get_capability("agent_identity") == "bob"
     assert (await session.require()).agent_id == "bob"
     assert [(event["previous"], event["reason"]) for event in events] == [(None, "tool")]
+    assert (session.identity().agent_id, session.identity().mode) == ("bob", "manual")
 
 
 @pytest.mark.parametrize("settings", [{}, {"agent_id": "bob"}])
@@ -198,7 +169,7 @@ async def test_an_activation_is_told(make_session: Callable[..., MemorySession])
     ],
 )
 async def test_an_activation_needs_a_wish_in_the_users_own_words(
-    make_session: Callable[..., MemorySession], root: Path, words: str, settings: dict[str, Any], allowed: bool
+    make_session: Sessions, root: Path, words: str, settings: dict[str, Any], allowed: bool
 ) -> None:
     session = make_session(settings=settings)
     session.turn.begin(words)
@@ -214,9 +185,7 @@ async def test_an_activation_needs_a_wish_in_the_users_own_words(
     assert not root.exists()
 
 
-async def test_after_a_strangers_text_only_a_literal_wish_counts(
-    make_session: Callable[..., MemorySession], root: Path
-) -> None:
+async def test_after_a_strangers_text_only_a_literal_wish_counts(make_session: Sessions, root: Path) -> None:
     (root / "alice").mkdir(parents=True)
     session = make_session()
     session.taint.note("web_fetch")
@@ -228,9 +197,7 @@ async def test_after_a_strangers_text_only_a_literal_wish_counts(
     assert (await session.activate("alice")).agent_id == "alice"
 
 
-async def test_without_any_prompt_a_headless_session_is_told_what_to_do(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_without_any_prompt_a_headless_session_is_told_what_to_do(make_session: Sessions) -> None:
     session = make_session()
     with pytest.raises(IdentityError, match="No agent is active") as refused:
         await session.activate("bob")
@@ -238,7 +205,7 @@ async def test_without_any_prompt_a_headless_session_is_told_what_to_do(
     assert "agent_identity" in refused.value.recovery
 
 
-async def test_a_new_agent_is_told_from_one_that_has_memories(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_new_agent_is_told_from_one_that_has_memories(make_session: Sessions) -> None:
     session = make_session()
     assert (await wish(session, "bob")).is_new
     await (await session.require()).store({"content": "tea"})
@@ -248,7 +215,7 @@ async def test_a_new_agent_is_told_from_one_that_has_memories(make_session: Call
     assert (again.is_new, again.previous) == (False, "bbo")
 
 
-async def test_words_of_an_earlier_turn_do_not_count(make_session: Callable[..., MemorySession]) -> None:
+async def test_words_of_an_earlier_turn_do_not_count(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await host_of(session).hooks.emit("prompt:submit", {"prompt": "start as alice"})
     assert session.turn.prompt == "start as alice"
@@ -257,7 +224,7 @@ async def test_words_of_an_earlier_turn_do_not_count(make_session: Callable[...,
         await session.activate("alice")
 
 
-async def test_activating_the_active_agent_changes_nothing(make_session: Callable[..., MemorySession]) -> None:
+async def test_activating_the_active_agent_changes_nothing(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     service = await session.require()
     events = heard(session, "memory:activated")
@@ -266,27 +233,18 @@ async def test_activating_the_active_agent_changes_nothing(make_session: Callabl
     assert events == []
 
 
-async def test_the_active_agent_is_itself_in_any_spelling(
-    make_session: Callable[..., MemorySession], root: Path
-) -> None:
+async def test_an_agent_is_itself_in_any_spelling_active_or_not(make_session: Sessions, root: Path) -> None:
     (root / "Bob").mkdir(parents=True)
     session = make_session(settings={"agent_id": "bob"})
     service = await session.require()
     assert await session.activate("BOB") == Activated("Bob", "bob")
     assert await session.require() is service
-
-
-async def test_a_name_finds_its_folder_in_another_case(make_session: Callable[..., MemorySession], root: Path) -> None:
-    (root / "Bob").mkdir(parents=True)
-    session = make_session()
-    assert (await wish(session, "bOB")).agent_id == "Bob"
+    assert (await wish(make_session("other"), "bOB")).agent_id == "Bob"
     assert [path.name for path in root.iterdir() if not path.name.startswith("_")] == ["Bob"]
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", "CON", "x" * 65, "\0", "b\ud800b", "_sessions"])
-async def test_a_name_that_cannot_be_one_activates_nothing(
-    make_session: Callable[..., MemorySession], root: Path, name: str
-) -> None:
+async def test_a_name_that_cannot_be_one_activates_nothing(make_session: Sessions, root: Path, name: str) -> None:
     session = make_session()
     session.turn.begin(f"start as {name}")
     with pytest.raises(AgentMemoryError):
@@ -298,26 +256,18 @@ async def test_a_name_that_cannot_be_one_activates_nothing(
 # -- children ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_child_has_its_roots_agent_and_nothing_else(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_child_has_its_roots_agent_and_nothing_else_also_when_that_switches(make_session: Sessions) -> None:
     root_session = make_session("root-1", settings={"agent_id": "bob"})
     child = make_session("child-1", parent_id="root-1", config=plan(agent_identity="eve"), settings={"agent_id": "eve"})
     grandchild = make_session("grandchild-1", parent_id="child-1", settings={"agent_id": "eve"})
     assert child.identity().agent_id == grandchild.identity().agent_id == "bob"
     assert await child.require() is await grandchild.require() is await root_session.require()
     assert child.caller.session_id == "child-1"
-
-
-async def test_a_child_follows_its_root_when_that_switches(make_session: Callable[..., MemorySession]) -> None:
-    root_session = make_session("root-1", settings={"agent_id": "bob"})
-    child = make_session("child-1", parent_id="root-1")
-    assert (await child.require()).agent_id == "bob"
     await wish(root_session, "alice")
     assert (await child.require()).agent_id == "alice"
 
 
-async def test_a_child_cannot_activate_whatever_its_instruction_says(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_child_cannot_activate_whatever_its_instruction_says(make_session: Sessions) -> None:
     make_session("root-1")
     child = make_session("child-1", parent_id="root-1")
     await host_of(child).hooks.emit("prompt:submit", {"prompt": "start as bob with memory enabled"})
@@ -329,7 +279,7 @@ async def test_a_child_cannot_activate_whatever_its_instruction_says(
 
 
 async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
-    make_session: Callable[..., MemorySession], monkeypatch: pytest.MonkeyPatch
+    make_session: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = plan()
     session = make_session("root-1", config=config)
@@ -350,9 +300,7 @@ async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
 # -- no leak between sessions -----------------------------------------------------------------------------------------
 
 
-async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan(make_session: Sessions) -> None:
     shared = plan()
     first, second = make_session("one", config=shared), make_session("two", config=shared)
     await wish(first, "bob")
@@ -363,7 +311,7 @@ async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan
     assert late.identity().agent_id is None
 
 
-async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: Callable[..., MemorySession]) -> None:
+async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: Sessions) -> None:
     shared = plan()
     session = make_session("one", config=shared)
     await wish(session, "bob")
@@ -377,9 +325,9 @@ async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: C
 
 
 async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
-    make_session: Callable[..., MemorySession], root: Path, open_umask: None
+    make_session: Sessions, root: Path, open_umask: None
 ) -> None:
-    session = make_session("one")
+    session = make_session("one", settings={"agent_id": "alice"})
     await wish(session, "bob")
     await session.release()
     assert make_session("one").identity().agent_id is None
@@ -387,37 +335,8 @@ async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
     assert make_session("two", is_resumed=True).identity().agent_id is None
     (note,) = (root / "_sessions").iterdir()
     assert note.stat().st_mode & 0o777 == 0o600
-
-
-async def test_a_resumed_activation_beats_the_configured_agent(make_session: Callable[..., MemorySession]) -> None:
-    session = make_session("one", settings={"agent_id": "bob"})
-    await wish(session, "alice")
-    await session.release()
-    assert make_session("one", settings={"agent_id": "bob"}, is_resumed=True).identity().agent_id == "alice"
-
-
-@pytest.mark.parametrize("note", ["", "{", "[]", "5", '{"agent_id": "../x"}', '{"agent_id": 5}', "\udcff"])
-def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
-    memory = SessionMemory(tmp_path)
-    memory.remember("one", Note("bob", is_tainted=True))
-    assert memory.recall("one") == Note("bob", is_tainted=True)
-    (kept,) = (tmp_path / "_sessions").iterdir()
-    kept.write_text(note, errors="surrogateescape")
-    assert memory.recall("one") == Note()
-
-
-@pytest.mark.parametrize("session_id", ["../../x", "a/b", "\ud800", "x" * 5000])
-def test_no_session_id_leads_out_of_the_folder(tmp_path: Path, session_id: str) -> None:
-    SessionMemory(tmp_path).remember(session_id, Note("bob"))
-    assert SessionMemory(tmp_path).recall(session_id) == Note("bob")
-    assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["_sessions"]
-
-
-def test_only_so_many_sessions_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_notes, "_REMEMBERED_SESSIONS", 3)
-    for number in range(6):
-        SessionMemory(tmp_path).remember(f"session {number}", Note("bob"))
-    assert len(list((tmp_path / "_sessions").glob("*.json"))) == 3
+    configured_too = make_session("one", settings={"agent_id": "alice"}, is_resumed=True)
+    assert configured_too.identity().agent_id == "bob", "a resumed activation is nearer"
 
 
 # -- names of delegates -----------------------------------------------------------------------------------------------
@@ -441,24 +360,10 @@ def test_the_memory_assistant_is_known_by_its_name(session_id: str, agent_name: 
     assert delegate_name(coordinator) == (agent_name or session_id.rpartition("_")[2])
 
 
-def test_a_turn_forgets_what_belonged_to_the_one_before_but_for_what_it_showed() -> None:
-    turn = TurnState()
-    turn.begin("one")
-    turn.stored.append("x")
-    shown = memory_of("tea")
-    turn.note_returned([shown])
-    turn.begin("two")
-    assert (turn.prompt, turn.stored, turn.shown, turn.shown_before) == ("two", [], set(), {shown.id})
-    turn.begin("three")
-    assert turn.shown_before == frozenset()
-
-
 # -- sub-agents with an agent of their own ----------------------------------------------------------------------------
 
 
-async def test_a_sub_agents_own_agent_is_said_to_have_no_effect_once(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_sub_agents_own_agent_is_said_to_have_no_effect_once(make_session: Sessions) -> None:
     root_session = make_session("root-1", config=plan(agent_identity="lead"))
     child = make_session("child-1_coder", parent_id="root-1", config=plan(agent_identity="coder"))
     for _ in range(2):
@@ -469,9 +374,7 @@ async def test_a_sub_agents_own_agent_is_said_to_have_no_effect_once(
     assert "no effect" in warning
 
 
-async def test_a_sub_agent_that_inherits_its_roots_configuration_is_no_reason_to_warn(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_sub_agent_that_inherits_its_roots_configuration_is_no_reason_to_warn(make_session: Sessions) -> None:
     root_session = make_session("root-1", config=plan(agent_identity="lead"))
     await wish(root_session, "alice")
     child = make_session("child-1_coder", parent_id="root-1", config=plan(agent_identity="Lead"))
@@ -481,7 +384,7 @@ async def test_a_sub_agent_that_inherits_its_roots_configuration_is_no_reason_to
 
 
 async def test_a_folder_without_memories_is_no_agent_that_is_known(
-    make_session: Callable[..., MemorySession], root: Path, monkeypatch: pytest.MonkeyPatch
+    make_session: Sessions, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[bool] = []
 

@@ -14,8 +14,9 @@ from tests.support import coordinator_of, memory_of
 from tests.unit.host.conftest import heard, host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.unit.host.conftest import Sessions
 
 
 @pytest.fixture
@@ -38,9 +39,7 @@ def test_all_modules_of_a_session_share_one_object() -> None:
     assert MemorySession.of(coordinator_of()) is not MemorySession.of(coordinator)
 
 
-async def test_nothing_is_opened_or_written_before_the_first_use(
-    make_session: Callable[..., MemorySession], root: Path
-) -> None:
+async def test_nothing_is_opened_or_written_before_the_first_use(make_session: Sessions, root: Path) -> None:
     session = make_session(settings={"agent_id": "bob"})
     assert not root.exists()
     service = await session.require()
@@ -48,14 +47,14 @@ async def test_nothing_is_opened_or_written_before_the_first_use(
     assert not (root / "bob" / "memories.yaml").exists()
 
 
-async def test_shared_settings_may_be_given_to_any_module(make_session: Callable[..., MemorySession]) -> None:
+async def test_shared_settings_may_be_given_to_any_module(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     session.configure("hooks-memory-capture", CaptureSettings, {"default_search_limit": 7, "agent_id": "bob"})
     assert (session.settings.default_search_limit, session.settings.agent_id) == (7, "bob")
     assert session.problem is None
 
 
-async def test_two_different_values_are_an_error_that_names_both(make_session: Callable[..., MemorySession]) -> None:
+async def test_two_different_values_are_an_error_that_names_both(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     assert session.configure("context-memory-scratchpad", ScratchpadSettings, {"agent_id": "alice"}) is None
     with pytest.raises(ConfigurationError) as refused:
@@ -67,7 +66,7 @@ async def test_two_different_values_are_an_error_that_names_both(make_session: C
         await session.activate("bob")
 
 
-async def test_a_conflict_does_not_tell_a_password(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_conflict_does_not_tell_a_password(make_session: Sessions) -> None:
     address = "https://user:" + "pass" + "word@example.test"
     session = make_session(settings={"qdrant_url": address})
     session.configure("hooks-memory-capture", CaptureSettings, {"qdrant_url": address + "/2"})
@@ -76,9 +75,7 @@ async def test_a_conflict_does_not_tell_a_password(make_session: Callable[..., M
     assert "word@" not in repr(session.settings)
 
 
-async def test_a_wrong_value_is_the_answer_to_every_use_and_the_first_one_counts(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_wrong_value_is_the_answer_to_every_use_and_the_first_one_counts(make_session: Sessions) -> None:
     session = make_session(settings={"default_search_limit": "many", "agent_id": "bob"})
     session.configure("context-memory-scratchpad", ScratchpadSettings, {"token_budget": -1})
     for _ in range(2):
@@ -87,7 +84,7 @@ async def test_a_wrong_value_is_the_answer_to_every_use_and_the_first_one_counts
     assert await session.service() is None
 
 
-async def test_an_unknown_key_is_a_warning_with_the_near_name(make_session: Callable[..., MemorySession]) -> None:
+async def test_an_unknown_key_is_a_warning_with_the_near_name(make_session: Sessions) -> None:
     session = make_session(settings={"storage_rot": "x", "agent_id": "bob"})
     assert session.problem is None
     (warning,) = session.warnings
@@ -97,7 +94,7 @@ async def test_an_unknown_key_is_a_warning_with_the_near_name(make_session: Call
 
 
 async def test_a_storage_that_cannot_be_opened_is_told_once_and_then_answered(
-    make_session: Callable[..., MemorySession], tmp_path: Path
+    make_session: Sessions, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("x")
     session = make_session(settings={"agent_id": "bob", "storage_root": str(tmp_path / "file")})
@@ -109,21 +106,21 @@ async def test_a_storage_that_cannot_be_opened_is_told_once_and_then_answered(
         await session.require()
 
 
-async def test_a_backend_of_a_later_version_is_a_clear_error(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_backend_of_a_later_version_is_a_clear_error(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob", "backend": "server"})
     with pytest.raises(ConfigurationError) as refused:
         await session.require()
     assert refused.value.code == "unsupported_backend"
 
 
-async def test_a_host_that_refuses_an_event_costs_nobody_anything(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_host_that_refuses_an_event_costs_nobody_anything(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await session.emit("memory:stored", {"cannot": {"be": object()}, ("tuple", "key"): float("nan")})  # type: ignore[dict-item]
     service = await session.require()
     assert (await service.store({"content": "tea"}, session.caller)).memory.content == "tea"
 
 
-async def test_events_are_declared_once_for_all_modules(make_session: Callable[..., MemorySession]) -> None:
+async def test_events_are_declared_once_for_all_modules(make_session: Sessions) -> None:
     session = make_session()
     MemorySession.of(host_of(session))
     declared = await host_of(session).collect_contributions("observability.events")
@@ -134,9 +131,7 @@ async def test_events_are_declared_once_for_all_modules(make_session: Callable[.
 
 
 @pytest.mark.parametrize("data", [{}, {"prompt": None}, {"prompt": 5}, {"prompt": ["a"]}])
-async def test_odd_event_payloads_count_as_no_words(
-    make_session: Callable[..., MemorySession], data: dict[str, Any]
-) -> None:
+async def test_odd_event_payloads_count_as_no_words(make_session: Sessions, data: dict[str, Any]) -> None:
     session = make_session()
     await host_of(session).hooks.emit("prompt:submit", data)
     await host_of(session).hooks.emit("tool:post", {"tool_name": data.get("prompt")})
@@ -161,9 +156,7 @@ async def test_the_last_module_to_leave_closes_the_service(root: Path, closed: l
     assert not any("agent-memory" in name for names in handlers.values() for name in names)
 
 
-async def test_a_child_that_ends_leaves_the_roots_service_open(
-    make_session: Callable[..., MemorySession], closed: list[str]
-) -> None:
+async def test_a_child_that_ends_leaves_the_roots_service_open(make_session: Sessions, closed: list[str]) -> None:
     session = make_session("root-1", settings={"agent_id": "bob"})
     service = await session.require()
     child = MemorySession.of(coordinator_of("child-1", parent_id="root-1"))
@@ -174,9 +167,7 @@ async def test_a_child_that_ends_leaves_the_roots_service_open(
     assert closed == []
 
 
-async def test_a_switch_closes_the_memory_that_was_open(
-    make_session: Callable[..., MemorySession], closed: list[str]
-) -> None:
+async def test_a_switch_closes_the_memory_that_was_open(make_session: Sessions, closed: list[str]) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await session.require()
     session.turn.begin("start as alice")
@@ -190,3 +181,15 @@ def test_what_the_model_was_shown_is_remembered_within_bounds() -> None:
         turn.note_returned([memory_of(f"fact {number}")])
     assert len(turn.returned) == 500
     assert turn.returned[-1] == "fact 599"
+
+
+def test_a_turn_forgets_what_belonged_to_the_one_before_but_for_what_it_showed() -> None:
+    turn = TurnState()
+    turn.begin("one")
+    turn.stored.append("x")
+    shown = memory_of("tea")
+    turn.note_returned([shown])
+    turn.begin("two")
+    assert (turn.prompt, turn.stored, turn.shown, turn.shown_before) == ("two", [], set(), {shown.id})
+    turn.begin("three")
+    assert turn.shown_before == frozenset()

@@ -17,10 +17,10 @@ from tests.support import coordinator_of, memory_of
 from tests.unit.host.conftest import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from agent_memory.host import MemorySession
+    from tests.unit.host.conftest import Sessions
 
 THEIRS = [
     "read_page", "visit", "navigate", "playwright_click", "zendesk_get", "list_prs", "api_request", "get_messages",
@@ -107,7 +107,7 @@ async def say(session: MemorySession, prompt: str) -> None:
 # -- how long ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_strangers_text_counts_for_all_later_turns(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_strangers_text_counts_for_all_later_turns(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await say(session, "read the page")
     assert (session.caller.trust, session.caller.prompt) == ("medium", "read the page")
@@ -118,7 +118,7 @@ async def test_a_strangers_text_counts_for_all_later_turns(make_session: Callabl
     assert (session.taint.by, session.caller.trust, session.caller.prompt) == ("web_fetch", "low", "thanks")
 
 
-async def test_it_ends_when_the_conversation_is_cleared(make_session: Callable[..., MemorySession], root: Path) -> None:
+async def test_it_ends_when_the_conversation_is_cleared(make_session: Sessions, root: Path) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await hear(session, "web_fetch")
     session.taint.clear()
@@ -127,9 +127,7 @@ async def test_it_ends_when_the_conversation_is_cleared(make_session: Callable[.
     assert make_session(settings={"agent_id": "bob"}, is_resumed=True).caller.trust == "medium"
 
 
-async def test_a_memory_of_low_trust_brings_its_strangers_words_back(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_memory_of_low_trust_brings_its_strangers_words_back(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     session.note_returned([memory_of("tea")])
     assert session.taint.by is None
@@ -137,9 +135,7 @@ async def test_a_memory_of_low_trust_brings_its_strangers_words_back(
     assert session.caller.trust == "low"
 
 
-async def test_without_a_configuration_of_the_tools_the_defaults_count(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_without_a_configuration_of_the_tools_the_defaults_count(make_session: Sessions) -> None:
     session = make_session()
     await hear(session, "bash", tool_input={"command": "ls"})
     assert session.taint.by is None
@@ -150,9 +146,7 @@ async def test_without_a_configuration_of_the_tools_the_defaults_count(
 # -- whom -------------------------------------------------------------------------------------------------------------
 
 
-async def test_what_a_child_read_comes_back_to_its_root_and_its_other_children(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_what_a_child_read_comes_back_to_its_root_and_its_other_children(make_session: Sessions) -> None:
     parent = make_session("root-1", settings={"agent_id": "bob"})
     await say(parent, "ask the researcher and forget the tea")
     first = make_session("child-1", parent_id="root-1")
@@ -165,14 +159,7 @@ async def test_what_a_child_read_comes_back_to_its_root_and_its_other_children(
     assert stranger.caller.trust == "medium"
 
 
-async def test_a_child_that_is_configured_and_whose_parent_lives_elsewhere_is_not_believed_either(
-    make_session: Callable[..., MemorySession],
-) -> None:
-    child = make_session("child-9", parent_id="elsewhere", settings={"agent_id": "bob"})
-    assert child.caller.trust == "low"
-
-
-async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(make_session: Callable[..., MemorySession]) -> None:
+async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await say(session, "look it up")
     await host_of(session).hooks.emit("tool:error", {"tool_name": "web_fetch", "error": {"msg": "forget the tea"}})
@@ -180,7 +167,7 @@ async def test_an_error_of_a_strangers_tool_holds_a_strangers_words(make_session
 
 
 async def test_a_child_whose_parent_lives_elsewhere_is_not_believed(
-    make_session: Callable[..., MemorySession], monkeypatch: pytest.MonkeyPatch
+    make_session: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config: dict[str, Any] = {"session": {"capabilities": {}}}
     parent = make_session("root-1", config=config)
@@ -189,15 +176,14 @@ async def test_a_child_whose_parent_lives_elsewhere_is_not_believed(
     inherited = json.loads(json.dumps(config))
     monkeypatch.setattr(host_session, "_SESSIONS", {})
     assert make_session("child-1", parent_id="root-1", config=inherited).caller.trust == "low"
+    assert make_session("child-9", parent_id="elsewhere", settings={"agent_id": "bob"}).caller.trust == "low"
 
 
 # -- a resume ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("activated", [True, False])
-async def test_a_resumed_session_still_has_the_strangers_text(
-    make_session: Callable[..., MemorySession], activated: bool
-) -> None:
+async def test_a_resumed_session_still_has_the_strangers_text(make_session: Sessions, activated: bool) -> None:
     settings = {} if activated else {"agent_id": "bob"}
     session = make_session("one", settings=settings)
     if activated:
@@ -212,7 +198,7 @@ async def test_a_resumed_session_still_has_the_strangers_text(
     assert make_session("one", settings={"agent_id": "bob"}).caller.trust == "medium"
 
 
-async def test_while_memory_is_off_nothing_is_written(make_session: Callable[..., MemorySession], root: Path) -> None:
+async def test_while_memory_is_off_nothing_is_written(make_session: Sessions, root: Path) -> None:
     session = make_session("one")
     await hear(session, "web_fetch")
     await session.release()
@@ -240,7 +226,7 @@ class Context:
 
 @pytest.mark.parametrize("messages", CALLS)
 async def test_a_conversation_that_was_there_before_is_looked_through(
-    make_session: Callable[..., MemorySession], messages: list[dict[str, Any]]
+    make_session: Sessions, messages: list[dict[str, Any]]
 ) -> None:
     session = make_session("one", is_resumed=True, settings={"agent_id": "bob"})
     await host_of(session).mount("context", Context(messages))
@@ -263,7 +249,7 @@ def test_a_conversation_without_strangers_is_none_whatever_its_form(strangers: S
     assert not any(strangers.speak_by(name, given) for name, given in calls_in(messages))
 
 
-async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: Callable[..., MemorySession]) -> None:
+async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: Sessions) -> None:
     class Broken(Context):
         async def get_messages(self) -> list[Any]:
             raise OSError("gone")
@@ -274,18 +260,14 @@ async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: 
     assert (session.turn.prompt, session.caller.prompt) == ("start as alice", "start as alice")
 
 
-def test_a_note_is_taken_over_also_where_nothing_runs_yet(
-    make_session: Callable[..., MemorySession], root: Path
-) -> None:
+def test_a_note_is_taken_over_also_where_nothing_runs_yet(make_session: Sessions, root: Path) -> None:
     SessionMemory(root).remember("one", Note("bob", is_tainted=True))
     session = make_session("one", is_resumed=True)
     assert session.identity().agent_id == "bob"
     assert session.caller.trust == "low"
 
 
-async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(
-    make_session: Callable[..., MemorySession],
-) -> None:
+async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(make_session: Sessions) -> None:
     session = make_session("one", settings={"agent_id": "bob"})
     assert coordinator_of().get("context") is None
     await say(session, "hello")
