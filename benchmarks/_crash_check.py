@@ -22,7 +22,6 @@ from agent_memory.memories import MigratableStorage
 from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
-from agent_memory.storage.vector.engine import namespace_of
 from agent_memory.storage.vector.shards import Shards, index_lock
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
@@ -249,14 +248,14 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
         each.id: each for each in store.refresh().records.values() if each.id not in store.state.since(state.seq)
     }
     pieces = {each.id: len(dict.fromkeys(embedded_texts(each.content))) for each in memories.values()}
-    shard = Shard.open(Shards(storage.folder).path_of(name), namespace_of(AGENT))
-    points: dict[str, set[str]] = {}
+    shard = Shard.open(Shards(storage.folder).path_of(name))
+    points: dict[str, set[int]] = {}
     for point, memory_id in shard.owners():
         points.setdefault(memory_id, set()).add(point)
     if any(len(points[memory_id]) != pieces[memory_id] for memory_id in points.keys() & pieces.keys()):
         findings.half.append("the index holds other pieces of memories than the journal")
     sample = random.Random(0).sample(sorted(memories), min(40, len(memories)))
-    first = {shard.id_of(memory_id, 0): memory_id for memory_id in sample}
+    first = {min(points[memory_id]): memory_id for memory_id in sample if memory_id in points}
     for point, vector in shard.vectors(list(first)).items():
         wanted = EMBEDDER.embed_documents([embedded_texts(memories[first[point]].content)[0]])[0]
         if sum(float(one) * float(other) for one, other in zip(wanted, vector, strict=True)) < 0.98:

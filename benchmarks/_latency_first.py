@@ -60,11 +60,10 @@ async def through_storage(root: Path, *, wait: bool) -> None:
 
 def from_engine(shard_folder: Path, size: int) -> None:
     """Open a shard and ask it, as the process that holds it does."""
-    from agent_memory.storage.vector.engine.points import namespace_of
     from agent_memory.storage.vector.engine.shard import Shard
-    from benchmarks._latency_vectors import AGENT, queries
+    from benchmarks._latency_vectors import queries
 
-    shard = Shard.open(shard_folder, namespace_of(AGENT))
+    shard = Shard.open(shard_folder)
     assert shard.nearest(queries(size, 1)[0].tolist(), 10)
     say_answered()
     shard.close()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.files.layout import folder_of
-from agent_memory.storage.vector.engine import Where, namespace_of
+from agent_memory.storage.vector.engine import Conditions
 from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.shards import Shards
 from benchmarks._latency_data import Figure, amount, figure, memories, sampled
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NEAREST: Final = 60
 _IN_A_CALL: Final = 500
-_DECISION: Final = Where(category="decision")
+_DECISION: Final = Conditions(facets=["category=decision"])
 
 
 def numpy_figures(size: int, rounds: int, asked: Iterator[NDArray[np.float32]]) -> list[Figure]:
@@ -58,7 +58,7 @@ def engine_figures(root: Path, size: int, rounds: int, asked: Iterator[NDArray[n
     name = shards.active()[1]
     assert name is not None, "the index was not built"
     folder = shards.path_of(name)
-    shard = Shard.open(folder, namespace_of(AGENT))
+    shard = Shard.open(folder)
     plain = sampled(lambda: shard.nearest(next(asked).tolist(), NEAREST), rounds)
     narrow = sampled(lambda: shard.nearest(next(asked).tolist(), NEAREST, where=_DECISION), rounds)
     shard.close()

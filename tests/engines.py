@@ -13,7 +13,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.models import Document
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.engine import EngineClient, Point, namespace_of, payload_of, wire
+from agent_memory.storage.vector.engine import EngineClient, payload_of, wire
 from agent_memory.storage.vector.engine.process import ShardReader
 from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.limits import EngineLimits
@@ -21,7 +21,6 @@ from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.shards import Shards, ShardState
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Callable
     from pathlib import Path
 
@@ -45,11 +44,10 @@ def unit_rows(count: int, *, width: int = WIDTH, seed: int = 0, clusters: int = 
     return unit
 
 
-def point(number: int, *facets: Facet, **fields: Any) -> Point:
-    """Return a point whose id tells its number."""
+def payload(number: int, *facets: Facet, **fields: Any) -> dict[str, Any]:
+    """Return the payload of a record whose id tells its number."""
     then = datetime.fromtimestamp(fields.pop("timestamp", 0.0), UTC)
-    document = Document(f"mem-{number:012x}", "", facets, then, then, **fields)
-    return Point(document.id, 0, payload_of(document, "memory"))
+    return payload_of(Document(f"mem-{number:012x}", "", facets, then, then, **fields))
 
 
 class EngineHere(EngineClient):
@@ -62,7 +60,7 @@ class EngineHere(EngineClient):
     held: ClassVar[set[Path]] = set()
     _lock = threading.Lock()
 
-    def __init__(self, folder: Path, namespace: uuid.UUID) -> None:
+    def __init__(self, folder: Path) -> None:
         self.asked = 0
         self._folder, self._reader = folder, None
         self._answer: tuple[dict[str, Any], bytes] | None = None
@@ -74,7 +72,7 @@ class EngineHere(EngineClient):
             self.held.add(folder)
         try:
             (folder.parent / HOLDER_LOCK).touch()
-            self._reader = ShardReader(Shard.open(folder, namespace))
+            self._reader = ShardReader(Shard.open(folder))
             self._answer = self._reader.greeting()
         except StorageError as error:
             self.held.discard(folder)
@@ -118,7 +116,7 @@ class EngineHere(EngineClient):
         self.close()
 
 
-def options(*, start: Callable[[Path, uuid.UUID], EngineClient] = EngineHere, **limits: Any) -> IndexOptions:
+def options(*, start: Callable[[Path], EngineClient] = EngineHere, **limits: Any) -> IndexOptions:
     """Return options with an engine in this process, which is asked however few memories there are."""
     return IndexOptions(EngineLimits(**{"asked_from": 0, "look_seconds": 0.0, **limits}), start)
 
@@ -127,7 +125,7 @@ def made_index(root: Path, identity: EmbedderIdentity, agent: str = "bob") -> st
     """Give an agent without memories an empty index that is in use, as a build would; return its shard."""
     shards = Shards(folder_of(agent, root))
     with shards.building() as (shard, unfinished):
-        Shard.create(unfinished / "shard", namespace_of(agent), identity.dimension).close()
-        shards.finish(shard, unfinished, ShardState(agent, str(identity), identity.dimension, "", 0))
+        Shard.create(unfinished / "shard", identity.dimension).close()
+        shards.finish(shard, unfinished, ShardState(str(identity), identity.dimension, "", 0))
         shards.switch("vector", shard, str(identity))
     return shard

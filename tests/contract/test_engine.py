@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,16 +17,9 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.models import MEMORY
-from agent_memory.storage.vector.engine import (
-    EngineClient,
-    Where,
-    child_environment,
-    namespace_of,
-    payload_of,
-    point_id,
-)
+from agent_memory.storage.vector.engine import Conditions, EngineClient, child_environment, payload_of
 from agent_memory.storage.vector.engine.shard import Shard
-from tests.engines import WIDTH, point, unit_rows
+from tests.engines import WIDTH, payload, unit_rows
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -35,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-BOB = namespace_of("bob")
 PATIENCE = 60.0
 POINTS = int(os.environ.get("ENGINE_POINTS", "400"))
 """Of the tests that measure; 100000 reproduces the figures in docs/vector.md."""
@@ -50,27 +41,15 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shard(folder: Path) -> Iterator[Shard]:
-    shard = Shard.create(folder, BOB, WIDTH)
+    shard = Shard.create(folder, WIDTH)
     yield shard
     shard.close()
 
 
-def id_of(number: int, piece: int = 0) -> str:
-    return point_id(BOB, f"mem-{number:012x}", piece)
-
-
-# -- ids and payloads -------------------------------------------------------------------------------------------------
-
-
-def test_a_points_id_follows_from_agent_memory_and_piece() -> None:
-    assert id_of(1) == id_of(1) == str(uuid.uuid5(BOB, "mem-000000000001"))
-    assert len({id_of(1), id_of(2), id_of(1, 1), point_id(namespace_of("alice"), "mem-000000000001")}) == 4
-
-
 def test_no_text_goes_into_a_payload() -> None:
-    payload = payload_of(MEMORY.document(memory_of("a secret plan", tags=["a"], created_by_session="s-1")), "memory")
+    payload = payload_of(MEMORY.document(memory_of("a secret plan", tags=["a"], created_by_session="s-1")))
     assert "secret" not in str(payload)
-    assert payload.keys() == {"id", "kind", "category", "tags", "timestamp", "access_count", "group"}
+    assert payload.keys() == {"id", "facets", "timestamp"}
 
 
 # -- what the engine must do ------------------------------------------------------------------------------------------
@@ -78,26 +57,26 @@ def test_no_text_goes_into_a_payload() -> None:
 
 def test_what_is_written_comes_back(shard: Shard) -> None:
     rows = unit_rows(50)
-    shard.upsert([point(n) for n in range(50)], rows.tolist())
+    shard.upsert(0, [payload(n) for n in range(50)], rows.tolist())
     assert shard.count() == 50
-    assert dict(shard.owners()) == {id_of(n): f"mem-{n:012x}" for n in range(50)}
+    assert dict(shard.owners()) == {n: f"mem-{n:012x}" for n in range(50)}
     for number in (0, 17, 49):
         found = shard.nearest(rows[number].tolist(), 3)
-        assert found[0] == (id_of(number), pytest.approx(1.0, abs=2e-3))
-    assert np.allclose(shard.vectors([id_of(7)])[id_of(7)], rows[7], atol=1e-3)
-    assert shard.vectors([id_of(999)]) == {}
+        assert found[0] == (number, pytest.approx(1.0, abs=2e-3))
+    assert np.allclose(shard.vectors([7])[7], rows[7], atol=1e-3)
+    assert shard.vectors([999]) == {}
 
 
 def test_all_pages_of_a_large_shard_are_read(shard: Shard) -> None:
     rows = unit_rows(2500).tolist()
-    shard.upsert([point(n) for n in range(2500)], rows)
+    shard.upsert(0, [payload(n) for n in range(2500)], rows)
     assert len(dict(shard.owners())) == 2500
 
 
 def test_scores_are_cosines_best_first_and_above_the_floor(shard: Shard) -> None:
     rows = unit_rows(200)
-    shard.upsert([point(n) for n in range(200)], rows.tolist())
-    exact = {id_of(n): float(value) for n, value in enumerate(rows @ rows[0])}
+    shard.upsert(0, [payload(n) for n in range(200)], rows.tolist())
+    exact = {n: float(value) for n, value in enumerate(rows @ rows[0])}
     found = shard.nearest(rows[0].tolist(), 200, floor=0.2)
     assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
     assert all(score == pytest.approx(exact[one], abs=2e-3) for one, score in found)
@@ -108,48 +87,50 @@ def test_scores_are_cosines_best_first_and_above_the_floor(shard: Shard) -> None
 @pytest.mark.parametrize(
     ("where", "numbers"),
     [
-        (Where(), {0, 1, 2, 3}),
-        (Where(category="task"), {1, 3}),
-        (Where(tags=["a"]), {0, 1}),
-        (Where(tags=["a", "b"]), {1}),
-        (Where(any_tags=["b", "none"]), {1}),
-        (Where(any_tags=["a", "b"], tags=["a"]), {0, 1}),
-        (Where(any_tags=["none"]), set()),
-        (Where(since=100.0), {1, 2, 3}),
-        (Where(until=100.0), {0, 1}),
-        (Where(since=100.0, until=200.0), {1, 2}),
-        (Where(category="task", tags=["a"], since=50.0), {1}),
-        (Where(category="none"), set()),
+        (Conditions(), {0, 1, 2, 3}),
+        (Conditions(facets=["category=task"]), {1, 3}),
+        (Conditions(facets=["tag=a"]), {0, 1}),
+        (Conditions(facets=["tag=a", "tag=b"]), {1}),
+        (Conditions(any_facets=["tag=b", "tag=none"]), {1}),
+        (Conditions(any_facets=["tag=a", "tag=b"], facets=["tag=a"]), {0, 1}),
+        (Conditions(any_facets=["tag=none"]), set()),
+        (Conditions(since=100.0), {1, 2, 3}),
+        (Conditions(until=100.0), {0, 1}),
+        (Conditions(since=100.0, until=200.0), {1, 2}),
+        (Conditions(facets=["category=task", "tag=a"], since=50.0), {1}),
+        (Conditions(facets=["category=none"]), set()),
     ],
 )
-def test_every_condition_holds_alone_and_together(shard: Shard, where: Where, numbers: set[int]) -> None:
+def test_every_condition_holds_alone_and_together(shard: Shard, where: Conditions, numbers: set[int]) -> None:
     task, a, b, c = ("category", "task"), ("tag", "a"), ("tag", "b"), ("tag", "c")
-    points = [
-        point(0, a),
-        point(1, task, a, b, timestamp=100.0),
-        point(2, c, timestamp=200.0),
-        point(3, task, timestamp=300.0),
+    payloads = [
+        payload(0, a),
+        payload(1, task, a, b, timestamp=100.0),
+        payload(2, c, timestamp=200.0),
+        payload(3, task, timestamp=300.0),
     ]
     rows = unit_rows(4)
-    shard.upsert(points, rows.tolist())
-    assert {one for one, _ in shard.nearest(rows[0].tolist(), 10, where=where)} == {id_of(n) for n in numbers}
+    shard.upsert(0, payloads, rows.tolist())
+    assert {one for one, _ in shard.nearest(rows[0].tolist(), 10, where=where)} == numbers
 
 
 def test_what_was_closed_is_there_again(folder: Path) -> None:
     rows = unit_rows(20).tolist()
-    first = Shard.create(folder, BOB, WIDTH)
-    first.upsert([point(n) for n in range(20)], rows)
+    first = Shard.create(folder, WIDTH)
+    first.upsert(0, [payload(n) for n in range(20)], rows)
     first.close()
-    again = Shard.open(folder, BOB)
+    again = Shard.open(folder)
     assert again.count() == 20
-    assert again.nearest(rows[3], 1)[0][0] == id_of(3)
+    assert again.nearest(rows[3], 1)[0][0] == 3
     again.close()
 
 
 def test_the_graph_finds_what_an_exact_search_finds(shard: Shard) -> None:
     rows = unit_rows(POINTS, clusters=max(1, POINTS // 50))
     for start in range(0, POINTS, 500):
-        shard.upsert([point(n) for n in range(start, min(POINTS, start + 500))], rows[start : start + 500].tolist())
+        shard.upsert(
+            start, [payload(n) for n in range(start, min(POINTS, start + 500))], rows[start : start + 500].tolist()
+        )
     shard.optimize()
     queries = rows[:: max(1, POINTS // 50)] + 0.02 * unit_rows(len(rows[:: max(1, POINTS // 50)]), seed=1)
     found = wanted = 0
@@ -164,28 +145,28 @@ def test_the_graph_finds_what_an_exact_search_finds(shard: Shard) -> None:
 
 
 def test_a_shard_belongs_to_one_process_and_is_free_when_that_ends(folder: Path) -> None:
-    Shard.create(folder, BOB, WIDTH).close()
-    holder = EngineClient(folder, BOB)
+    Shard.create(folder, WIDTH).close()
+    holder = EngineClient(folder)
     assert holder.opened(PATIENCE) is not None
     with pytest.raises(StorageError, match=r"(?i)lock|temporarily unavailable"):
-        Shard.open(folder, BOB)  # the engine's own lock, should ours ever be missing
-    second = EngineClient(folder, BOB)
+        Shard.open(folder)  # the engine's own lock, should ours ever be missing
+    second = EngineClient(folder)
     with pytest.raises(StorageError) as busy:
         second.opened(PATIENCE)
     assert busy.value.code == "busy"
     second.close()
     holder.close()
-    third = EngineClient(folder, BOB)
+    third = EngineClient(folder)
     assert third.opened(PATIENCE) is not None
     third.close()
 
 
 def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
-    Shard.create(folder, BOB, WIDTH).close()
+    Shard.create(folder, WIDTH).close()
     code = (
         "import sys, os; from pathlib import Path\n"
-        "from agent_memory.storage.vector.engine import EngineClient, namespace_of\n"
-        "client = EngineClient(Path(sys.argv[1]), namespace_of('bob')); assert client.opened(60) is not None\n"
+        "from agent_memory.storage.vector.engine import EngineClient\n"
+        "client = EngineClient(Path(sys.argv[1])); assert client.opened(60) is not None\n"
         "print(client.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     agent = subprocess.run(
@@ -194,7 +175,7 @@ def test_a_holder_ends_with_the_process_it_works_for(folder: Path) -> None:
     assert agent.returncode == -signal.SIGKILL
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        heir = EngineClient(folder, BOB)
+        heir = EngineClient(folder)
         try:
             assert heir.opened(PATIENCE) is not None
         except StorageError:
@@ -232,12 +213,12 @@ def damage_by_loss(folder: Path) -> None:
 
 @pytest.mark.parametrize("damage", [damage_by_truncation, damage_by_another_version, damage_by_garbage, damage_by_loss])
 def test_damage_never_reaches_the_agent(folder: Path, damage: Callable[[Path], None]) -> None:
-    shard = Shard.create(folder, BOB, WIDTH)
+    shard = Shard.create(folder, WIDTH)
     rows = unit_rows(300)
-    shard.upsert([point(n) for n in range(300)], rows.tolist())
+    shard.upsert(0, [payload(n) for n in range(300)], rows.tolist())
     shard.close()
     damage(folder)
-    client = EngineClient(folder, BOB)
+    client = EngineClient(folder)
     try:
         opened = client.opened(PATIENCE)
     except StorageError as error:
@@ -245,15 +226,15 @@ def test_damage_never_reaches_the_agent(folder: Path, damage: Callable[[Path], N
     else:
         assert opened is not None
         if len(opened) == 300:  # restored from the engine's own log; less is noticed by the count
-            near = client.nearest(rows[7].tolist(), 1, 0.0, Where(), patience=PATIENCE)
+            near = client.nearest(rows[7].tolist(), 1, 0.0, Conditions(), patience=PATIENCE)
             assert near is not None
-            assert near.pairs[0] == (point(7).record_id, pytest.approx(1.0, abs=2e-3))
+            assert near.pairs[0] == (payload(7)["id"], pytest.approx(1.0, abs=2e-3))
     client.close()
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     nowhere = tmp_path / "gen" / "shard"
-    client = EngineClient(nowhere, BOB)
+    client = EngineClient(nowhere)
     with pytest.raises(StorageError) as failed:
         client.opened(PATIENCE)
     assert failed.value.code == "engine"
@@ -261,16 +242,16 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_hanging_child_costs_a_search_no_more_than_its_patience(folder: Path) -> None:
-    Shard.create(folder, BOB, WIDTH).close()
-    client = EngineClient(folder, BOB)
+    Shard.create(folder, WIDTH).close()
+    client = EngineClient(folder)
     client.opened(PATIENCE)
     os.kill(client.pid, signal.SIGSTOP)
     query = unit_rows(1)[0].tolist()
-    assert client.nearest(query, 5, 0.0, Where(), patience=0.01) is None
-    assert client.nearest(query, 5, 0.0, Where(), patience=0.01) is None
+    assert client.nearest(query, 5, 0.0, Conditions(), patience=0.01) is None
+    assert client.nearest(query, 5, 0.0, Conditions(), patience=0.01) is None
     os.kill(client.pid, signal.SIGCONT)
     deadline = time.monotonic() + PATIENCE
-    while client.nearest(query, 5, 0.0, Where(), patience=1.0) is None:
+    while client.nearest(query, 5, 0.0, Conditions(), patience=1.0) is None:
         assert time.monotonic() < deadline, "it never came back"
     client.close()
 
@@ -282,17 +263,17 @@ def test_every_call_stops_all_threads_which_is_why_none_is_made_in_the_agent(fol
     """Measure, not judge: `ENGINE_POINTS=100000 pytest -k stops_all_threads -s` prints the stalls."""
     rows = unit_rows(POINTS, clusters=max(1, POINTS // 50))
     stalls: dict[str, float] = {}
-    shard = _timed(stalls, "create", lambda: Shard.create(folder, BOB, WIDTH))
+    shard = _timed(stalls, "create", lambda: Shard.create(folder, WIDTH))
     for start in range(0, POINTS, 500):
-        some = [point(n) for n in range(start, min(POINTS, start + 500))]
+        some = [payload(n) for n in range(start, min(POINTS, start + 500))]
         part = rows[start : start + 500].tolist()
-        _timed(stalls, "upsert 500", lambda some=some, part=part: shard.upsert(some, part))
+        _timed(stalls, "upsert 500", lambda some=some, part=part, start=start: shard.upsert(start, some, part))
     _timed(stalls, "flush", shard.flush)
     _timed(stalls, "optimize", shard.optimize)
     _timed(stalls, "nearest 256", lambda: shard.nearest(rows[0].tolist(), 256))
-    _timed(stalls, "upsert 1", lambda: shard.upsert([point(0)], rows[:1].tolist()))
+    _timed(stalls, "upsert 1", lambda: shard.upsert(0, [payload(0)], rows[:1].tolist()))
     _timed(stalls, "close", shard.close)
-    again = _timed(stalls, "open", lambda: Shard.open(folder, BOB))
+    again = _timed(stalls, "open", lambda: Shard.open(folder))
     again.close()
     sys.stderr.write(f"stalls at {POINTS} points, ms: { {name: round(s * 1000, 1) for name, s in stalls.items()} }\n")
     assert stalls.keys() >= {"open", "optimize", "flush", "close"}

@@ -52,7 +52,7 @@ def _derive(root: Path) -> None:
     cache.put_many(embedder.identity, {text_hash(text): embedder.embed_query(text) for text in texts})
     cache.close()
     shards = Shards(folder)
-    state = ShardState("bob", str(embedder.identity), embedder.dimension, "any", LIVE + 5)
+    state = ShardState(str(embedder.identity), embedder.dimension, "any", LIVE + 5)
     with shards.building() as (shard, unfinished):
         (unfinished / "shard" / "segment").write_bytes(os.urandom(5000))
         shards.finish(shard, unfinished, state)

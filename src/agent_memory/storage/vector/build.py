@@ -26,7 +26,7 @@ from agent_memory.journal import Journal, Update
 from agent_memory.models import Kind
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.state import State
-from agent_memory.storage.vector.engine import Point, namespace_of, payload_of
+from agent_memory.storage.vector.engine import payload_of
 from agent_memory.storage.vector.shards import Shards, ShardState
 
 if TYPE_CHECKING:
@@ -91,31 +91,30 @@ def build(
     from agent_memory.storage.vector.engine.shard import Shard  # loads the engine, which a client must not
 
     shards = Shards(folder)
-    shards.sweep()
     with shards.building() as (name, unfinished):
         journal, state = Journal(folder.path / kind.journal, {kind.name}), State(kind, folder.agent_id)
         state.absorb(journal.poll())
         (generation, seq), total = journal.watermark, len(state.records)
         say(stage="load", done=0, total=total)
-        shard = Shard.create(unfinished / "shard", namespace_of(folder.agent_id), identity.dimension)
+        shard = Shard.create(unfinished / "shard", identity.dimension)
         try:
             with contextlib.closing(VectorCache(folder.vectors)) as cache:
                 written = _load(shard, state, min(batch, _MOST_AT_ONCE), cache, identity, say)
             state.absorb(Update(reset=True))  # a graph takes the room
-            say(stage="index", done=0, total=len(written))
+            say(stage="index", done=0, total=written)
             shard.flush()
             shard.optimize()
-            say(stage="check", done=0, total=len(written))
+            say(stage="check", done=0, total=written)
             _check(shard, written)
         finally:
             with contextlib.suppress(AgentMemoryError):
                 shard.close()
-        say(stage="switch", done=len(written), total=len(written))
-        shards.finish(name, unfinished, ShardState(folder.agent_id, str(identity), identity.dimension, generation, seq))
+        say(stage="switch", done=written, total=written)
+        shards.finish(name, unfinished, ShardState(str(identity), identity.dimension, generation, seq))
         if activate or shards.active()[0] == "vector":
             shards.switch("vector", name, str(identity))
         shards.remove_unused()
-    say(stage="done", shard=name, memories=total, points=len(written))
+    say(stage="done", shard=name, memories=total, points=written)
 
 
 def _load(
@@ -125,23 +124,22 @@ def _load(
     cache: VectorCache,
     identity: EmbedderIdentity,
     say: Any,
-) -> list[str]:
-    """Write every record that has all its vectors; return the ids of the points."""
-    written: list[str] = []
-    done, total = 0, len(state.records)
+) -> int:
+    """Write every record that has all its vectors; return how many points these are."""
+    written = done = 0
+    total = len(state.records)
     for portion in _portions(state, at_once):
         hashes = {key for keys in portion.values() for key in keys}
         known = cache.get_many(identity, hashes)
-        points: list[Point] = []
+        payloads: list[dict[str, Any]] = []
         vectors: list[Vector] = []
         for record_id, keys in portion.items():
             if all(key in known for key in keys):
-                payload = payload_of(state.kind.document(state.records[record_id]), state.kind.name)
-                points += [Point(record_id, piece, payload) for piece in range(len(keys))]
+                payloads += [payload_of(state.kind.document(state.records[record_id]))] * len(keys)
                 vectors += [known[key] for key in keys]
-        if points:
-            shard.upsert(points, [vector.tolist() for vector in vectors])
-        written += [shard.id_of(point.record_id, point.piece) for point in points]
+        if payloads:
+            shard.upsert(written, payloads, [vector.tolist() for vector in vectors])
+        written += len(payloads)
         done += len(portion)
         say(stage="load", done=done, total=total)
     return written
@@ -162,17 +160,17 @@ def _portions(state: State[Any], at_once: int) -> Iterator[dict[str, list[bytes]
         yield portion
 
 
-def _check(shard: Shard, written: list[str]) -> None:
+def _check(shard: Shard, written: int) -> None:
     """Compare counts, and search for what is known to be there.
 
     Raises:
         MigrationError: Points are missing, cannot be found, or the graph finds too few.
     """
     count = shard.count()
-    if count != len(written):
-        raise MigrationError(f"The new index has {count} points instead of {len(written)}; it was thrown away.")
+    if count != written:
+        raise MigrationError(f"The new index has {count} points instead of {written}; it was thrown away.")
     found = wanted = 0
-    sample = random.Random(0).sample(written, min(_SPOT_CHECKS, len(written)))  # noqa: S311 - no secret
+    sample = random.Random(0).sample(range(written), min(_SPOT_CHECKS, written))  # noqa: S311 - no secret
     for vector in shard.vectors(sample).values():
         near = shard.nearest(vector, 10)
         if not near or near[0][1] < _LEAST_COSINE:

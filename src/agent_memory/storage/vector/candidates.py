@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from agent_memory.retrieval import DenseIndex
+from agent_memory.storage.vector.engine import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingWorker
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.retrieval import Cosines, Scope
-    from agent_memory.storage.vector.engine import EngineClient, Where
+    from agent_memory.storage.vector.engine import Conditions, EngineClient
     from agent_memory.storage.vector.limits import EngineLimits
 
 NEAREST: Final = 256
@@ -113,22 +114,19 @@ def _leaves_enough(ids: Iterable[str], scope: Scope | None) -> bool:
     return scope is None or sum(islice((1 for one in ids if scope.admits(one)), _ENOUGH)) == _ENOUGH
 
 
-def _where(scope: Scope | None) -> Where:
+def _where(scope: Scope | None) -> Conditions:
     """Return what the engine can check: never more than is asked, sometimes less.
 
     Access counts are left out: they change with every search, and a shard is as it was built. A bound in time is
     a millisecond wider, since numbers are less exact than dates.
     """
-    where: Where = {}
     if scope is None:
-        return where
+        return {}
     filters, between = scope.filters, scope.filters.date_range
-    if filters.category is not None:
-        where["category"] = filters.category
-    if filters.all_tags:
-        where["tags"] = list(filters.all_tags)
-    if filters.tags:
-        where["any_tags"] = list(filters.tags)
+    where: Conditions = {
+        "facets": list(map(label_of, filters.facets)),
+        "any_facets": list(map(label_of, filters.any_facets)),
+    }
     if between and between.start:
         where["since"] = between.start.timestamp() - _MILLISECOND
     if between and between.end:

@@ -21,7 +21,6 @@ from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.sync import IndexSync
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
@@ -43,12 +42,12 @@ class IndexOptions:
 
     Attributes:
         limits: When the engine is asked and its index built anew.
-        start: Starts the engine's process for a shard's folder and the namespace of its points.
+        start: Starts the engine's process for a shard's folder.
         build: Builds an index; as `build_index`.
     """
 
     limits: EngineLimits = field(default_factory=EngineLimits)
-    start: Callable[[Path, uuid.UUID], EngineClient] = EngineClient
+    start: Callable[[Path], EngineClient] = EngineClient
     build: Callable[..., Awaitable[Built]] = build_index
 
 

@@ -1,8 +1,8 @@
 """Shards of an agent's index on disk, and `metadata.json`, the switch that says which one is in use, if any.
 
 A shard is built in a folder of its own and renamed when it is whole; then the switch is thrown, by one rename. So
-there is always either an index that is whole or none, and the journal, which knows nothing of all this. Knows files and
-names; not what lies in a shard.
+there is always either an index that is whole or none, and the journal, which needs neither. Owns files and names; not
+what lies in a shard.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of a shard's folder; one of another format is built anew."""
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
@@ -49,7 +49,6 @@ class ShardState:
     """What a shard was made of; a file in its folder.
 
     Attributes:
-        agent_id: Whose name the points' ids are made with; a renamed agent keeps its index.
         embedder: Identity of the embedder.
         dimension: Numbers in a vector.
         journal: Generation of the journal, and
@@ -58,7 +57,6 @@ class ShardState:
         format: Of the folder.
     """
 
-    agent_id: str
     embedder: str
     dimension: int
     journal: str
@@ -140,7 +138,7 @@ class Shards:
         except TypeError:
             return None
         whole = state.format == FORMAT and state.engine == ENGINE and self.path_of(shard).is_dir()
-        sound = isinstance(state.seq, int) and isinstance(state.dimension, int) and isinstance(state.agent_id, str)
+        sound = isinstance(state.seq, int) and isinstance(state.dimension, int)
         return state if whole and sound else None
 
     @contextlib.contextmanager
@@ -155,7 +153,7 @@ class Shards:
         """
         make_private_folder(self.path)
         with index_lock(self.path / BUILD_LOCK, "build", _SWEEP_SECONDS):
-            _remove_unfinished(self.path)
+            self.remove_unused()
             shard = uuid.uuid4().hex[:12]
             unfinished = self.path / f"{UNFINISHED}{shard}"
             make_private_folder(unfinished / "shard")
@@ -186,29 +184,34 @@ class Shards:
         Raises:
             StorageError: The folder cannot be locked.
         """
-        if self._is_littered():
+        if self._unused():
             with contextlib.suppress(BusyError), index_lock(self.path / BUILD_LOCK, "remove"):
-                _remove_unfinished(self.path)
                 self.remove_unused()
 
     def remove_unused(self) -> None:
         """As `sweep`, for a process that builds."""
-        _, keep = self.active()
-        for each in self.path.iterdir():
-            if each.name == keep or not _is_name(each.name) or not each.is_dir():
-                continue
-            with contextlib.suppress(StorageError), index_lock(each / HOLDER_LOCK, "remove"):
+        for each in self._unused():
+            if not each.name.startswith(UNFINISHED):
+                with contextlib.suppress(StorageError), index_lock(each / HOLDER_LOCK, "remove"):
+                    shutil.rmtree(each, ignore_errors=True)
+            elif each.is_dir() and not each.is_symlink():
                 shutil.rmtree(each, ignore_errors=True)
+            else:  # no program of ours made it, and opening a pipe would wait for its other end
+                with contextlib.suppress(OSError):
+                    each.unlink()
 
-    def _is_littered(self) -> bool:
-        """Tell whether there is anything to remove: asked at each start, and mostly there is not."""
+    def _unused(self) -> list[Path]:
+        """Return unfinished builds and shards that are not in use: asked at each start, and mostly there are none."""
         # A switch that cannot be read says nothing, and what lies behind a link is not ours to remove.
         if self.path.is_symlink() or not self.path.is_dir() or "backend" not in self._note():
-            return False
-        keep = self.active()[1]
+            return []
+        in_use = self.active()[1]
         with translated(self.path, "list"):
-            names = [each.name for each in self.path.iterdir() if each.is_dir() or each.name.startswith(UNFINISHED)]
-        return any(name.startswith(UNFINISHED) or (_is_name(name) and name != keep) for name in names)
+            return [
+                each
+                for each in self.path.iterdir()
+                if each.name.startswith(UNFINISHED) or (_is_name(each.name) and each.name != in_use and each.is_dir())
+            ]
 
     def _note(self) -> dict[str, Any]:
         seen = signature(self._folder.metadata)
@@ -257,12 +260,3 @@ def describe_folder(folder: AgentFolder) -> None:
 def _is_name(shard: str) -> bool:
     """Tell whether this can name a shard's folder; the switch is a file, which a person may have edited."""
     return _SHARD.fullmatch(shard) is not None
-
-
-def _remove_unfinished(index: Path) -> None:
-    for leftover in index.glob(f"{UNFINISHED}*"):
-        if leftover.is_dir() and not leftover.is_symlink():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:  # no program of ours made it, and opening a pipe would wait for its other end
-            with contextlib.suppress(OSError):
-                leftover.unlink()

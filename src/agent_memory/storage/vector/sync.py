@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
-from agent_memory.storage.vector.engine import namespace_of
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Callable
     from pathlib import Path
 
@@ -48,7 +46,7 @@ class IndexSync:
         index: Gets the engine, and what changed since its index was built.
         shards: Which index is in use.
         embeddings: Whose vectors these are.
-        start: Starts the engine's process for a shard's folder and the namespace of its points.
+        start: Starts the engine's process for a shard's folder.
         wanted: Use an index even where the switch does not say so yet.
 
     Attributes:
@@ -63,7 +61,7 @@ class IndexSync:
         index: AnnIndex,
         shards: Shards,
         embeddings: EmbeddingService[Any],
-        start: Callable[[Path, uuid.UUID], EngineClient],
+        start: Callable[[Path], EngineClient],
         *,
         wanted: bool,
     ) -> None:
@@ -149,7 +147,7 @@ class IndexSync:
             self.needs_build = unfit
             return None
         try:
-            self._client = self._start(self._shards.path_of(shard), namespace_of(state.agent_id))
+            self._client = self._start(self._shards.path_of(shard))
         except StorageError as error:
             self._failed(error)
             return None

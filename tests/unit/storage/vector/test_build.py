@@ -19,7 +19,7 @@ from agent_memory.models import MEMORY
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
-from agent_memory.storage.vector.engine import child_environment, namespace_of
+from agent_memory.storage.vector.engine import child_environment
 from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.shards import Shards, index_lock
 from tests.support import memory_of
@@ -58,7 +58,7 @@ def folders(folder: AgentFolder) -> list[str]:
 
 
 def owners(folder: AgentFolder, name: str) -> list[str]:
-    shard = Shard.open(Shards(folder).path_of(name), namespace_of("bob"))
+    shard = Shard.open(Shards(folder).path_of(name))
     found = sorted(memory_id for _, memory_id in shard.owners())
     shard.close()
     return found

@@ -29,7 +29,6 @@ from tests.engines import EngineHere, made_index, options
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
@@ -46,8 +45,8 @@ def embedder() -> HashEmbedder:
 class Engines(list[EngineHere]):
     """The engines that were started, and how."""
 
-    def start(self, folder: Path, namespace: uuid.UUID) -> EngineHere:
-        self.append(EngineHere(folder, namespace))
+    def start(self, folder: Path) -> EngineHere:
+        self.append(EngineHere(folder))
         return self[-1]
 
 
@@ -304,8 +303,8 @@ async def test_an_engine_that_dies_costs_nothing_but_speed(
 ) -> None:
     clients: list[EngineClient] = []
 
-    def start(folder: Path, namespace: uuid.UUID) -> EngineClient:
-        clients.append(EngineClient(folder, namespace))
+    def start(folder: Path) -> EngineClient:
+        clients.append(EngineClient(folder))
         return clients[-1]
 
     made_index(root, embedder.identity)

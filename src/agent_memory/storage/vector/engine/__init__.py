@@ -8,18 +8,16 @@ the engine's names. Importing this package loads neither numpy nor the engine.
 from importlib.util import find_spec
 
 from agent_memory.storage.vector.engine.client import Candidates, EngineClient, child_environment, python_module
-from agent_memory.storage.vector.engine.points import Point, Where, namespace_of, payload_of, point_id
+from agent_memory.storage.vector.engine.points import Conditions, label_of, payload_of
 
 __all__ = [
     "Candidates",
+    "Conditions",
     "EngineClient",
-    "Point",
-    "Where",
     "child_environment",
     "is_installed",
-    "namespace_of",
+    "label_of",
     "payload_of",
-    "point_id",
     "python_module",
 ]
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from array import array
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,10 +19,9 @@ from agent_memory.errors import StorageError
 from agent_memory.storage.vector.engine import wire
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Sequence
 
-    from agent_memory.storage.vector.engine.points import Where
+    from agent_memory.storage.vector.engine.points import Conditions
 
 PATIENCE: Final = 0.03
 """Seconds a search waits for the engine: ten times what it takes at 100,000, and still within the budget of 40 ms."""
@@ -45,16 +45,15 @@ class EngineClient:
 
     Args:
         folder: The shard's folder.
-        namespace: Namespace of the agent's point ids.
 
     Raises:
         StorageError: No process could be started.
     """
 
-    def __init__(self, folder: Path, namespace: uuid.UUID) -> None:
+    def __init__(self, folder: Path) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                [*python_module("agent_memory.storage.vector.engine.process"), str(folder), str(namespace)],
+                [*python_module("agent_memory.storage.vector.engine.process"), str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -138,19 +137,18 @@ class EngineClient:
         return head, body
 
     def nearest(
-        self, vector: Sequence[float], limit: int, floor: float, where: Where, patience: float = PATIENCE
+        self, vector: Sequence[float], limit: int, floor: float, where: Conditions, patience: float = PATIENCE
     ) -> Candidates | None:
         """Return the nearest memories, or None when that cannot be had within `patience` seconds."""
         with contextlib.suppress(StorageError):
             if self._abandoned:
                 self.reply()
-            if not self.send({"limit": limit, "floor": floor, "where": where}, wire.floats(vector)):
+            if not self.send({"limit": limit, "floor": floor, "where": where}, array("f", vector).tobytes()):
                 return None
             reply = self.reply(patience)
             if reply is not None:
                 head, body = reply
-                pairs = [(memory, score) for memory, (score,) in zip(head["ids"], wire.numbers(body, 1), strict=True)]
-                return Candidates(pairs, complete=head["points"] < limit)
+                return Candidates(list(zip(head["ids"], array("f", body), strict=True)), head["points"] < limit)
             self._abandoned = True
         return None
 

@@ -1,4 +1,4 @@
-"""The process that holds a shard for an agent: `python -m agent_memory.storage.vector.engine.process FOLDER NAMESPACE`.
+"""The process that holds a shard for an agent: `python -m agent_memory.storage.vector.engine.process FOLDER`.
 
 Reads requests from its standard input, answers on its standard output, one at a time, and ends when its input does: it
 never outlives the process it works for. Writes nothing: a shard is as it was built.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import uuid
+from array import array
 from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -53,26 +53,24 @@ class ShardReader:
         Raises:
             StorageError: The engine failed.
         """
-        (vector,) = wire.numbers(body, len(body) // 4)
-        found = self._shard.nearest(vector, head["limit"], floor=head["floor"], where=head["where"])
+        found = self._shard.nearest(array("f", body), head["limit"], floor=head["floor"], where=head["where"])
         best: dict[str, float] = {}
         for point, cosine in found:  # best first: a memory counts by its best piece
             best.setdefault(self._owner[point], cosine)
-        return {"ids": list(best), "points": len(found)}, wire.floats(list(best.values()))
+        return {"ids": list(best), "points": len(found)}, array("f", best.values()).tobytes()
 
 
 def main() -> None:
     """Hold the shard named on the command line until standard input ends."""
     os.umask(0o077)  # the engine gives its files the rights it likes
-    folder, namespace = Path(sys.argv[1]), uuid.UUID(sys.argv[2])
     requests = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
     os.dup2(2, 1)  # whatever the engine prints must not get between our messages
     with contextlib.suppress(BrokenPipeError, EOFError):
-        _hold(folder, namespace, requests, answers)
+        _hold(Path(sys.argv[1]), requests, answers)
 
 
-def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
+def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
     from filelock import FileLock, Timeout  # not needed where this module is only imported
 
     try:
@@ -87,7 +85,7 @@ def _hold(folder: Path, namespace: uuid.UUID, requests: Connection[Any, Any], an
     try:
         from agent_memory.storage.vector.engine.shard import Shard  # loads the engine
 
-        reader = ShardReader(Shard.open(folder, namespace))
+        reader = ShardReader(Shard.open(folder))
     except StorageError as error:
         answers.send_bytes(wire.pack({"failed": error.message, "code": "engine"}))
         return

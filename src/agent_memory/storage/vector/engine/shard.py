@@ -1,7 +1,7 @@
 """`Shard`: one folder of the embedded engine. The only file that imports `qdrant_edge` and knows its names.
 
 Runs in child processes only: each call holds the interpreter lock, up to minutes (`optimize` of 100,000 points), and a
-file cut short under the engine's memory map ends the process. Knows points and payloads, not memories.
+file cut short under the engine's memory map ends the process. Holds points and payloads, not memories.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import qdrant_edge as edge
 
 from agent_memory.errors import StorageError
-from agent_memory.storage.vector.engine.points import point_id
 
 if TYPE_CHECKING:
-    import uuid
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.storage.vector.engine.points import Point, Where
+    from agent_memory.storage.vector.engine.points import Conditions
 
 _GRAPH_FROM: Final = 10_000
 """Points from which a graph is built. Scanning fewer takes as long as asking the graph (1 ms), and building it half a
@@ -30,12 +28,8 @@ _GRAPH_EFFORT: Final = 128
 """The engine's defaults are 16 and 100; recall@10 at 100,000 clustered vectors is 1.0 with these."""
 _PAGE: Final = 1000
 _FIELDS: Final = (
-    ("category", edge.PayloadSchemaType.Keyword),
-    ("tags", edge.PayloadSchemaType.Keyword),
+    ("facets", edge.PayloadSchemaType.Keyword),
     ("timestamp", edge.PayloadSchemaType.Float),
-    ("access_count", edge.PayloadSchemaType.Integer),
-    ("group", edge.PayloadSchemaType.Keyword),
-    ("kind", edge.PayloadSchemaType.Keyword),
 )
 _RECOVERY: Final = "Nothing to do: the index is derived and is built anew; searches go on without it."
 
@@ -45,15 +39,13 @@ class Shard:
 
     Args:
         raw: The engine's handle.
-        namespace: Namespace of the agent's point ids.
     """
 
-    def __init__(self, raw: Any, namespace: uuid.UUID) -> None:
+    def __init__(self, raw: Any) -> None:
         self._raw = raw
-        self._namespace = namespace
 
     @classmethod
-    def create(cls, path: Path, namespace: uuid.UUID, dimension: int) -> Shard:
+    def create(cls, path: Path, dimension: int) -> Shard:
         """Create an empty shard in the folder `path`, which exists and is empty.
 
         Raises:
@@ -74,38 +66,33 @@ class Shard:
             wal_enabled=True,  # without it there is no lock, and what was not flushed vanishes in silence
         )
         with _translated("create"):
-            return cls(edge.EdgeShard.create(str(path), config), namespace)
+            return cls(edge.EdgeShard.create(str(path), config))
 
     @classmethod
-    def open(cls, path: Path, namespace: uuid.UUID) -> Shard:
+    def open(cls, path: Path) -> Shard:
         """Open the shard in the folder `path`.
 
         Raises:
             StorageError: It is missing, damaged, of another version, or held by another process.
         """
         with _translated("open"):
-            return cls(edge.EdgeShard.load(str(path)), namespace)
+            return cls(edge.EdgeShard.load(str(path)))
 
-    def upsert(self, points: Sequence[Point], vectors: Sequence[Sequence[float]]) -> None:
-        """Write points; one of the same id is replaced.
+    def upsert(self, first: int, payloads: Sequence[dict[str, Any]], vectors: Sequence[Sequence[float]]) -> None:
+        """Write points numbered from `first` on; one of the same number is replaced.
 
         Args:
-            points: What to write.
+            first: Number of the first.
+            payloads: What to keep with each vector.
             vectors: One unit vector for each.
 
         Raises:
             StorageError: Nothing of this call may be relied upon.
         """
-        raw = [
-            edge.Point(self.id_of(point.record_id, point.piece), list(vector), point.payload)
-            for point, vector in zip(points, vectors, strict=True)
-        ]
+        each = enumerate(zip(payloads, vectors, strict=True), first)
+        raw = [edge.Point(number, list(vector), payload) for number, (payload, vector) in each]
         with _translated("write to"):
             self._raw.update(edge.UpdateOperation.upsert_points(raw))
-
-    def id_of(self, memory_id: str, piece: int) -> str:
-        """Return the id a piece has here."""
-        return point_id(self._namespace, memory_id, piece)
 
     def nearest(
         self,
@@ -113,10 +100,10 @@ class Shard:
         limit: int,
         *,
         floor: float | None = None,
-        where: Where | None = None,
+        where: Conditions | None = None,
         exact: bool = False,
-    ) -> list[tuple[str, float]]:
-        """Return the points nearest to a unit vector, best first, as (point id, cosine).
+    ) -> list[tuple[int, float]]:
+        """Return the points nearest to a unit vector, best first, as (number, cosine).
 
         Args:
             vector: What is looked for.
@@ -138,22 +125,22 @@ class Shard:
             with_vector=False,
         )
         with _translated("search"):
-            return [(str(point.id), float(point.score)) for point in self._raw.query(request)]
+            return [(int(point.id), float(point.score)) for point in self._raw.query(request)]
 
-    def vectors(self, ids: Sequence[str]) -> dict[str, list[float]]:
-        """Return the vectors of points by id; unknown ids are left out.
+    def vectors(self, numbers: Sequence[int]) -> dict[int, list[float]]:
+        """Return the vectors of points by number; unknown numbers are left out.
 
         Raises:
             StorageError: The engine cannot answer.
         """
         with _translated("read"):
             return {
-                str(each.id): list(each.vector)
-                for each in self._raw.retrieve(list(ids), with_payload=False, with_vector=True)
+                int(each.id): list(each.vector)
+                for each in self._raw.retrieve(list(numbers), with_payload=False, with_vector=True)
             }
 
-    def owners(self) -> Iterator[tuple[str, str]]:
-        """Yield every point as (point id, memory id).
+    def owners(self) -> Iterator[tuple[int, str]]:
+        """Yield every point as (number, record id).
 
         Raises:
             StorageError: The engine cannot answer.
@@ -164,7 +151,7 @@ class Shard:
             with _translated("read"):
                 records, offset = self._raw.scroll(request)
             for record in records:
-                yield str(record.id), str(record.payload["id"])
+                yield int(record.id), str(record.payload["id"])
             if offset is None:
                 return
 
@@ -214,18 +201,16 @@ def _kilobytes(points: int, dimension: int) -> int:
     return max(1, points * dimension * 4 // 1024)
 
 
-def _filter(where: Where) -> Any:
+def _filter(where: Conditions) -> Any:
     conditions = list(_conditions(where))
     return edge.Filter(must=conditions) if conditions else None
 
 
-def _conditions(where: Where) -> Iterable[Any]:
-    if "category" in where:
-        yield edge.FieldCondition(key="category", match=edge.MatchValue(where["category"]))
-    for tag in where.get("tags", ()):
-        yield edge.FieldCondition(key="tags", match=edge.MatchValue(tag))
-    if "any_tags" in where:
-        yield edge.FieldCondition(key="tags", match=edge.MatchAny(where["any_tags"]))
+def _conditions(where: Conditions) -> Iterable[Any]:
+    for facet in where.get("facets", ()):
+        yield edge.FieldCondition(key="facets", match=edge.MatchValue(facet))
+    if some := where.get("any_facets"):
+        yield edge.FieldCondition(key="facets", match=edge.MatchAny(some))
     if "since" in where or "until" in where:
         between = edge.RangeFloat(gte=where.get("since"), lte=where.get("until"))
         yield edge.FieldCondition(key="timestamp", range=between)

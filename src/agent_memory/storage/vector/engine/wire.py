@@ -1,13 +1,10 @@
-"""What client and host say to each other: a JSON head and raw vectors in a message. No pickle, no text of memories."""
+"""Messages between an `EngineClient` and its child: a JSON head, then raw float32. No pickle, no text of memories."""
 
 from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Any, Final
 
 _LENGTH: Final = struct.Struct("<I")
 
@@ -31,13 +28,3 @@ def unpack(message: bytes) -> tuple[dict[str, Any], bytes]:
     if not isinstance(head, dict):
         raise ValueError("a message whose head is no mapping")  # noqa: TRY004 - it is data, not a caller's mistake
     return head, message[_LENGTH.size + length :]
-
-
-def floats(values: Sequence[float]) -> bytes:
-    """Return numbers as float32, little end first."""
-    return struct.pack(f"<{len(values)}f", *values)
-
-
-def numbers(body: bytes, width: int) -> list[tuple[float, ...]]:
-    """Return the rows of a body of float32, `width` numbers each."""
-    return list(struct.iter_unpack(f"<{width}f", body)) if body else []

@@ -22,8 +22,3 @@ def test_garbage_is_an_error_or_a_mapping(message: bytes) -> None:
     except ValueError:
         return
     assert isinstance(head, dict)
-
-
-@given(st.lists(st.tuples(*[st.floats(width=32, allow_nan=False)] * 3)))
-def test_rows_come_out_as_they_went_in(rows: list[tuple[float, ...]]) -> None:
-    assert wire.numbers(b"".join(wire.floats(row) for row in rows), 3) == rows
