@@ -27,7 +27,7 @@ _BODIES: Final = ("body", "orelse", "finalbody", "handlers", "cases", "decorator
 
 
 @dataclass(frozen=True)
-class Place:
+class CodePlace:
     """Where a node stands: in `field` of `parent`, as item `index` if that is a list."""
 
     parent: ast.AST
@@ -57,7 +57,7 @@ class Mutant:
     path: str
     lines: range
     module: ast.Module
-    place: Place
+    place: CodePlace
     new: ast.AST
     ordinal: int = 0
 
@@ -115,12 +115,12 @@ class _Reader:
         for field, value in ast.iter_fields(node):
             for index, child in enumerate(value if isinstance(value, list) else [value]):
                 if isinstance(child, ast.AST) and field not in _NOT_RUN:
-                    place = Place(node, field, index if isinstance(value, list) else None)
+                    place = CodePlace(node, field, index if isinstance(value, list) else None)
                     for kind, new in _changes(child, node, field):
                         self._note(kind, place, child, new, statement, function)
                     self._visit(child, statement, function)
 
-    def _note(self, kind: str, place: Place, old: ast.AST, new: ast.AST, statement: ast.AST, function: str) -> None:
+    def _note(self, kind: str, place: CodePlace, old: ast.AST, new: ast.AST, statement: ast.AST, function: str) -> None:
         if isinstance(old, ast.stmt | ast.ExceptHandler):
             statement, before, after = old, _head(old), _head(new)
         else:

@@ -33,7 +33,7 @@ _BYTES: Final = 4 << 30
 _PRELOADED: Final = ("hypothesis", "pydantic", "yaml", "structlog", "detect_secrets", "filelock", "asyncio", "email")
 
 
-class _Watch:
+class _TestWatch:
     """Has chosen tests run in an order, and writes down how long each took and which failed."""
 
     def __init__(self, notes: Path, order: Sequence[str] = ()) -> None:
@@ -141,7 +141,7 @@ class Runner:
 
         def work() -> int:
             os.chdir(self._tree)
-            return int(pytest.main([*own, *words], plugins=[_Watch(notes, order)]))
+            return int(pytest.main([*own, *words], plugins=[_TestWatch(notes, order)]))
 
         status = _in_child(work, seconds)
         return status, json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from agent_memory.cli.options import MemoryIds, Where, resolved, tags_of
+from agent_memory.cli.options import Filters, MemoryIds, resolved, tags_of
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_status
 from agent_memory.cli.running import FAILED, NOT_FOUND, Run, command
 from agent_memory.files.layout import folder_of
@@ -44,7 +44,7 @@ class Page:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class StateFilters:
     """In which state a memory must be to be listed.
 
     Attributes:
@@ -82,7 +82,7 @@ async def status(run: Run) -> None:
         raise typer.Exit(FAILED)
 
 
-@command(Page, Where, State, rows=True)
+@command(Page, Filters, StateFilters, rows=True)
 async def list_(
     run: Run,
     *,
@@ -95,9 +95,9 @@ async def list_(
     ] = False,
 ) -> None:
     """List memories, the newest first."""
-    page, state = run.given(Page), run.given(State)
+    page, state = run.given(Page), run.given(StateFilters)
     page.of([])
-    admits = await _admitted(run, run.given(Where))
+    admits = await _admitted(run, run.given(Filters))
     if scratchpad:
         known = list((await run.service.scratchpad(run.caller)).entries)
     else:
@@ -115,7 +115,7 @@ async def list_(
         _note_rest(run, len(found), page.offset, len(memories))
 
 
-async def _admitted(run: Run, where: Where) -> Callable[[Memory], bool]:
+async def _admitted(run: Run, where: Filters) -> Callable[[Memory], bool]:
     """Return what tells whether a memory is as the command line says.
 
     Raises:
@@ -196,7 +196,7 @@ _WORTH_SHOWING: Final = 64
 """Fewer are read before a person would notice the wait."""
 
 
-@command(Where, rows=True)
+@command(Filters, rows=True)
 async def search(
     run: Run,
     query: Annotated[
@@ -211,7 +211,7 @@ async def search(
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access."""
-    where = run.given(Where)
+    where = run.given(Filters)
     filters = {
         "date_range": where.bounds() if where.since or where.until else None,
         "category": await run.category(where.category),

@@ -15,7 +15,7 @@ from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import FAILED, Place, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import counted, for_shell, one_line, plain
-from agent_memory.doctor import Action, AgentReport, Finding, Report, examine, repair_all, salvaged
+from agent_memory.doctor import Action, AgentReport, Finding, HomeReport, examine, repair_all, salvaged
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import human
 from agent_memory.models import check_agent_id, utc_now
@@ -89,7 +89,7 @@ def _known(agent: str, home: Path) -> str:
 # -- for people -----------------------------------------------------------------------------------------------------
 
 
-def _show(screen: Screen, report: Report, *, verbose: bool) -> None:
+def _show(screen: Screen, report: HomeReport, *, verbose: bool) -> None:
     screen.show(Text(plain(str(report.root)), style="bold"))
     _rows(screen, report.findings)
     brief = len(report.agents) > 1 and not verbose
@@ -144,7 +144,7 @@ def _figures(agent: AgentReport) -> tuple[str, str]:
     return f"{memories} · {human(agent.size)}", "dim"
 
 
-def _conclude(screen: Screen, report: Report) -> None:
+def _conclude(screen: Screen, report: HomeReport) -> None:
     every = [*report.findings, *(finding for agent in report.agents for finding in agent.findings)]
     open_ones = [finding for finding in every if finding.severity.name in {"WARNING", "PROBLEM"}]
     if not open_ones:
@@ -173,7 +173,7 @@ def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, s
 # -- for programs ---------------------------------------------------------------------------------------------------
 
 
-def _document(report: Report, actions: list[Action], planned: list[dict[str, Any]] | None) -> dict[str, Any]:
+def _document(report: HomeReport, actions: list[Action], planned: list[dict[str, Any]] | None) -> dict[str, Any]:
     document: dict[str, Any] = {
         "root": str(report.root),
         "healthy": report.healthy,
@@ -194,7 +194,7 @@ def _document(report: Report, actions: list[Action], planned: list[dict[str, Any
     return document if planned is None else {**document, "would_repair": planned}
 
 
-def _planned(report: Report) -> list[dict[str, Any]]:
+def _planned(report: HomeReport) -> list[dict[str, Any]]:
     found: list[tuple[str | None, Finding]] = [(None, finding) for finding in report.findings]
     found += [(agent.agent_id, finding) for agent in report.agents for finding in agent.findings]
     return [

@@ -34,7 +34,7 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ImportedLine:
     """One memory of a file, or why there is none: the line it begins on, and fields this version does not know."""
 
     line: int
@@ -79,7 +79,7 @@ def encode(memory: Memory, form: Format) -> str:
     return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
 
 
-def decode(content: bytes, form: Format, agent_id: str) -> Iterator[Record]:
+def decode(content: bytes, form: Format, agent_id: str) -> Iterator[ImportedLine]:
     """Yield what is in a file, in its order, as memories of `agent_id`.
 
     An entry without an id gets one made of its text, so that importing it twice keeps it once.
@@ -89,7 +89,7 @@ def decode(content: bytes, form: Format, agent_id: str) -> Iterator[Record]:
     """
     items = _json_lines(content) if form == "jsonl" else _yaml_items(content)
     for item in items:
-        yield item if isinstance(item, Record) else _record(*item, agent_id)
+        yield item if isinstance(item, ImportedLine) else _line_of(*item, agent_id)
 
 
 def read_yaml(text: str) -> Any:
@@ -107,9 +107,9 @@ def read_yaml(text: str) -> Any:
         raise ValidationError(f"This is not YAML: {' '.join(str(error).split())[:200]}.") from None
 
 
-def _record(line: int, item: Any, agent_id: str) -> Record:
+def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
     if not isinstance(item, dict):
-        return Record(line, problem="not a memory: a mapping of fields is expected")
+        return ImportedLine(line, problem="not a memory: a mapping of fields is expected")
     if "journal" in item and "generation" in item:
         raise ValidationError(
             "This is a journal, not an export; nothing was imported.",
@@ -122,28 +122,28 @@ def _record(line: int, item: Any, agent_id: str) -> Record:
     if "id" not in known and isinstance(known.get("content"), str):
         known = {"source": {"kind": "import"}, **known, "id": _id_of(known["content"])}
     try:
-        return Record(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
+        return ImportedLine(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
     except pydantic.ValidationError as error:
-        return Record(line, problem=describe(error))
+        return ImportedLine(line, problem=describe(error))
 
 
 def _id_of(content: str) -> str:
     return f"mem-{content_hash(content.encode('utf-8', 'replace').decode())[:12]}"
 
 
-def _json_lines(content: bytes) -> Iterator[tuple[int, Any] | Record]:
+def _json_lines(content: bytes) -> Iterator[tuple[int, Any] | ImportedLine]:
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
             yield number, json.loads(line)
         except UnicodeDecodeError:
-            yield Record(number, problem="not UTF-8")
+            yield ImportedLine(number, problem="not UTF-8")
         except (ValueError, RecursionError) as error:
-            yield Record(number, problem=f"not JSON: {error}")
+            yield ImportedLine(number, problem=f"not JSON: {error}")
 
 
-def _yaml_items(content: bytes) -> Iterator[tuple[int, Any] | Record]:
+def _yaml_items(content: bytes) -> Iterator[tuple[int, Any] | ImportedLine]:
     """Split at document markers first, which no text of ours can contain at the start of a line."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     starts = [match.start() for match in _BOUNDARY.finditer(content)]
@@ -155,7 +155,7 @@ def _yaml_items(content: bytes) -> Iterator[tuple[int, Any] | Record]:
         line += chunk.count(b"\n")
 
 
-def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | Record]:
+def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | ImportedLine]:
     """Yield the memories of one document: itself, or, where it is a list, its items."""
     try:
         composer = BoundedComposer(chunk.decode())
@@ -166,9 +166,11 @@ def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | 
         for each in nodes:
             yield first_line + each.start_mark.line, composer.construct_document(each)
     except UnicodeDecodeError:
-        yield Record(first_line, problem="not UTF-8")
+        yield ImportedLine(first_line, problem="not UTF-8")
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        yield Record(first_line + (mark.line if mark else 0), problem=f"not YAML: {error.problem or error.context}")
+        yield ImportedLine(
+            first_line + (mark.line if mark else 0), problem=f"not YAML: {error.problem or error.context}"
+        )
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        yield Record(first_line, problem=f"not YAML: {' '.join(str(error).split())[:200]}")
+        yield ImportedLine(first_line, problem=f"not YAML: {' '.join(str(error).split())[:200]}")

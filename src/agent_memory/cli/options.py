@@ -119,7 +119,7 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Where:
+class Filters:
     """Which memories a command is about, by what they are and when they were stored."""
 
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None

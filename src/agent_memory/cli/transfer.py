@@ -36,7 +36,7 @@ FormatName = Annotated[
 ]
 
 
-class Report:
+class Tally:
     """Counts what became of each memory, and says so once.
 
     Args:
@@ -194,7 +194,7 @@ async def import_(
     chosen = _format_of(file, form)
     records = list(decode(_read(file), chosen, run.service.agent_id))
     found = [(f"line {record.line}", record.memory) for record in records if record.memory is not None]
-    report = Report(run.screen, "Would import" if dry_run else "Imported", [label for label, _ in found])
+    report = Tally(run.screen, "Would import" if dry_run else "Imported", [label for label, _ in found])
     report.counts |= {"lowered": 0, "raised": 0}
     report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
     for record in records:
@@ -300,9 +300,9 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     report.end()
 
 
-async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Report:
+async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Tally:
     """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
-    report = Report(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there")
+    report = Tally(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there")
     report.counts["forgotten"] = 0
     with report.counting(f"{doing}ing") as each:
         await run.service.admin.transfer(memories, each, run.caller, to=target)

@@ -2,7 +2,7 @@
 
 from agent_memory.doctor.context import salvaged
 from agent_memory.doctor.examine import examine, examine_agent
-from agent_memory.doctor.findings import CODES, Action, AgentReport, Finding, Report, Severity
+from agent_memory.doctor.findings import CODES, Action, AgentReport, Finding, HomeReport, Severity
 from agent_memory.doctor.repair import repair_all
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "Action",
     "AgentReport",
     "Finding",
-    "Report",
+    "HomeReport",
     "Severity",
     "examine",
     "examine_agent",

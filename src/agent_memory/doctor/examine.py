@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor import checks_files, checks_home, checks_journal
 from agent_memory.doctor.context import Case, Kinds, cases_of
-from agent_memory.doctor.findings import AgentReport, Finding, Report, by_area
+from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import size_of
@@ -58,7 +58,7 @@ def examine(
     now: datetime,
     settings: ServiceSettings | None = None,
     kinds: Kinds = KINDS,
-) -> Report:
+) -> HomeReport:
     """Return what is found under a storage root.
 
     Args:
@@ -71,7 +71,7 @@ def examine(
     settings = settings or ServiceSettings()
     names = checks_home.agent_names(root) if agents is None else agents
     reports = tuple(examine_agent(root, name, now=now, settings=settings, kinds=kinds) for name in names)
-    return Report(root, by_area(_run(_OF_THE_HOME, root)), reports)
+    return HomeReport(root, by_area(_run(_OF_THE_HOME, root)), reports)
 
 
 def examine_agent(

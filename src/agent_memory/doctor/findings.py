@@ -225,7 +225,7 @@ class AgentReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HomeReport:
     """What was found under one storage root."""
 
     root: Path

@@ -17,13 +17,13 @@ from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 
 if TYPE_CHECKING:
-    from agent_memory.cli.formats import Record
+    from agent_memory.cli.formats import ImportedLine
 
 FORMATS: tuple[Format, ...] = ("yaml", "jsonl")
 both = pytest.mark.parametrize("form", FORMATS)
 
 
-def decoded(text: str | bytes, form: Format, agent_id: str = "bob") -> list[Record]:
+def decoded(text: str | bytes, form: Format, agent_id: str = "bob") -> list[ImportedLine]:
     return list(decode(text.encode() if isinstance(text, str) else text, form, agent_id))
 
 
