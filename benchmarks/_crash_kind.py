@@ -14,8 +14,8 @@ from agent_memory.doctor.findings import Severity
 from agent_memory.models import Kind, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.files import Files
+from agent_memory.storage.record_storage import RecordStorage
 from benchmarks._crash_check import Case, Findings, age
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, ENOUGH, LONG_AGO, Victim
@@ -93,7 +93,7 @@ class RecordVictim(Victim):
     async def _change(self, records: RecordStorage[Any]) -> None:
         record_id, changes = self._any(), {self._kind.text: self._text()}
         self._begin(Pending("update", changed={record_id: {**self._expected.memories[record_id], **changes}}))
-        self._done({record_id: shown(await records.change(record_id, changes))})
+        self._done({record_id: shown(await records.update(record_id, changes))})
 
     async def _delete(self, records: RecordStorage[Any]) -> None:
         record_id = self._any()
@@ -134,7 +134,7 @@ def recover_records(say: Say, root: Path, at: int, how: str, kind: Kind[Any]) ->
     async def look() -> None:
         records = open_records(kind, root)
         await records.health()
-        await records.find(SearchRequest("key ledger", 5, utc_now()))
+        await records.answer(SearchRequest("key ledger", 5, utc_now()))
         await records.compact()
         await records.close()
 
@@ -158,7 +158,7 @@ def examine_records(say: Say, case: Case, expected: Expected, kind: Kind[Any]) -
 
 
 async def _found(records: RecordStorage[Any]) -> dict[str, Shown]:
-    return {record.id: shown(record) async for record in records.iterate()}
+    return {record.id: shown(record) async for record in records.iter_all()}
 
 
 async def _look(case: Case, expected: Expected, findings: Findings, kind: Kind[Any]) -> None:
@@ -170,7 +170,7 @@ async def _look(case: Case, expected: Expected, findings: Findings, kind: Kind[A
     record = kind.model(agent_id=AGENT, **{kind.text: f"key{choose.getrandbits(48):012x} a further one"})
     await records.store(record)
     now: dict[str, Shown | None] = {
-        record.id: shown(await records.change(record.id, {kind.text: kind.text_of(record) + " changed"}))
+        record.id: shown(await records.update(record.id, {kind.text: kind.text_of(record) + " changed"}))
     }
     expected.learn(now)
     findings.now |= now
@@ -180,7 +180,7 @@ async def _look(case: Case, expected: Expected, findings: Findings, kind: Kind[A
     valid = await records.valid()
     for each in choose.sample(valid, min(4, len(valid))):
         word = kind.text_of(each).split()[0]
-        answer = await records.find(SearchRequest(word, 100, utc_now()))
+        answer = await records.answer(SearchRequest(word, 100, utc_now()))
         if each.id not in {found.id for found in answer.records}:
             findings.lost.append(f"a search for {word} does not find {each.id}")
     then = compare(expected, Pending(), await _found(records), settled=True)

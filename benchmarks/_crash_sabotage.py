@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal import Change, Entry, JournalWriter, Update, writer
 from agent_memory.journal.reader import JournalReader
-from agent_memory.storage import store
+from agent_memory.storage import replica
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ def _forget_one_by_one() -> None:
             self.log.commit(self._absorb, lambda change=change: ([change], None))
         return first
 
-    store.RecordStore.delete = delete  # type: ignore[assignment, method-assign]
+    replica.Replica.delete = delete  # type: ignore[assignment, method-assign]
 
 
 def _compact_in_place() -> None:

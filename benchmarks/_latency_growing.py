@@ -95,7 +95,7 @@ class Agent:
     @property
     def index(self) -> AnnIndex:
         """The dense side of its search."""
-        index = self.storage.opened.store.index.vectors
+        index = self.storage.opened.replica.index.vectors
         assert isinstance(index, AnnIndex)
         return index
 
@@ -106,7 +106,7 @@ class Agent:
 
     def search(self, filters: dict[str, Any] | None = None) -> None:
         """Search as `storage.search` does, the query's vector being known."""
-        store, vector = self.storage._store, self.vector()  # noqa: SLF001
+        store, vector = self.storage._replica, self.vector()  # noqa: SLF001
         found = store.search(*asked(question(self._rng), vector, filters))
         assert found.ranking.mode == "hybrid"
 

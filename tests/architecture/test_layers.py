@@ -50,8 +50,8 @@ WRITING_CALLS = {
 
 # What storage is told to keep is cleaned at its one door, or was: nothing else may say so.
 MAKES_REDACTED = "storage/cleaning.py"
-PROMISES = "storage/base.py"
-DOORS = {"store", "store_many", "change", "update"}
+PROMISES = "storage/protocols.py"
+DOORS = {"store", "store_many", "update"}
 
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
 MAY_CHANGE_MEMORIES = {"service", "scratchpad/manager.py", "storage"}
@@ -72,7 +72,7 @@ def sources() -> list[Path]:
 
 
 def place_of(path: Path) -> str:
-    """Return where a file stands: `storage/store.py`, or `modules/…`."""
+    """Return where a file stands: `storage/replica.py`, or `modules/…`."""
     inside = path.is_relative_to(LIBRARY)
     return path.relative_to(LIBRARY).as_posix() if inside else path.relative_to(REPOSITORY).as_posix()
 
@@ -217,8 +217,8 @@ def test_no_backend_has_a_door_of_its_own() -> None:
         for part in kind.body
         if isinstance(part, ast.AsyncFunctionDef) and part.name in DOORS
     }
-    names = {f"memories/storage.py MemoryStorage.{door}" for door in DOORS - {"change"}}  # of arguments; they pass on
-    assert own == {f"storage/facade.py RecordStorage.{door}" for door in DOORS - {"update"}} | names
+    names = {f"memories/memory_storage.py MemoryStorage.{door}" for door in DOORS}  # of arguments; they pass on
+    assert own == {f"storage/record_storage.py RecordStorage.{door}" for door in DOORS} | names
 
 
 def _files_and_functions_are_short(path: Path) -> list[str]:

@@ -24,8 +24,8 @@ from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of
 from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
-from agent_memory.storage.facade import RecordStorage
-from agent_memory.storage.qdrant.storage import Server
+from agent_memory.storage.qdrant.server import Server
+from agent_memory.storage.record_storage import RecordStorage
 from agent_memory.storage.vector.build import build
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import ENTITY, Entity, open_entities
@@ -66,7 +66,7 @@ def on_server(clock: Clock) -> RecordStorage[Entity]:
 
 
 async def found(storage: RecordStorage[Entity], query: str, clock: FrozenClock, **filters: Any) -> list[str]:
-    answer = await storage.find(SearchRequest(query, 5, clock(), filters_of(filters or None)))
+    answer = await storage.answer(SearchRequest(query, 5, clock(), filters_of(filters or None)))
     return [record.said for record in answer.records]
 
 
@@ -83,7 +83,7 @@ async def test_what_is_stored_is_found_by_word_and_by_filter(
 async def test_no_secret_of_it_is_stored(entities: RecordStorage[Entity]) -> None:
     known = await entities.store(entity(f"Uses the token {SECRET} at night", name=SECRET, metadata={"key": SECRET}))
     assert SECRET not in (await entities.get(known) or entity("nothing")).model_dump_json()
-    await entities.change(known, {"said": f"Now uses {SECRET}"})
+    await entities.update(known, {"said": f"Now uses {SECRET}"})
     assert SECRET not in (await entities.get(known) or entity("nothing")).model_dump_json()
     with pytest.raises(ValidationError):
         await entities.store(entity(SECRET))
@@ -96,7 +96,7 @@ async def test_it_is_counted_changed_replaced_and_forgotten(entities: RecordStor
     new = await entities.store(entity("Lives in Rome", supersedes=old))
     await entities.touch([new])
     assert (await entities.superseded(), await entities.older_versions(new)) == ({old: new}, [old])
-    assert [(each.said, each.access_count) for each in await entities.latest()] == [("Lives in Rome", 1)]
+    assert [(each.said, each.access_count) for each in await entities.list_recent()] == [("Lives in Rome", 1)]
     await entities.delete(new)
     assert (await entities.count(), await entities.was_forgotten("Lives in Rome")) == (0, True)
     assert (await entities.health())["status"] == "ok"
@@ -105,7 +105,7 @@ async def test_it_is_counted_changed_replaced_and_forgotten(entities: RecordStor
 async def test_its_past_comes_back_until_it_is_compacted_away(root: Path, clock: FrozenClock) -> None:
     entities = open_entities(root, clock)
     known = await entities.store(entity("Lives in Turin"))
-    await entities.change(known, {"said": "Lives in Rome"})
+    await entities.update(known, {"said": "Lives in Rome"})
     await entities.delete(known)
     assert [version.op for version in await entities.history(known)] == ["put", "patch", "delete"]
     assert [each.said for each in await entities.forgotten_with(known)] == ["Lives in Rome"]
@@ -185,7 +185,7 @@ async def test_what_a_start_is_shown_is_kept_for_each_kind(root: Path, clock: Fr
         await memories.close()
     assert {path.name for path in root.glob("bob/*shortlist.json")} == {"shortlist.json", "episodes.shortlist.json"}
     entities = open_entities(root, clock)
-    await entities.delete((await entities.latest())[0].id)
+    await entities.delete((await entities.list_recent())[0].id)
     await entities.close()
     assert [path.name for path in root.glob("bob/*shortlist.json")] == ["shortlist.json"]
 
@@ -195,11 +195,11 @@ async def test_it_is_exported_as_json_and_imported_as_it_was(
 ) -> None:
     old = await entities.store(entity("Lives in Turin"))
     await entities.store(entity("Lives in Rome", supersedes=old, pinned=True))
-    exported = [each.model_dump_json() async for each in entities.iterate()]
+    exported = [each.model_dump_json() async for each in entities.iter_all()]
     elsewhere = open_entities(tmp_path / "elsewhere", clock)
     read: list[Entity | Redacted[Entity]] = [make_record(ENTITY, json.loads(line), "bob") for line in exported]
     await elsewhere.store_many(read)
-    assert [each async for each in elsewhere.iterate()] == [each async for each in entities.iterate()]
+    assert [each async for each in elsewhere.iter_all()] == [each async for each in entities.iter_all()]
     assert redact_fields(ENTITY, {"said": SECRET + " is it"}).kinds
     await elsewhere.close()
 

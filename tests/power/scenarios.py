@@ -22,8 +22,8 @@ from agent_memory.service import AuditLog, MemoryService
 from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.facade import RecordStorage
 from agent_memory.storage.files import Files
+from agent_memory.storage.record_storage import RecordStorage
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.shards import Shards
 from tests.power.events import NONE, Names
@@ -134,7 +134,7 @@ class Bob:
 
 async def state_of(storage: RecordStorage[Any]) -> State:
     """Return every record as JSON, by its id."""
-    return {record.id: record.model_dump(mode="json") async for record in storage.iterate()}
+    return {record.id: record.model_dump(mode="json") async for record in storage.iter_all()}
 
 
 # -- one process, nothing goes wrong ----------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ async def changes(base: Path, ack: Ack) -> None:
     """Store, update, touch, supersede, forget."""
     bob = Bob(base, ack)
     tea, coffee = await bob.store("tea"), await bob.store(f"coffee {LONG}")
-    await bob.records.change(tea, {bob.kind.text: "green tea", "tags": ["drinks"]})
+    await bob.records.update(tea, {bob.kind.text: "green tea", "tags": ["drinks"]})
     await bob.done("update")
     await bob.records.touch([tea, coffee])
     await bob.done("touch")
@@ -160,7 +160,7 @@ async def changes(base: Path, ack: Ack) -> None:
     newest = await bob.store(f"black tea {LONG}", supersedes=newer)
     await bob.records.delete(newest)  # a batch of three
     await bob.done("forget")
-    await bob.records.change(coffee, {"pinned": True, bob.kind.text: "espresso"})
+    await bob.records.update(coffee, {"pinned": True, bob.kind.text: "espresso"})
     await bob.done("update")
     await bob.store("milk")
     await bob.close()
@@ -171,7 +171,7 @@ async def compactions(base: Path, ack: Ack) -> None:
     bob = Bob(base, ack)
     kept = [await bob.store(f"kept {number}") for number in range(3)]
     gone = await bob.store(f"gone {LONG}")
-    await bob.records.change(kept[0], {bob.kind.text: f"changed {LONG}"})
+    await bob.records.update(kept[0], {bob.kind.text: f"changed {LONG}"})
     await bob.done("update")
     await bob.records.delete(gone)
     await bob.done("forget")
@@ -345,7 +345,7 @@ async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
         if act == "store":
             await bob.records.store(bob.memory(f"unsynced {act}"), unique=True)
         elif act == "update":
-            await bob.records.change(memory_id, {bob.kind.text: f"unsynced {act}"})
+            await bob.records.update(memory_id, {bob.kind.text: f"unsynced {act}"})
         else:
             known = await bob.records.get(memory_id)
             assert known is not None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.storage.base import Movable, Storage, Versioned
+    from agent_memory.storage.protocols import Movable, Storage, Versioned
 
 
 async def with_the_service() -> None:

@@ -18,7 +18,7 @@ from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.inspection import inspect_pad
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.audit import audit_files, inspect_audit
-from agent_memory.storage.elsewhere import hashes_elsewhere
+from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.vector.inspection import inspect_index
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.elsewhere import hashes_elsewhere
+from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from agent_memory.memories.cleaning import make_memory, redact_fields, redact_memory
     from agent_memory.memories.detect import detect_storage, rollback_migration, should_migrate
     from agent_memory.memories.file import FileStorage
+    from agent_memory.memories.memory_storage import MemoryStorage
     from agent_memory.memories.server import QdrantServerStorage
-    from agent_memory.memories.storage import MemoryStorage
     from agent_memory.memories.vector import MigratableStorage, VectorStorage
 
 __all__ = [
@@ -37,7 +37,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "memories.detect": "detect_storage rollback_migration should_migrate",
             "memories.file": "FileStorage",
             "memories.server": "QdrantServerStorage",
-            "memories.storage": "MemoryStorage",
+            "memories.memory_storage": "MemoryStorage",
             "memories.vector": "MigratableStorage VectorStorage",
         },
     )

@@ -19,7 +19,7 @@ from agent_memory.storage.vector.shards import Shards
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.memories.storage import MemoryStorage
+    from agent_memory.memories.memory_storage import MemoryStorage
 
 log = get_logger(__name__)
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
-from agent_memory.memories.storage import MemoryStorage
+from agent_memory.memories.memory_storage import MemoryStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.files import Files
-from agent_memory.storage.running import PATIENCE
+from agent_memory.storage.threaded import PATIENCE
 
 if TYPE_CHECKING:
     from datetime import timedelta

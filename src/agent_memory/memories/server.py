@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.memories.storage import MemoryStorage
+from agent_memory.memories.memory_storage import MemoryStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.qdrant.limits import SERVER_LIMITS, ServerLimits
-from agent_memory.storage.qdrant.storage import Server
+from agent_memory.storage.qdrant.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`ChangeLog`: what a record store asks of what keeps the changes; and the log that is a journal in a folder.
+"""`ChangeLog`: what a replica asks of what keeps the changes; and the log that is a journal in a folder.
 
 Two ways to let one writer win: behind a file's lock the other writers wait (here), on a server the client
 that was second looks again and decides anew (`agent_memory.storage.qdrant`).

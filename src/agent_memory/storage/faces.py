@@ -1,6 +1,6 @@
 """The past of records, their moving between engines and their embeddings, as a storage shows them.
 
-Each says in `agent_memory.storage.base` what it promises.
+Each says in `agent_memory.storage.protocols` what it promises.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.models.kind import R
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
-from agent_memory.storage.running import WARM_AT_ONCE, Running
+from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
 
-class WithPast(Running[R], Generic[R]):
+class WithPast(Threaded[R], Generic[R]):
     """`Versioned`, over whatever is opened."""
 
     @property
@@ -38,15 +38,15 @@ class WithPast(Running[R], Generic[R]):
 
     async def history(self, record_id: str) -> list[Version[R]]:
         """See `Versioned.history`."""
-        return await self._run(lambda store: versions_of(store.state, record_id, store.log.naming([record_id])))
+        return await self._run(lambda replica: versions_of(replica.state, record_id, replica.log.naming([record_id])))
 
     async def forgotten_with(self, record_id: str) -> list[R]:
         """See `Versioned.forgotten_with`."""
-        return await self._run(lambda store: forgotten_with(store.refresh(), record_id, store.log.naming))
+        return await self._run(lambda replica: forgotten_with(replica.refresh(), record_id, replica.log.naming))
 
     async def forgotten(self) -> list[tuple[R, datetime]]:
         """See `Versioned.forgotten`."""
-        return await self._run(lambda store: forgotten(store.state, store.log.naming(())))
+        return await self._run(lambda replica: forgotten(replica.state, replica.log.naming(())))
 
     async def was_forgotten(self, text: str) -> bool:
         """Tell whether this text was stored once, was forgotten, and the log still remembers that."""
@@ -57,7 +57,7 @@ class WithPast(Running[R], Generic[R]):
         return await self._look(lambda state: {text for text in texts if state.was_forgotten(text)})
 
 
-class WithEngine(Running[R], Generic[R]):
+class WithEngine(Threaded[R], Generic[R]):
     """`Movable`, over whatever is opened, and how search by meaning stands."""
 
     @property
@@ -99,9 +99,9 @@ class WithEngine(Running[R], Generic[R]):
         Raises:
             StorageError: The records cannot be read.
         """
-        all_read = await self._look(lambda _: self._store.index.warm(WARM_AT_ONCE))
+        all_read = await self._look(lambda _: self._replica.index.warm(WARM_AT_ONCE))
         while not all_read:  # in portions, so that other calls get in between
-            all_read = await self._run(lambda store: store.warm(WARM_AT_ONCE))
+            all_read = await self._run(lambda replica: replica.warm(WARM_AT_ONCE))
         ready = await self.opened.embeddings.ready(patience)
         self._upkeep.before_search()
         return ready

@@ -11,11 +11,11 @@ from agent_memory.journal import GRACE
 from agent_memory.models.kind import R
 from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
 from agent_memory.storage.change_log import FileLog
-from agent_memory.storage.elsewhere import hashes_elsewhere
-from agent_memory.storage.moving import NoIndex
-from agent_memory.storage.running import PATIENCE, Backend, Opened
+from agent_memory.storage.other_journals import hashes_elsewhere
+from agent_memory.storage.replica import Replica
 from agent_memory.storage.shortlist import Shortlist
-from agent_memory.storage.store import RecordStore
+from agent_memory.storage.threaded import PATIENCE, Backend, Opened
+from agent_memory.storage.upkeep import NoIndex
 from agent_memory.storage.vector.possible import immovable
 
 if TYPE_CHECKING:
@@ -69,17 +69,17 @@ class Files(Generic[R]):
         """Open the records, to be searched in this process."""
         embeddings = self.embeddings(DenseIndex)
         index = SearchIndex(ranking_of(self.settings), embeddings.index)
-        return Opened(self.store(index), embeddings, NoIndex("file", partial(immovable, self.settings), self.folder))
+        return Opened(self.replica(index), embeddings, NoIndex("file", partial(immovable, self.settings), self.folder))
 
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
         """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""
         others = partial(hashes_elsewhere, self.folder, self.kind.journal)
         return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others)
 
-    def store(self, index: SearchIndex) -> RecordStore[R]:
+    def replica(self, index: SearchIndex) -> Replica[R]:
         """Return the records, with an empty search index that is theirs from now on."""
         log = FileLog(self.kind, self.folder, self.clock, self.grace)
-        return RecordStore(self.kind, self.folder.agent_id, log, index, self.clock)
+        return Replica(self.kind, self.folder.agent_id, log, index, self.clock)
 
 
 def ranking_of(settings: ServiceSettings) -> RankingSettings:

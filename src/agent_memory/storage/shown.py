@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.storage.recency import Order
+    from agent_memory.storage.replica import Replica
     from agent_memory.storage.shortlist import Shortlist
-    from agent_memory.storage.store import RecordStore
 
 
 class Shown(Generic[R]):
@@ -36,42 +36,42 @@ class Shown(Generic[R]):
         """Whether `keep` has something to keep."""
         return self._asked is not None and self._shortlist is not None
 
-    def recent(self, store: RecordStore[R], order: Order) -> list[R]:
+    def recent(self, replica: Replica[R], order: Order) -> list[R]:
         """Return what a scratchpad is chosen from."""
         self._asked = order
-        looked = store.log.looks_like()
+        looked = replica.log.looks_like()
         found = None
-        if self._shortlist is not None and not store.log.watermark[1]:
-            known = self._shortlist.read(order, store.clock())
+        if self._shortlist is not None and not replica.log.watermark[1]:
+            known = self._shortlist.read(order, replica.clock())
             found = known if known is not None and all(map(order.admits, known)) else None
         if found is None:
-            found = store.refresh().recent(order, store.clock())
+            found = replica.refresh().recent(order, replica.clock())
         self._true = (looked, frozenset(record.id for record in found))
         return found
 
-    def is_known_true(self, store: RecordStore[R], shown: Sequence[R], now: datetime) -> bool:
+    def is_known_true(self, replica: Replica[R], shown: Sequence[R], now: datetime) -> bool:
         """Tell whether records may be shown on since nothing was written; some 2 µs, which each request pays."""
         looked, true = self._true
-        same = looked is not None and looked == store.log.looks_like()
+        same = looked is not None and looked == replica.log.looks_like()
         return same and all(record.id in true and not record.is_expired(now) for record in shown)
 
-    def still_true(self, store: RecordStore[R], shown: Sequence[R]) -> bool:
+    def still_true(self, replica: Replica[R], shown: Sequence[R]) -> bool:
         """Tell whether records may be shown on, whoever changed something meanwhile."""
-        looked, state, now = store.log.looks_like(), store.refresh(), store.clock()
+        looked, state, now = replica.log.looks_like(), replica.refresh(), replica.clock()
         known = ((each, state.get(each.id)) for each in shown)
         if not all(one is not None and state.is_valid(one, now) and _says_the_same(each, one) for each, one in known):
             return False
         self._true = (looked, frozenset(record.id for record in shown))
         return True
 
-    def keep(self, store: RecordStore[R]) -> None:
+    def keep(self, replica: Replica[R]) -> None:
         """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
         order, self._asked = self._asked, None
-        if order is None or self._shortlist is None or not store.log.watermark[1]:
+        if order is None or self._shortlist is None or not replica.log.watermark[1]:
             return
         with contextlib.suppress(StorageError):
-            state, now = store.refresh(), store.clock()
-            seq = store.log.watermark[1]
+            state, now = replica.refresh(), replica.clock()
+            seq = replica.log.watermark[1]
             self._shortlist.write(order, state.recent(order, now), seq, state.records.values(), now)
 
     def drop(self) -> None:

@@ -15,7 +15,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, compaction_policy
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.compaction_policy import CompactionPolicy
-from agent_memory.storage.store import RecordStore
+from agent_memory.storage.replica import Replica
 from tests.support import NOON, FrozenClock, header_of, lines_of, memory_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def test_what_was_just_forgotten_and_cannot_go_yet_does_not_make_every_wri
 
 def test_of_several_sessions_one_compacts(root: Path, clock: FrozenClock) -> None:
     folder = AgentFolder(root / "bob")
-    first, second = (RecordStore(MEMORY, "bob", FileLog(MEMORY, folder, clock), SearchIndex(), clock) for _ in range(2))
+    first, second = (Replica(MEMORY, "bob", FileLog(MEMORY, folder, clock), SearchIndex(), clock) for _ in range(2))
     memory_id = first.store(memory_of("tea"), unique=False)
     for _ in range(11):
         first.touch([memory_id])

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.store import RecordStore
+from agent_memory.storage.replica import Replica
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ async def begun(opened: Callable[[], FileStorage], *memories: Memory) -> list[Me
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make reading the journal fail."""
-    monkeypatch.setattr(RecordStore, "refresh", lambda _: pytest.fail("the journal was read"))
+    monkeypatch.setattr(Replica, "refresh", lambda _: pytest.fail("the journal was read"))
 
 
 async def test_a_start_shows_the_same_without_reading_the_journal(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbeddingService
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.storage.store import RecordStore
+    from agent_memory.storage.replica import Replica
     from agent_memory.storage.trouble import Trouble
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.worker import Worker
@@ -60,7 +60,7 @@ class Indexed:
 
     Attributes:
         folder: The agent's folder.
-        store: The memories.
+        replica: The memories.
         candidates: The dense side of the store's search.
         embeddings: Whose vectors these are.
         worker: The thread that reads the store.
@@ -69,7 +69,7 @@ class Indexed:
     """
 
     folder: AgentFolder
-    store: RecordStore[Any]
+    replica: Replica[Any]
     candidates: AnnIndex
     embeddings: EmbeddingService[Any]
     worker: Worker
@@ -100,7 +100,7 @@ class IndexMaintenance:
         self._embeddings, self._worker = indexed.embeddings, indexed.worker
         self._shards = Shards(indexed.folder)
         self.sync = IndexSync(
-            indexed.store, indexed.candidates, self._shards, self._embeddings, options.start, wanted=wanted
+            indexed.replica, indexed.candidates, self._shards, self._embeddings, options.start, wanted=wanted
         )
         self.backend = _VECTOR if wanted else self._shards.active()[0]
         self._task: asyncio.Task[None] | None = None
@@ -265,7 +265,7 @@ async def _build(
     await _embed_all(indexed.embeddings, indexed.prepare, progress)
     identity = await asyncio.to_thread(indexed.embeddings.identity)
     return await options.build(
-        indexed.folder, indexed.store.kind, identity, activate=activate, batch=batch, progress=progress
+        indexed.folder, indexed.replica.kind, identity, activate=activate, batch=batch, progress=progress
     )
 
 

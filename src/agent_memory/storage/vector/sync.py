@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings import EmbeddingService
-    from agent_memory.storage.store import RecordStore
+    from agent_memory.storage.replica import Replica
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.vector.engine import EngineClient
     from agent_memory.storage.vector.shards import Shards, ShardState
@@ -42,7 +42,7 @@ class IndexSync:
     """Gives searches the engine of the index in use, and keeps what changed since it was built.
 
     Args:
-        store: The memories; read in the thread that calls `step`.
+        replica: The memories; read in the thread that calls `step`.
         index: Gets the engine, and what changed since its index was built.
         shards: Which index is in use.
         embeddings: Whose vectors these are.
@@ -57,7 +57,7 @@ class IndexSync:
 
     def __init__(
         self,
-        store: RecordStore[Any],
+        replica: Replica[Any],
         index: AnnIndex,
         shards: Shards,
         embeddings: EmbeddingService[Any],
@@ -68,7 +68,7 @@ class IndexSync:
         self.wanted = wanted
         self.needs_build: str | None = None
         self.problem: str | None = None
-        self._store = store
+        self._replica = replica
         self._index = index
         self._shards = shards
         self._embeddings = embeddings
@@ -89,7 +89,7 @@ class IndexSync:
     @property
     def is_current(self) -> bool:
         """Whether this process holds a shard, has read every memory, and needs no other shard."""
-        return self.is_holding and self._outdated() is None and self._store.warm(0)
+        return self.is_holding and self._outdated() is None and self._replica.warm(0)
 
     def step(self) -> float | None:
         """Do a few milliseconds of work; return after how many seconds there is more, None when there is none.
@@ -140,7 +140,7 @@ class IndexSync:
             return None
         if not self._embeddings.is_ready:
             return None if self._embeddings.describe()["status"] == "failing" else _LATER
-        if not self._store.warm(_WARM_AT_ONCE):
+        if not self._replica.warm(_WARM_AT_ONCE):
             return _SOON
         state = self._shards.state(shard)
         if (unfit := self._unfit(state)) is not None or state is None:
@@ -160,7 +160,7 @@ class IndexSync:
             return "the index is missing, half built or of another version"
         if state.embedder != str(self._embeddings.identity()):
             return "the index is of another embedder"
-        if state.seq > self._store.log.watermark[1]:
+        if state.seq > self._replica.log.watermark[1]:
             return "the index is ahead of the journal, which must have been restored"
         return None
 
@@ -183,23 +183,23 @@ class IndexSync:
         """Find what changed since the shard was built, from here on kept by the index itself."""
         memories = self._index.texts
         differing = {memory_id for memory_id, keys in memories.items() if held.get(memory_id) != len(keys)}
-        self._index.behind = differing | (held.keys() - memories.keys()) | self._store.state.since(self._seq)
+        self._index.behind = differing | (held.keys() - memories.keys()) | self._replica.state.since(self._seq)
         self._index.engine = self._client
-        self._rewritten = self._store.log.rewritten
+        self._rewritten = self._replica.log.rewritten
         self.problem = None
 
     def _look(self, client: EngineClient) -> float | None:
         """See whether the shard can be searched, and is worth it."""
         if not client.is_idle:
             client.reply()
-        if not self._store.warm(_WARM_AT_ONCE):
+        if not self._replica.warm(_WARM_AT_ONCE):
             return _SOON
         self.needs_build = self._outdated()
         return None
 
     def _outdated(self) -> str | None:
         """Return why a new shard must be built in place of this one, or None."""
-        if self._store.log.rewritten != self._rewritten:  # its numbers may stand for other changes now
+        if self._replica.log.rewritten != self._rewritten:  # its numbers may stand for other changes now
             return "another program rewrote the journal"
         return "much has changed since the index was built" if self._index.is_outdated else None
 

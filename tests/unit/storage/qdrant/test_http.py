@@ -14,7 +14,7 @@ from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import detect_storage
 from agent_memory.storage.qdrant.limits import ServerLimits
-from agent_memory.storage.qdrant.storage import connect
+from agent_memory.storage.qdrant.server import connect
 from tests.qdrant_server import QUIET, Answer, QdrantHttpServer
 from tests.support import FrozenClock, memory_of
 
@@ -147,7 +147,7 @@ def test_without_an_address_there_is_no_storage() -> None:
 
 
 def test_without_the_client_library_there_is_no_storage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.storage.qdrant.storage.find_spec", lambda name: None)
+    monkeypatch.setattr("agent_memory.storage.qdrant.server.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError) as refused:
         QdrantServerStorage("bob", settings=settings_for("http://localhost:6333"))
     assert "qdrant-client" in refused.value.recovery

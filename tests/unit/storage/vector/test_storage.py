@@ -132,7 +132,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     monkeypatch: pytest.MonkeyPatch,
     filters: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr(storage.opened.store.index, "limits", Limits(few=-1))  # so few would be looked at one by one
+    monkeypatch.setattr(storage.opened.replica.index, "limits", Limits(few=-1))  # so few would be looked at one by one
     memories = facts(NEAREST + 100)
     await stored(storage, memories[:-20])
     await storage.migrate()

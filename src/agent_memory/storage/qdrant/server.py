@@ -21,10 +21,10 @@ from agent_memory.models import check_agent_id
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.files import ranking_of
-from agent_memory.storage.moving import NoIndex
 from agent_memory.storage.qdrant.limits import SERVER_LIMITS, ServerLimits
-from agent_memory.storage.running import Backend, Opened
-from agent_memory.storage.store import RecordStore
+from agent_memory.storage.replica import Replica
+from agent_memory.storage.threaded import Backend, Opened
+from agent_memory.storage.upkeep import NoIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,8 +112,8 @@ class Server(Generic[R]):
             vectors = ServerVectors(wire, server.rows, worker)
         index = SearchIndex(ranking_of(self.settings), vectors)
         log = ServerChangeLog(self.kind, server, self.clock, self.limits.longest_wait)
-        store = RecordStore(self.kind, self.agent_id, log, index, self.clock)
-        return Opened(store, ServerEmbeddings(vectors, worker, absent), NoIndex("server", _immovable))
+        replica = Replica(self.kind, self.agent_id, log, index, self.clock)
+        return Opened(replica, ServerEmbeddings(vectors, worker, absent), NoIndex("server", _immovable))
 
     def _close(self) -> None:
         line, self._line = self._line, None

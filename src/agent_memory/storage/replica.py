@@ -1,4 +1,4 @@
-"""`RecordStore`: log, state and search index of one agent's records of one kind, kept in step. For one thread.
+"""`Replica`: log, state and search index of one agent's records of one kind, kept in step. For one thread.
 
 Every write goes through here: catch up, decide, append, absorb. What differs between backends is the log and the index.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.storage.change_log import ChangeLog
 
 
-class RecordStore(Generic[R]):
+class Replica(Generic[R]):
     """The records of one kind, as this process knows them.
 
     Args:
@@ -111,8 +111,8 @@ class RecordStore(Generic[R]):
         """See `Storage.store_many`."""
         self.log.commit(self._absorb, lambda: to_store_many(self.state, records))
 
-    def change(self, record_id: str, changes: Mapping[str, Any]) -> R:
-        """See `Storage.change`."""
+    def update(self, record_id: str, changes: Mapping[str, Any]) -> R:
+        """See `Storage.update`."""
         self.log.commit(self._absorb, lambda: to_update(self.state, record_id, changes))
         return self.state.records[record_id]
 

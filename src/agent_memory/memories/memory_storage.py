@@ -9,7 +9,7 @@ from typing_extensions import override
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Memory, MemorySearchResult, SearchRequest, SearchResults, filters_of
 from agent_memory.redaction import quoted
-from agent_memory.storage.facade import RecordStorage
+from agent_memory.storage.record_storage import RecordStorage
 from agent_memory.storage.trouble import weakness
 
 if TYPE_CHECKING:
@@ -58,14 +58,10 @@ class MemoryStorage(RecordStorage[Memory]):
             StorageError: The memories cannot be read.
         """
         request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
-        results = _results_of(await self.find(request))
+        results = _results_of(await self.answer(request))
         if not self.opened.embeddings.is_empty:
             results.degraded = weakness(results, self.embedding())
         return results
-
-    async def list_recent(self, limit: int = 10) -> list[Memory]:
-        """Return the newest valid memories, newest first."""
-        return await self.latest(limit)
 
     async def update_access_stats(self, memory_id: str) -> None:
         """Count one access.
@@ -95,9 +91,10 @@ class MemoryStorage(RecordStorage[Memory]):
         """Return one memory, also a superseded or expired one, or None."""
         return await super().get(memory_id)
 
+    @override
     async def update(self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Memory:
-        """See `Storage.change`."""
-        return await self.change(memory_id, changes)
+        """See `Storage.update`."""
+        return await super().update(memory_id, changes)
 
     @override
     async def delete(self, memory_id: str) -> Memory:
@@ -128,8 +125,6 @@ class MemoryStorage(RecordStorage[Memory]):
     async def was_forgotten(self, content: str) -> bool:
         """See `Versioned.was_forgotten`."""
         return await super().was_forgotten(content)
-
-    iter_all = RecordStorage.iterate
 
 
 def _results_of(answer: Answer[Memory]) -> SearchResults:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.files import ranking_of
-from agent_memory.storage.running import Opened
+from agent_memory.storage.threaded import Opened
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.engine import is_installed
 from agent_memory.storage.vector.maintenance import Indexed, IndexMaintenance, IndexOptions
@@ -46,15 +46,15 @@ class IndexedFiles(Generic[R]):
         candidates = embeddings.index
         if not is_installed() or not isinstance(candidates, AnnIndex):
             raise impossible(embeddings)
-        store = files.store(SearchIndex(ranking_of(files.settings), candidates))
+        replica = files.replica(SearchIndex(ranking_of(files.settings), candidates))
 
         async def sizes() -> tuple[int, float]:
             valid = await storage.valid()
             characters = sum(len(files.kind.text_of(record)) for record in valid)
             return await storage.count(), characters / max(1, len(valid))
 
-        indexed = Indexed(files.folder, store, candidates, embeddings, storage.thread, storage.prepare, sizes)
+        indexed = Indexed(files.folder, replica, candidates, embeddings, storage.thread, storage.prepare, sizes)
         wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
         batch = files.settings.migration_batch_size
         self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
-        return Opened(store, embeddings, self._index)
+        return Opened(replica, embeddings, self._index)

@@ -1,4 +1,4 @@
-"""`Running`: a record store that is asked from an event loop: worker thread, late opening, fork care.
+"""`Threaded`: records that are asked for from an event loop: opened late, in a thread of their own, anew after a fork.
 
 The base of the faces of a storage. Knows no kind and no backend: what is opened, and where, is handed in.
 """
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Clock, Kind
-    from agent_memory.storage.base import Upkeep
+    from agent_memory.storage.protocols import Upkeep
+    from agent_memory.storage.replica import Replica
     from agent_memory.storage.shortlist import Shortlist
     from agent_memory.storage.state import State
-    from agent_memory.storage.store import RecordStore
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -35,7 +35,7 @@ WARM_AT_ONCE = 200
 
 
 class Embeddings(Protocol):
-    """Vectors for the texts of one store, or the reason why there are none."""
+    """Vectors for the texts of one kind of record, or the reason why there are none."""
 
     @property
     def is_there(self) -> bool:
@@ -74,12 +74,12 @@ class Opened(Generic[R]):
     """What one process has open.
 
     Attributes:
-        store: The records.
+        replica: The records.
         embeddings: Their vectors.
         upkeep: What moves them between engines and keeps an index.
     """
 
-    store: RecordStore[R]
+    replica: Replica[R]
     embeddings: Embeddings
     upkeep: Upkeep
 
@@ -113,8 +113,8 @@ class Backend(Generic[R]):
     shortlist: Shortlist[R] | None = None
 
 
-class Running(Generic[R]):
-    """A record store in a thread of its own. See `RecordStorage`."""
+class Threaded(Generic[R]):
+    """A replica in a thread of its own. See `RecordStorage`."""
 
     def __init__(self, backend: Backend[R]) -> None:
         self.agent_id = backend.agent_id
@@ -161,25 +161,23 @@ class Running(Generic[R]):
         return self._of.upkeep or self.opened.upkeep
 
     @property
-    def _store(self) -> RecordStore[R]:
-        return self.opened.store
+    def _replica(self) -> Replica[R]:
+        return self.opened.replica
 
-    async def _run(self, ask: Callable[[RecordStore[R]], T]) -> T:
-        """Ask the store, in its thread."""
-        return await self._worker.run(lambda: ask(self._store))
+    async def _run(self, ask: Callable[[Replica[R]], T]) -> T:
+        """Ask the replica, in its thread."""
+        return await self._worker.run(lambda: ask(self._replica))
 
     async def _look(self, ask: Callable[[State[R]], T]) -> T:
         """Ask the state as it is now."""
-        return await self._worker.run(lambda: ask(self._store.refresh()))
+        return await self._worker.run(lambda: ask(self._replica.refresh()))
 
-    async def _write(
-        self, prepare: Callable[[], S], write: Callable[[RecordStore[R], S], T], *, indexed: bool = True
-    ) -> T:
+    async def _write(self, prepare: Callable[[], S], write: Callable[[Replica[R], S], T], *, indexed: bool = True) -> T:
         """Have something written that takes milliseconds to prepare, and see to what follows from it."""
         if self._of.lock is None:  # the log itself sees to races
-            done = await self._worker.run(lambda: write(self._store, prepare()))
+            done = await self._worker.run(lambda: write(self._replica, prepare()))
         else:
-            done = await self._worker.write_prepared(prepare, lambda prepared: write(self._store, prepared))
+            done = await self._worker.write_prepared(prepare, lambda prepared: write(self._replica, prepared))
         self._worker.submit(self._follow_up)
         if indexed:
             self._upkeep.after_write()
@@ -188,15 +186,15 @@ class Running(Generic[R]):
     def _follow_up(self) -> None:
         """Do what a write leaves to be done behind the answer: words now, vectors after that, then the files."""
         opened = self.opened
-        opened.store.warm(WARM_AT_ONCE)
+        opened.replica.warm(WARM_AT_ONCE)
         opened.embeddings.fill_later()
-        if opened.store.compact_if_worthwhile():
+        if opened.replica.compact_if_worthwhile():
             self._folds += 1
             self._shown.drop()
 
     def _forget_vectors(self) -> None:
         opened = self.opened
-        gone = map(self.kind.text_of, opened.store.take_gone())
+        gone = map(self.kind.text_of, opened.replica.take_gone())
         opened.embeddings.forget(piece for text in gone for piece in embedded_texts(text))
 
     async def close(self) -> None:
@@ -205,7 +203,7 @@ class Running(Generic[R]):
         if opened is not None:
             await opened.upkeep.close()
             if self._shown.wants_keeping:
-                await self._worker.run(self._shown.keep, opened.store)
+                await self._worker.run(self._shown.keep, opened.replica)
         await asyncio.to_thread(self.thread.close)
         if opened is not None:
             await asyncio.to_thread(opened.embeddings.close)
@@ -214,5 +212,5 @@ class Running(Generic[R]):
 
     async def folds(self) -> int:
         """Return how often this object compacted its files unasked, behind a write."""
-        has_read = self._is_open and self._store.log.watermark[1] > 0
+        has_read = self._is_open and self._replica.log.watermark[1] > 0
         return await self._worker.run(lambda: self._folds) if has_read else self._folds

@@ -32,7 +32,7 @@ class Storage(Protocol[R]):
     `Redacted`.
     """
 
-    async def find(self, request: SearchRequest) -> Answer[R]:
+    async def answer(self, request: SearchRequest) -> Answer[R]:
         """Return the best matches, best first. Does not count as an access.
 
         Raises:
@@ -62,7 +62,7 @@ class Storage(Protocol[R]):
                 their moment, as it has places.
         """
 
-    async def change(self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> R:
+    async def update(self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> R:
         """Change fields of a record; None gives a field its default again. Returns the record as it is now.
 
         Raises:
@@ -88,7 +88,7 @@ class Storage(Protocol[R]):
             StorageError: Nothing was written.
         """
 
-    def iterate(self) -> AsyncIterator[R]:
+    def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""
 
     async def count(self) -> int:

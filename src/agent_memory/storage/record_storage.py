@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchRequest
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
-    from agent_memory.storage.store import RecordStore
+    from agent_memory.storage.replica import Replica
 
 
 class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
@@ -27,16 +27,16 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
         backend: How the records are opened.
     """
 
-    async def find(self, request: SearchRequest) -> Answer[R]:
-        """See `Storage.find`."""
+    async def answer(self, request: SearchRequest) -> Answer[R]:
+        """See `Storage.answer`."""
         self._upkeep.before_search()
         patience = self._of.patience if request.patience is None else request.patience
         if patience and (not self._is_open or self.opened.embeddings.is_there):
             await self.prepare(patience)
         question = None
         if self._is_open and self.opened.embeddings.is_ready:
-            question = await asyncio.to_thread(self._store.index.embedded_question, request)
-        return await self._run(lambda store: store.search(request, question))
+            question = await asyncio.to_thread(self._replica.index.embedded_question, request)
+        return await self._run(lambda replica: replica.search(request, question))
 
     async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
         """Keep a record without its secrets; when this returns, it is on disk.
@@ -54,31 +54,31 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
             StorageError: Nothing was written.
         """
         return await self._write(
-            lambda: cleaned_record(self.kind, record), lambda store, cleaned: store.store(cleaned, unique=unique)
+            lambda: cleaned_record(self.kind, record), lambda replica, cleaned: replica.store(cleaned, unique=unique)
         )
 
     async def store_many(self, records: Sequence[R | Redacted[R]]) -> None:
         """See `Storage.store_many`."""
         await self._write(
             lambda: cleaned_records(self.kind, records),
-            lambda store, cleaned: store.store_many(cleaned),
+            lambda replica, cleaned: replica.store_many(cleaned),
         )
 
-    async def change(self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> R:
-        """See `Storage.change`."""
+    async def update(self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> R:
+        """See `Storage.update`."""
 
-        def change(store: RecordStore[R], cleaned: Mapping[str, Any]) -> R:
-            record = store.change(record_id, cleaned)
+        def update(replica: Replica[R], cleaned: Mapping[str, Any]) -> R:
+            record = replica.update(record_id, cleaned)
             self._shown.drop()
             return record
 
-        return await self._write(lambda: cleaned_fields(self.kind, changes), change)
+        return await self._write(lambda: cleaned_fields(self.kind, changes), update)
 
     async def delete(self, record_id: str) -> R:
         """See `Storage.delete`."""
 
-        def delete(store: RecordStore[R], _: object) -> R:
-            record = store.delete(record_id)
+        def delete(replica: Replica[R], _: object) -> R:
+            record = replica.delete(record_id)
             self._shown.drop()
             return record
 
@@ -88,13 +88,13 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def touch(self, record_ids: Collection[str]) -> None:
         """See `Storage.touch`."""
-        await self._write(lambda: None, lambda store, _: store.touch(record_ids), indexed=False)
+        await self._write(lambda: None, lambda replica, _: replica.touch(record_ids), indexed=False)
 
     async def get(self, record_id: str) -> R | None:
         """Return one record, also a superseded or expired one, or None."""
         return await self._look(lambda state: state.get(record_id))
 
-    async def latest(self, limit: int = 10) -> list[R]:
+    async def list_recent(self, limit: int = 10) -> list[R]:
         """Return the newest valid records, newest first."""
         check_limit(limit)
         valid = await self.valid()
@@ -103,7 +103,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def recent(self, order: Order) -> list[R]:
         """See `Storage.recent`."""
-        return await self._run(lambda store: self._shown.recent(store, order))
+        return await self._run(lambda replica: self._shown.recent(replica, order))
 
     async def still_true(self, shown: Sequence[R]) -> bool:
         """Tell whether records that were shown may be shown on, whoever changed something meanwhile.
@@ -113,15 +113,15 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
         Raises:
             StorageError: The records cannot be read.
         """
-        if self._is_open and self._shown.is_known_true(self._store, shown, self._clock()):
+        if self._is_open and self._shown.is_known_true(self._replica, shown, self._clock()):
             return True
-        return await self._run(lambda store: self._shown.still_true(store, shown))
+        return await self._run(lambda replica: self._shown.still_true(replica, shown))
 
     async def valid(self) -> list[R]:
         """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
         return await self._look(lambda state: state.valid(self._clock()))
 
-    async def iterate(self) -> AsyncIterator[R]:
+    async def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""
         for record in await self._look(lambda state: list(state.records.values())):
             yield record
@@ -132,13 +132,13 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def health(self) -> dict[str, Any]:
         """See `Storage.health`."""
-        return {**await self._run(lambda store: store.health()), **self._upkeep.health()}
+        return {**await self._run(lambda replica: replica.health()), **self._upkeep.health()}
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `Storage.compact`."""
 
-        def compact(store: RecordStore[R], _: object) -> None:
-            store.compact(grace)
+        def compact(replica: Replica[R], _: object) -> None:
+            replica.compact(grace)
             self._shown.drop()  # it may show what has expired, and is gone from the log now
 
         await self._write(lambda: None, compact, indexed=False)
