@@ -253,7 +253,7 @@ def _conflict(case: Case, name: str) -> Concern:
     copy = case.reading_of(case.folder.path / name)
     if copy.file.trouble is not None:
         return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
-    missing = copy.missing_in(case.journal)
+    missing = copy.missing_in(case.journal.file)
     if not missing:
         return Concern(
             "conflict_copies_known",

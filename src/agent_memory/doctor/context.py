@@ -93,10 +93,10 @@ class Reading:
         kind = next((kind for kind in self.kinds if kind.name == change.kind), None)
         return None if kind is None else kind.refusal(self._agent_id, change.id, change.data)
 
-    def missing_in(self, journal: Reading) -> list[Any]:
-        """Return the records of which another journal knows nothing: neither there, nor forgotten."""
-        known = journal.file.written_ids()
-        return [record for record_id, record in self.records.items() if record_id not in known]
+    def missing_in(self, *journals: Inspection) -> list[Any]:
+        """Return the records of which no other journal has a trace: neither there, nor forgotten."""
+        written = set[str]().union(*(journal.written_ids() for journal in journals))
+        return [record for record_id, record in self.records.items() if record_id not in written]
 
 
 @dataclass(slots=True)
@@ -167,14 +167,14 @@ def cases_of(folder: AgentFolder, settings: ServiceSettings, now: datetime, kind
     ]
 
 
-def salvaged(path: Path, folder: AgentFolder) -> list[Any]:
-    """Return the records of a copy of an agent's journal of which the journal itself knows nothing.
+def salvaged(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> list[Any]:
+    """Return the records of a copy of an agent's journal of which no journal of these kinds has a trace.
 
     Raises:
         ValidationError: It is no copy of a journal.
         StorageError: It cannot be read.
     """
-    copy = Reading(path, folder.agent_id)
+    copy = Reading(path, folder.agent_id, kinds)
     if copy.file.trouble is not None:
         raise StorageError(f"{path.name} cannot be read: {copy.file.trouble}.")
     if copy.file.size is None:
@@ -185,4 +185,4 @@ def salvaged(path: Path, folder: AgentFolder) -> list[Any]:
             code="not_a_journal",
             recovery="Exports and scratchpads are taken by `agent-memory import`.",
         )
-    return copy.missing_in(Reading(folder.journal, folder.agent_id))
+    return copy.missing_in(*(inspect_journal(folder.path / name) for name in {kind.journal for kind in kinds}))

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.doctor import CODES, Severity, checks_home, examine
+from agent_memory.doctor import CODES, Severity, checks_home, examine, salvaged
 from agent_memory.doctor.context import Reading
 from agent_memory.files.entries import lock_at
 from agent_memory.files.wording import human
 from agent_memory.models import MEMORY
 from agent_memory.service.attention import ATTENTION
-from agent_memory.storage import FileStorage
+from agent_memory.storage import FileStorage, folder_of
+from tests.new_kind import ENTITY
 from tests.support import NOON, FrozenClock, memory_of
 from tests.unit.doctor.homes import LIVE, identity, make_circles, rewrite_json, snapshot, spoil_vectors
 
@@ -451,6 +452,15 @@ def test_the_journal_of_another_kind_is_examined_like_the_first(bob: Path, root:
     assert codes["journal_lines"] == "1 line of things.yaml cannot be read; all others are used."
     assert "its header, is missing" in codes["journal_header"]
     assert agent.memories == LIVE
+
+
+def test_a_record_that_any_journal_of_the_agent_has_is_not_salvaged(bob: Path, root: Path) -> None:
+    line = '--- {"seq": 1, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "entity", "id": "%s", "data": %s}\n'
+    lines = [line % (f"ent-00000000000{letter}", '{"said": "Maria", "agent_id": "bob"}') for letter in "ab"]
+    (bob / ENTITY.journal).write_text(lines[0])
+    (bob / "copy.yaml").write_text("".join(lines))
+    found = salvaged(bob / "copy.yaml", folder_of("bob", root), (MEMORY, ENTITY))
+    assert [record.id for record in found] == ["ent-00000000000b"]
 
 
 def test_what_a_status_tells_of_are_the_codes_that_want_attention() -> None:
