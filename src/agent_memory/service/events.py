@@ -9,6 +9,7 @@ import hashlib
 import math
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import CATEGORIES
@@ -33,169 +34,154 @@ class EventSpec:
     audited: bool = False
 
 
+def _event(name: str, when: str, *, audited: bool = False, **fields: str) -> EventSpec:
+    return EventSpec(name, when, fields, audited)
+
+
+_audited = partial(_event, audited=True)
+
+
 _SPECS: Final = (
-    EventSpec(
+    _audited(
         "memory:stored",
         "A memory was stored and is on disk.",
-        {
-            "memory_id": "id of the new memory",
-            "category": "its category; `other` if it is none of the built-in ones",
-            "tag_count": "how many tags it has",
-            "backend": "file, vector or server",
-            "in_scratchpad": "whether it is in the scratchpad now",
-            "supersedes": "id of the memory it replaces, or null",
-            "redacted": "kinds of secrets that were removed",
-        },
-        audited=True,
+        memory_id="id of the new memory",
+        category="its category; `other` if it is none of the built-in ones",
+        tag_count="how many tags it has",
+        backend="file, vector or server",
+        in_scratchpad="whether it is in the scratchpad now",
+        supersedes="id of the memory it replaces, or null",
+        redacted="kinds of secrets that were removed",
     ),
-    EventSpec(
+    _event(
         "memory:searched",
         "A search was answered.",
-        {
-            "query_chars": "length of the query",
-            "query_sha8": "8 hex digits, the same for equal queries of one process; keyed at random",
-            "results_count": "results returned",
-            "total_found": "results above the floor that met the filters",
-            "latency_ms": "time taken, milliseconds",
-            "backend": "file, vector or server",
-            "mode": "keyword or hybrid",
-        },
+        query_chars="length of the query",
+        query_sha8="8 hex digits, the same for equal queries of one process; keyed at random",
+        results_count="results returned",
+        total_found="results above the floor that met the filters",
+        latency_ms="time taken, milliseconds",
+        backend="file, vector or server",
+        mode="keyword or hybrid",
     ),
-    EventSpec(
+    _audited(
         "memory:updated",
         "Fields of a memory were changed.",
-        {"memory_id": "its id", "fields": "names of the changed fields", "redacted": "kinds of secrets removed"},
-        audited=True,
+        memory_id="its id",
+        fields="names of the changed fields",
+        redacted="kinds of secrets removed",
     ),
-    EventSpec("memory:forgotten", "A memory was forgotten.", {"memory_id": "its id"}, audited=True),
-    EventSpec(
+    _audited("memory:forgotten", "A memory was forgotten.", memory_id="its id"),
+    _audited(
         "memory:restored",
         "A memory was brought back.",
-        {"memory_id": "its id", "was": "what had become of it: forgotten, replaced or changed"},
-        audited=True,
+        memory_id="its id",
+        was="what had become of it: forgotten, replaced or changed",
     ),
-    EventSpec(
+    _audited(
         "memory:promoted",
         "A memory came into the scratchpad.",
-        {
-            "memory_id": "its id",
-            "reason": "manual or access_threshold",
-            "scratchpad_size": "entries now",
-            "evicted": "id that had to leave, or null",
-        },
-        audited=True,
+        memory_id="its id",
+        reason="manual or access_threshold",
+        scratchpad_size="entries now",
+        evicted="id that had to leave, or null",
     ),
-    EventSpec(
+    _audited(
         "memory:captured",
         "The capture hook kept something that was said.",
-        {
-            "memory_id": "id of the new memory",
-            "category": "its category; `other` if it is none of the built-in ones",
-            "confidence": "how sure the rule was, 0..1",
-            "source": "user, assistant or tool",
-            "rule": "name of the rule",
-            "redacted": "kinds of secrets removed",
-        },
-        audited=True,
+        memory_id="id of the new memory",
+        category="its category; `other` if it is none of the built-in ones",
+        confidence="how sure the rule was, 0..1",
+        source="user, assistant or tool",
+        rule="name of the rule",
+        redacted="kinds of secrets removed",
     ),
-    EventSpec(
+    _event(
         "memory:capture_skipped",
         "The capture hook saw candidates and kept none of them.",
-        {"reason": "why, one word", "count": "how many candidates"},
+        reason="why, one word",
+        count="how many candidates",
     ),
-    EventSpec(
+    _audited(
         "memory:scratchpad_edited",
         "A person's edit of scratchpad.yaml was taken over.",
-        {"changed": "entries changed", "added": "entries added", "removed": "entries taken out"},
-        audited=True,
+        changed="entries changed",
+        added="entries added",
+        removed="entries taken out",
     ),
-    EventSpec(
+    _audited(
         "memory:activated",
         "This session now uses the memory of an agent.",
-        {"previous": "the agent before, or null", "reason": "tool, resumed or configured"},
-        audited=True,
+        previous="the agent before, or null",
+        reason="tool, resumed or configured",
     ),
-    EventSpec(
+    _event(
         "memory:migration_suggested",
         "There are as many memories as `migration_threshold`; once a session.",
-        {
-            "memory_count": "memories now",
-            "threshold": "the setting",
-            "auto_migrate": "whether it begins without asking",
-            "estimated_duration_seconds": "how long it would take",
-            "estimated_cost_usd": "what the embedder would charge",
-        },
+        memory_count="memories now",
+        threshold="the setting",
+        auto_migrate="whether it begins without asking",
+        estimated_duration_seconds="how long it would take",
+        estimated_cost_usd="what the embedder would charge",
     ),
-    EventSpec(
+    _audited(
         "memory:migration_started",
         "An index is being built; memories are stored and found meanwhile.",
-        {"memory_count": "memories to move", "plan": "backend, batch_size and estimated_duration_seconds"},
-        audited=True,
+        memory_count="memories to move",
+        plan="backend, batch_size and estimated_duration_seconds",
     ),
-    EventSpec(
+    _audited(
         "memory:migration_resumed",
         "As memory:migration_started, for one that an earlier session began: vectors made until then are there.",
-        {"memory_count": "memories to move", "plan": "backend, batch_size and estimated_duration_seconds"},
-        audited=True,
+        memory_count="memories to move",
+        plan="backend, batch_size and estimated_duration_seconds",
     ),
-    EventSpec(
+    _audited(
         "memory:migration_paused",
         "The session ended before it was done; with auto_migrate the next one goes on. What was embedded is kept.",
-        {
-            "texts_left": "texts that have no vector yet",
-            "memory_count": "memories to move",
-            "duration_seconds": "how long it took so far",
-        },
-        audited=True,
+        texts_left="texts that have no vector yet",
+        memory_count="memories to move",
+        duration_seconds="how long it took so far",
     ),
-    EventSpec(
+    _event(
         "memory:migration_progress",
         "How far it is; at most one a second for each stage.",
-        {
-            "stage": "embed, load, index, check or switch",
-            "memories_processed": "done of this stage",
-            "total": "of how many",
-            "percent_complete": "the same in percent",
-            "elapsed_seconds": "since the beginning",
-        },
+        stage="embed, load, index, check or switch",
+        memories_processed="done of this stage",
+        total="of how many",
+        percent_complete="the same in percent",
+        elapsed_seconds="since the beginning",
     ),
-    EventSpec(
+    _audited(
         "memory:migration_completed",
         "The index is whole, checked and in use.",
-        {
-            "memory_count": "memories there were when it was built",
-            "duration_seconds": "how long it took",
-            "cost_usd": "what the embedder charged for it, by the tokens it counted",
-            "backend": "the backend now",
-        },
-        audited=True,
+        memory_count="memories there were when it was built",
+        duration_seconds="how long it took",
+        cost_usd="what the embedder charged for it, by the tokens it counted",
+        backend="the backend now",
     ),
-    EventSpec(
+    _audited(
         "memory:migration_failed",
         "It failed; the memories are untouched.",
-        {
-            "code": "error code",
-            "error": "one sentence",
-            "memories_processed": "memories loaded until then",
-            "total": "of how many",
-            "rolled_back": "whether the backend is the one from before",
-        },
-        audited=True,
+        code="error code",
+        error="one sentence",
+        memories_processed="memories loaded until then",
+        total="of how many",
+        rolled_back="whether the backend is the one from before",
     ),
-    EventSpec(
+    _audited(
         "memory:migration_rolled_back",
         "The backend from before is in use again; nothing stored since is lost.",
-        {"from_backend": "file or vector", "to_backend": "file or vector", "reason": "requested or failed"},
-        audited=True,
+        from_backend="file or vector",
+        to_backend="file or vector",
+        reason="requested or failed",
     ),
-    EventSpec(
+    _event(
         "memory:degraded",
         "Something does not work; what still does is in the message. Once for each time that it begins.",
-        {
-            "component": "storage, scratchpad, capture, embedder, engine or audit",
-            "code": "error code",
-            "message": "one sentence",
-        },
+        component="storage, scratchpad, capture, embedder, engine or audit",
+        code="error code",
+        message="one sentence",
     ),
 )
 
