@@ -131,7 +131,7 @@ async def test_what_the_system_refuses_is_a_tools_answer(error: Exception, monke
         def _checked(self, given: Any) -> Any:
             return given
 
-        async def run(self, args: Any) -> dict[str, Any]:
+        async def _run(self, args: Any) -> dict[str, Any]:
             raise error
 
     result = await Tool().execute({})

@@ -12,6 +12,7 @@ try:
     library.choose()
     from amplifier_module_context_memory_scratchpad.mounting import MODULE_ID, ScratchpadContext, mount
 except (ImportError, AttributeError) as error:
-    mount = library.mount_nothing(error)
+    library.problem(error)
+    mount = library.mount_nothing
 
 __all__ = ["MODULE_ID", "ScratchpadContext", "mount"]

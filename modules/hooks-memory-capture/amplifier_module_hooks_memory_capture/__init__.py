@@ -14,6 +14,7 @@ try:
         mount,
     )
 except (ImportError, AttributeError) as error:
-    mount = library.mount_nothing(error)
+    library.problem(error)
+    mount = library.mount_nothing
 
 __all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "CaptureHooks", "Recorder", "mount"]

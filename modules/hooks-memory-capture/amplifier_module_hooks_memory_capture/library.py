@@ -14,10 +14,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 VERSION: Final = "0.1.0"
 """Version of this module, and so of the library it needs."""
@@ -52,14 +49,8 @@ def problem(error: Exception) -> dict[str, str]:
     return {"reason": reason, "what_to_do": recovery}
 
 
-def mount_nothing(error: Exception) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Return a `mount` that leaves the session as it is; tool-memory-semantic tells the session why."""
-    problem(error)
-
-    async def mount(_coordinator: Any, _config: dict[str, Any] | None = None) -> None:
-        """Mount nothing."""
-
-    return mount
+async def mount_nothing(*_: Any, **__: Any) -> Any:
+    """Leave the session as it is: a `mount` for when there is a problem, of which tool-memory-semantic tells it."""
 
 
 def _uninstall() -> str:

@@ -4,12 +4,7 @@ The host installs what a module depends on, and no extras of the library. There 
 uses the client when the setting `backend: server` asks for it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from typing import Any
 
 __amplifier_module_type__ = "hook"
 
@@ -18,10 +13,5 @@ MODULE_ID = "hooks-memory-server"
 __all__ = ["MODULE_ID", "mount"]
 
 
-async def mount(_coordinator: Any, _config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Listen to nothing: to be installed is all. The cleanup has nothing to do."""
-
-    async def cleanup() -> None:
-        """Leave everything as it is."""
-
-    return cleanup
+async def mount(_coordinator: Any, _config: dict[str, Any] | None = None) -> None:
+    """Listen to nothing: to be installed is all."""

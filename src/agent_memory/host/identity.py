@@ -46,20 +46,20 @@ def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
     Raises:
         ValidationError: The configured name cannot name an agent.
     """
-    capabilities = _capabilities(coordinator)
-    name = coordinator.get_capability("agent_identity") or capabilities.get("agent_identity") or module_agent_id
-    return replace(read_switches(capabilities.get("memory")), agent_id=check_agent_id(name) if name else None)
+    name = next(filter(None, _given(coordinator, module_agent_id)), None)
+    switches = read_switches(_capabilities(coordinator).get("memory"))
+    return replace(switches, agent_id=check_agent_id(name) if name else None)
 
 
 def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
     """Return every agent that a session was given, its own activation included."""
-    given = (
-        coordinator.get_capability("agent_identity"),
-        _capabilities(coordinator).get("agent_identity"),
-        module_agent_id,
-        activation(coordinator),
-    )
+    given = (*_given(coordinator, module_agent_id), activation(coordinator))
     return [name for name in given if isinstance(name, str)]
+
+
+def _given(coordinator: Any, module_agent_id: str | None) -> tuple[Any, ...]:
+    configured = _capabilities(coordinator).get("agent_identity")
+    return coordinator.get_capability("agent_identity"), configured, module_agent_id
 
 
 def read_switches(memory: object) -> Configured:
@@ -126,9 +126,7 @@ def activation(coordinator: Any) -> str | None:
 
 def delegate_name(coordinator: Any) -> str:
     """Return the name a child session runs under, e.g. `agent-memory:memory-assistant`; empty if it has none."""
-    session = (coordinator.config or {}).get("session") or {}
-    metadata = session.get("metadata") if isinstance(session, dict) else None
-    name = metadata.get("agent_name") if isinstance(metadata, dict) else None
+    name = _section(coordinator.config, "session", "metadata").get("agent_name")
     return str(name or coordinator.session_id.rpartition("_")[2])
 
 
@@ -139,10 +137,9 @@ def is_memory_assistant(coordinator: Any) -> bool:
 
 def withdraw_assistant(coordinator: Any) -> None:
     """Take the memory-assistant off the agents that this session may delegate to: a list that each request carries."""
-    agents = (coordinator.config or {}).get("agents")
-    if isinstance(agents, dict):
-        for name in [name for name in agents if re.search(rf"(?:^|:){MEMORY_ASSISTANT}$", str(name))]:
-            del agents[name]
+    agents = _section(coordinator.config, "agents")
+    for name in [name for name in agents if re.search(rf"(?:^|:){MEMORY_ASSISTANT}$", str(name))]:
+        del agents[name]
 
 
 def is_switched_off(coordinator: Any) -> bool:
@@ -168,11 +165,15 @@ class Activated:
 
 
 def _capabilities(coordinator: Any) -> dict[str, Any]:
-    session = (coordinator.config or {}).get("session")
-    capabilities = session.get("capabilities") if isinstance(session, dict) else None
-    return capabilities if isinstance(capabilities, dict) else {}
+    return _section(coordinator.config, "session", "capabilities")
 
 
 def _activations(coordinator: Any) -> dict[str, str]:
-    activated = _capabilities(coordinator).get(_ACTIVATED)
-    return activated if isinstance(activated, dict) else {}
+    return _section(_capabilities(coordinator), _ACTIVATED)
+
+
+def _section(config: Any, *path: str) -> dict[str, Any]:
+    """Return a part of the configuration, itself and not a copy; an empty one if there is none, or no mapping."""
+    for key in path:
+        config = config.get(key) if isinstance(config, dict) else None
+    return config if isinstance(config, dict) else {}

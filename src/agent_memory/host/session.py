@@ -235,13 +235,9 @@ class MemorySession:
 
     def cleanup(self) -> Callable[[], Awaitable[None]]:
         """Return a module's cleanup: gives its share back, once, however often it is called."""
-        releases = [self.release]
-
-        async def leave() -> None:
-            while releases:
-                await releases.pop()()
-
-        return leave
+        share = contextlib.AsyncExitStack()
+        share.push_async_callback(self.release)
+        return share.aclose
 
     async def release(self) -> None:
         """Give back one module's share; the last one closes what is open."""

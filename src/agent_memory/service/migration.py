@@ -94,12 +94,10 @@ class Migration:
             before, charged = self._storage.backend, self._storage.embedding_cost()
             try:
                 built = await self._storage.migrate(watch)
-            except AgentMemoryError as error:
-                await self._failed(error, before, watch, caller)
-                raise
             except Exception as error:
-                broken = MigrationError(f"It broke off ({type(error).__name__}), which is a defect of agent-memory.")
-                await self._failed(broken, before, watch, caller)
+                why = f"It broke off ({type(error).__name__}), which is a defect of agent-memory."
+                known = error if isinstance(error, AgentMemoryError) else MigrationError(why)
+                await self._failed(known, before, watch, caller)
                 raise
             except asyncio.CancelledError:
                 left = {"texts_left": int(self._storage.embedding().get("pending", 0)), "memory_count": watch.count}

@@ -9,17 +9,25 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import StorageError, UnknownIdError
+from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, Memory, Scratchpad, filters_of, to_text, utc_now
+from agent_memory.models import (
+    Clock,
+    Memory,
+    MemorySearchResult,
+    Scratchpad,
+    SearchResults,
+    filters_of,
+    to_text,
+    utc_now,
+)
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
-from agent_memory.service.answering import check_query, search_pad, searched
 from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
-from agent_memory.service.events import EVENTS, payload
+from agent_memory.service.events import EVENTS, fingerprint, payload
 from agent_memory.service.limits import Limits
 from agent_memory.service.migration import Migration
 from agent_memory.service.pad import Pad
@@ -41,6 +49,8 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _LIMITS: Final = Limits()
+_MAX_QUERY_CHARS: Final = 10_000
+"""A query that is longer says more than any memory can."""
 
 
 class MemoryService:
@@ -214,7 +224,8 @@ class MemoryService:
             ValidationError: The query, the limit or a filter is wrong.
             StorageError: The memories cannot be read and there is nothing to fall back on.
         """
-        check_query(query)
+        if isinstance(query, str) and len(query) > _MAX_QUERY_CHARS:
+            raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
         await self.pad.notice(caller)
         started, degraded, replaced = time.perf_counter(), None, dict[str, str]()
         limit = self.settings.default_search_limit if limit is None else limit
@@ -232,11 +243,10 @@ class MemoryService:
         except StorageError as error:
             if self.pad.last is None:
                 raise
-            results = search_pad(self.pad.last, query, limit, filters_of(filters))
+            results = _search_pad(self.pad.last, query, limit, filters_of(filters))
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
-        told = {**searched(query, results), "backend": self.storage.backend, "latency_ms": latency}
-        await self.report("memory:searched", caller, **told)
+        await self._report_search(query, results, latency, caller)
         if degraded:
             await self._degradation.failed("storage", "storage", degraded, caller)
             return Found(results, latency, degraded, replaced)
@@ -285,6 +295,19 @@ class MemoryService:
             self._background.run(self._degradation.note(self._audit, event, data, caller))
         await caller.emit(event, data)
 
+    async def _report_search(self, query: str, results: SearchResults, latency: float, caller: Caller) -> None:
+        await self.report(
+            "memory:searched",
+            caller,
+            query_chars=len(query),
+            query_sha8=fingerprint(query),
+            results_count=len(results),
+            total_found=results.total_found,
+            latency_ms=latency,
+            backend=self.storage.backend,
+            mode=results.mode,
+        )
+
     async def settle(self) -> None:
         """Wait for the background work: access counts, the scratchpad file, the audit log."""
         await self._background.settle()
@@ -296,3 +319,13 @@ class MemoryService:
         await self.migration.close()
         await self.settle()
         await self.storage.close()
+
+
+def _search_pad(pad: Scratchpad, query: str, limit: int, conditions: SearchFilters) -> SearchResults:
+    """Return what a scratchpad has on a query, for when the memories cannot be read."""
+    hits = [memory for memory in pad.search_keywords(query) if conditions.admits(memory)]
+    shown = [
+        MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
+        for rank, memory in enumerate(hits[:limit], start=1)
+    ]
+    return SearchResults(shown, total_found=len(hits))

@@ -5,23 +5,34 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
+from agent_memory.files.concerns import of_lock, of_place
+from agent_memory.journal import of_rejected
 from agent_memory.models import to_text, utc_now
-from agent_memory.service.attention import attention
+from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.results import Status
 from agent_memory.settings import ENGINE_PAYS
+from agent_memory.storage.vector.inspection import of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Memory
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage import MemoryStorage, Trouble
+
+
+ATTENTION: Final = (
+    *("not_writable", "disk_full", "locks_fail", "rejected_unusable", "lock_unusable"),
+    *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
+)
+"""Codes, the gravest first. Notes are left to the doctor."""
 
 
 async def describe_status(
@@ -77,7 +88,7 @@ async def describe_status(
 async def _health(storage: MemoryStorage, folder: AgentFolder | None, troubles: Sequence[Trouble]) -> dict[str, Any]:
     """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
     health, more = await storage.health(), dict[str, Any]()
-    found = await asyncio.to_thread(attention, folder, utc_now()) if folder is not None else []
+    found = await asyncio.to_thread(_attention, folder, utc_now()) if folder is not None else []
     if found:
         others = f" And {len(found) - 1} more:" if len(found) > 1 else ""
         more["message"] = f"{found[0].sentence}{others} `agent-memory doctor` tells what to do."
@@ -101,3 +112,17 @@ def _suggestions(
             f"There are {len(memories):,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index."
         )
     return found
+
+
+def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
+    """Return what wants attention, the gravest first; takes a few milliseconds.
+
+    The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
+    """
+    if not folder.path.is_dir():
+        return []
+    found = [*of_place(folder), *of_rejected(folder.journal), *of_lock(folder), *of_metadata(folder)]
+    found += of_kept(folder.scratchpad, now)
+    return sorted(
+        (concern for concern in found if concern.code in ATTENTION), key=lambda concern: ATTENTION.index(concern.code)
+    )

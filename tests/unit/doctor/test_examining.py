@@ -17,7 +17,7 @@ from agent_memory.doctor.context import Reading
 from agent_memory.files.entries import lock_at
 from agent_memory.files.wording import human
 from agent_memory.models import MEMORY
-from agent_memory.service.attention import ATTENTION
+from agent_memory.service.status import ATTENTION
 from agent_memory.storage import FileStorage, folder_of
 from tests.new_kind import ENTITY
 from tests.support import NOON, FrozenClock, memory_of

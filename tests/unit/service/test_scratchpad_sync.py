@@ -18,7 +18,7 @@ from agent_memory.scratchpad import ScratchpadManager, saves
 from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.service import MemoryService
 from agent_memory.service.limits import Limits
-from agent_memory.service.scratchpad_edits import MAX_EDITS
+from agent_memory.service.scratchpad_sync import MAX_EDITS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 
