@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memories import MigratableStorage
+from agent_memory.retrieval import ExactCosines
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.engine import EngineClient
 from benchmarks._latency_data import (
@@ -162,7 +163,7 @@ class Agent:
         found = wanted = 0
         for _ in range(min(100, self.rounds)):
             vector = self.vector()
-            exact = {one for one, _ in self.index.exact(vector).at_least(-1.0, 10)}
+            exact = {one for one, _ in ExactCosines(self.index, vector).at_least(-1.0, 10)}
             named = self.index.near(vector, -1.0)
             assert named is not None, "the engine did not answer"
             found += len(exact & {one for one, _ in named[0][:10]})

@@ -11,7 +11,7 @@ import hashlib
 import os
 import sqlite3
 import threading
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.files.aside import set_aside
@@ -106,7 +106,7 @@ class VectorCache:
 
         A vector gives away something of its text, so this follows each purge of a memory.
         """
-        kept = [(key,) for key in {*keep, *self._kept_too()}]
+        kept = {*keep, *self._kept_too()}
         return self._attempt(lambda database: _prune(database, kept)) or 0
 
     def forget(self, hashes: Iterable[bytes]) -> None:
@@ -250,15 +250,10 @@ def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes
     return True
 
 
-def _prune(database: sqlite3.Connection, kept: list[tuple[bytes]]) -> int:
-    with closing(database.cursor()) as cursor:
-        cursor.execute("CREATE TEMP TABLE IF NOT EXISTS kept (hash BLOB PRIMARY KEY) WITHOUT ROWID")
-        cursor.execute("DELETE FROM kept")
-        cursor.executemany("INSERT INTO kept VALUES (?)", kept)
-        cursor.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM kept)")
-        gone = cursor.rowcount
-        cursor.execute("DELETE FROM kept")
-    return gone
+def _prune(database: sqlite3.Connection, kept: set[bytes]) -> int:
+    gone = [row for row in database.execute("SELECT embedder, hash FROM vectors") if row[1] not in kept]
+    database.executemany("DELETE FROM vectors WHERE embedder = ? AND hash = ?", gone)
+    return len(gone)
 
 
 def _decoded(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:

@@ -29,15 +29,12 @@ class CachingEmbedder:
 
     Attributes:
         ready: Whether the model is loaded.
-        embedded: Texts that this object embedded.
-        cached: Texts whose vector the cache knew.
     """
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self.embedder, self.cache = embedder, cache
         self.is_remote = bool(getattr(embedder, "is_remote", False))
         self.ready = False
-        self.embedded = self.cached = 0
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, Vector] = OrderedDict()
         self._unsaved: dict[bytes, Vector] = {}
@@ -73,7 +70,6 @@ class CachingEmbedder:
         """
         identity = self.embedder.identity
         known = self.cache.get_many(identity, texts)
-        self.cached += len(known)
         fresh = [key for key in texts if key not in known]
         if not self.ready and (fresh or not texts or load):
             self.embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
@@ -86,7 +82,6 @@ class CachingEmbedder:
             exact = dict(zip(keys, self.embedder.embed_documents([texts[key] for key in keys]), strict=True))
             self.save(exact)
             found |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
-            self.embedded += len(keys)
         return found
 
     def save(self, vectors: dict[bytes, Vector]) -> None:

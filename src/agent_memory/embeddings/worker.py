@@ -56,9 +56,6 @@ class WorkerStatus:
     Attributes:
         ready: Whether queries can be embedded now.
         pending: Texts waiting for a vector.
-        embedded: Texts this process embedded.
-        cached: Texts whose vector the cache knew.
-        refused: Texts the model would not embed; they are found by their words alone.
         problem: What went wrong last, for people; None while all is well.
         code: The problem's machine-readable word.
         begun: Whether anything has asked for the model or a vector yet.
@@ -70,9 +67,6 @@ class WorkerStatus:
 
     ready: bool
     pending: int
-    embedded: int
-    cached: int
-    refused: int = 0
     problem: str | None = None
     code: str | None = None
     begun: bool = True
@@ -88,7 +82,6 @@ class _Backlog:
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self.texts: OrderedDict[bytes, str] = OrderedDict()
-        self.refused = 0
         self.problem: EmbeddingError | None = None
         self._busy = 0
         self._failures = 0
@@ -126,7 +119,6 @@ class _Backlog:
         self._busy = 0
         self.problem = error
         if ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
-            self.refused += 1
             return
         for key, text in batch.items():
             self.texts.setdefault(key, text)
@@ -190,9 +182,6 @@ class EmbeddingWorker:
             return WorkerStatus(
                 source.ready,
                 backlog.pending,
-                source.embedded,
-                source.cached,
-                backlog.refused,
                 problem,
                 code=error.code if error else ("vector_cache" if problem else None),
                 begun=self._thread is not None or problem is not None,

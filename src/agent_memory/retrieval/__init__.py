@@ -1,6 +1,6 @@
 """Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above."""
 
-from agent_memory.retrieval.dense import Cosines, DenseIndex, VectorSource
+from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, VectorSource
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
 from agent_memory.retrieval.query import read_question
@@ -11,6 +11,7 @@ from agent_memory.retrieval.tokens import query_terms
 __all__ = [
     "Cosines",
     "DenseIndex",
+    "ExactCosines",
     "Hit",
     "Limits",
     "Question",

@@ -134,7 +134,7 @@ class DenseIndex(VectorSource):
     def cosines(self, query: Vector, scope: Scope | None = None) -> Cosines:
         """Compare a query, shape (dimension,), with every record that has a vector."""
         self._absorb()
-        return _Cosines(self, query)
+        return ExactCosines(self, query)
 
     def scored(self, record_ids: Iterable[str], query: Vector) -> dict[str, float]:
         """Return the cosines of some records, without looking at the others."""
@@ -184,7 +184,7 @@ class DenseIndex(VectorSource):
                 self.rows.put(key, vector)
 
 
-class _Cosines:
+class ExactCosines:
     """One value a row, computed when all are asked for; a record of several rows counts by its best."""
 
     def __init__(self, index: DenseIndex, query: Vector) -> None:
@@ -199,12 +199,14 @@ class _Cosines:
         return self._all
 
     def of(self, record_ids: Iterable[str]) -> dict[str, float]:
+        """See `Cosines`."""
         if self._all is None:
             return self._index.scored(record_ids, self._query)
         owners, rows = self._index.pairs_of(record_ids) if len(self._all) else ([], [])
         return _best_of(owners, self._all[rows].tolist() if rows else [])
 
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
+        """See `Cosines`."""
         chosen = (self._values >= floor).nonzero()[0]
         wanted = len(chosen) if count is None else count
         while wanted < len(chosen):  # sorting all would cost more than the rest of a search
@@ -215,9 +217,11 @@ class _Cosines:
         return self._owners(chosen)[:count]
 
     def how_many(self, floor: float) -> int:
+        """See `Cosines`."""
         return self._index.how_many(self._values >= floor) if len(self._values) else 0
 
     def below(self, floor: float, count: int) -> list[tuple[str, float]]:
+        """See `Cosines`."""
         found = self._owners(((self._values < floor) & (self._values > GIVEN_UP)).nonzero()[0])
         return [pair for pair in found if self.of([pair[0]])[pair[0]] < floor][:count]
 

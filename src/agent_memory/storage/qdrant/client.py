@@ -41,6 +41,15 @@ _PAGE: Final = 256
 """Points a page: 256 memories of the greatest size are 5 MB, of the usual one 200 KB."""
 
 
+_MAJORITY: Final = models.ReadConsistencyType.MAJORITY
+_INDEXES: Final[dict[str, Any]] = {
+    "agent_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
+    "seq": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
+    **dict.fromkeys(("kind", "nonce", "text"), models.PayloadSchemaType.KEYWORD),
+    **dict.fromkeys(("has_vector", "gone"), models.PayloadSchemaType.BOOL),
+}
+"""For each field that a filter names: a server in strict mode refuses others."""
+
 _LONGEST_PAUSE: Final = 2.0
 _DOWN_SECONDS: Final = 10.0
 """After a request failed for good, those of the next seconds are tried once: a dead server delays one call only."""
@@ -112,9 +121,9 @@ class Wire:
 
     def collection(self) -> models.CollectionInfo | None:
         """Return what the server knows of the collection, None if there is none."""
-        if not self._call(lambda: self._client.collection_exists(self._name)):
+        if not self._call(self._client.collection_exists, self._name):
             return None
-        return self._call(lambda: self._client.get_collection(self._name))
+        return self._call(self._client.get_collection, self._name)
 
     def create(self, dimension: int | None, metadata: Payload, shards: int | None, replicas: int | None) -> None:
         """Create the collection; that another client does so at the same moment is no error.
@@ -128,27 +137,22 @@ class Wire:
         vectors = {} if dimension is None else {VECTOR: _vector_params(dimension)}
         try:
             self._call(
-                lambda: self._client.create_collection(
-                    self._name,
-                    vectors_config=vectors,
-                    metadata=metadata,
-                    shard_number=shards,
-                    replication_factor=replicas,
-                    # A read that asks a majority sees a write that a majority acknowledged.
-                    write_consistency_factor=None if replicas is None else replicas // 2 + 1,
-                    # Every search is exact and within one agent: a graph over all of them would not be used.
-                    hnsw_config=models.HnswConfigDiff(m=0),
-                )
+                self._client.create_collection,
+                self._name,
+                vectors_config=vectors,
+                metadata=metadata,
+                shard_number=shards,
+                replication_factor=replicas,
+                # A read that asks a majority sees a write that a majority acknowledged.
+                write_consistency_factor=None if replicas is None else replicas // 2 + 1,
+                # Every search is exact and within one agent: a graph over all of them would not be used.
+                hnsw_config=models.HnswConfigDiff(m=0),
             )
         except StorageError:
             if self.collection() is None:
                 raise
-        for field, schema in _indexes().items():
-            self._call(
-                lambda field, schema: self._client.create_payload_index(self._name, field, field_schema=schema),
-                field,
-                schema,
-            )
+        for field, schema in _INDEXES.items():
+            self._call(self._client.create_payload_index, self._name, field, field_schema=schema)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -174,15 +178,13 @@ class Wire:
         offset: Any = None
         while True:
             found, offset = self._call(
-                lambda start: self._client.scroll(
-                    self._name,
-                    scroll_filter=mine,
-                    limit=_PAGE,
-                    offset=start,
-                    with_payload=True,
-                    consistency=_majority(),
-                ),
-                offset,
+                self._client.scroll,
+                self._name,
+                scroll_filter=mine,
+                limit=_PAGE,
+                offset=offset,
+                with_payload=True,
+                consistency=_MAJORITY,
             )
             yield from (point.payload or {} for point in found)
             if offset is None:
@@ -191,16 +193,15 @@ class Wire:
     def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """Return the agent's points nearest to a vector: (point id, cosine), best first; compared exactly."""
         answer = self._call(
-            lambda: self._client.query_points(
-                self._name,
-                query=[vector.tolist()],
-                using=VECTOR,
-                query_filter=self._mine(_is("kind", self._kind), _is("has_vector", value=True)),
-                search_params=models.SearchParams(exact=True),
-                limit=limit,
-                with_payload=False,
-                consistency=_majority(),
-            )
+            self._client.query_points,
+            self._name,
+            query=[vector.tolist()],
+            using=VECTOR,
+            query_filter=self._mine(_is("kind", self._kind), _is("has_vector", value=True)),
+            search_params=models.SearchParams(exact=True),
+            limit=limit,
+            with_payload=False,
+            consistency=_MAJORITY,
         )
         return [(str(point.id), point.score) for point in answer.points]
 
@@ -214,12 +215,11 @@ class Wire:
         seq, nonce = before or (-1, "")  # no head is ever that: what exists stays
         payload = {**head, "agent_id": self._tenant, "kind": HEAD}
         self._call(
-            lambda: self._client.upsert(
-                self._name,
-                [models.PointStruct(id=self._head, payload=payload, vector={})],
-                update_filter=self._mine(_is("kind", HEAD), _range("seq", gte=seq, lte=seq), _is("nonce", nonce)),
-                ordering=models.WriteOrdering.STRONG,
-            )
+            self._client.upsert,
+            self._name,
+            [models.PointStruct(id=self._head, payload=payload, vector={})],
+            update_filter=self._mine(_is("kind", HEAD), _range("seq", gte=seq, lte=seq), _is("nonce", nonce)),
+            ordering=models.WriteOrdering.STRONG,
         )
 
     def apply(self, seq: int, items: Sequence[Payload]) -> None:
@@ -284,9 +284,7 @@ class Wire:
         return models.Filter(must=[_is("agent_id", self._tenant), *conditions])
 
     def _read(self, points: list[str], fields: Any) -> dict[str, Payload]:
-        found = self._call(
-            lambda: self._client.retrieve(self._name, points, with_payload=fields, consistency=_majority())
-        )
+        found = self._call(self._client.retrieve, self._name, points, with_payload=fields, consistency=_MAJORITY)
         rows = {str(point.id): point.payload or {} for point in found}
         if any(row.get("agent_id") != self._tenant for row in rows.values()):
             raise StorageError(
@@ -297,11 +295,9 @@ class Wire:
         return rows
 
     def _batch(self, operations: list[Any]) -> None:
-        self._call(
-            lambda: self._client.batch_update_points(self._name, operations, ordering=models.WriteOrdering.STRONG)
-        )
+        self._call(self._client.batch_update_points, self._name, operations, ordering=models.WriteOrdering.STRONG)
 
-    def _call(self, request: Callable[..., T], *args: Any) -> T:
+    def _call(self, request: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Send a request, which may be repeated; wait a little between attempts.
 
         Raises:
@@ -311,7 +307,7 @@ class Wire:
         maybe_sent = False
         for pause in (*pauses, None):
             try:
-                answer = request(*args)
+                answer = request(*arguments, **options)
             except (ApiException, QdrantException, *_NONSENSE) as error:
                 maybe_sent = maybe_sent or not _never_sent(error)
                 if pause is None or not _may_pass(error):
@@ -343,24 +339,6 @@ class Wire:
 def _vector_params(dimension: int) -> models.VectorParams:
     several = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
     return models.VectorParams(size=dimension, distance=models.Distance.COSINE, multivector_config=several)
-
-
-def _indexes() -> dict[str, Any]:
-    """Return an index for each field that a filter names: a server in strict mode refuses others."""
-    word = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)
-    return {
-        "agent_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
-        "seq": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
-        "kind": word,
-        "nonce": word,
-        "text": word,
-        "has_vector": models.BoolIndexParams(type=models.BoolIndexType.BOOL),
-        "gone": models.BoolIndexParams(type=models.BoolIndexType.BOOL),
-    }
-
-
-def _majority() -> models.ReadConsistencyType:
-    return models.ReadConsistencyType.MAJORITY
 
 
 def _is(field: str, value: str | bool) -> models.FieldCondition:  # noqa: FBT001 - a value, not a switch

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from agent_memory.retrieval import DenseIndex
+from agent_memory.retrieval import DenseIndex, ExactCosines
 from agent_memory.storage.vector.engine import label_of
 
 if TYPE_CHECKING:
@@ -76,12 +76,8 @@ class AnnIndex(DenseIndex):
         self._absorb()
         few = len(self.texts) < self._limits.asked_from
         if self.engine is None or few or len(self.behind) > self._limits.most_changes:
-            return self.exact(query)
+            return ExactCosines(self, query)
         return _NearCosines(self, query, scope)
-
-    def exact(self, query: Vector) -> Cosines:
-        """Compare a query with every memory."""
-        return super().cosines(query)
 
     def near(self, query: Vector, floor: float, scope: Scope | None = None) -> _Near | None:
         """Return what the engine finds above `floor` with exact cosines, best first, and whether that is all.
@@ -139,44 +135,32 @@ _SLACK: Final = 0.002
 """How far the engine's half-precision cosine may lie from ours; measured on 10,000 pairs: .0006."""
 
 
-class _NearCosines:
+class _NearCosines(ExactCosines):
     """Cosines of what is near a query; of all memories only where a caller asks for that."""
 
     def __init__(self, index: AnnIndex, query: Vector, scope: Scope | None) -> None:
-        self._index = index
-        self._query = query
+        super().__init__(index, query)
+        self._ann = index
         self._scope = scope
-        self._all: Cosines | None = None
         self._near: tuple[float, _Near | None] | None = None
 
-    def of(self, memory_ids: Iterable[str]) -> dict[str, float]:
-        return self._all.of(memory_ids) if self._all is not None else self._index.scored(memory_ids, self._query)
-
+    @override
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         found = self._above(floor)
-        if found is None:
-            return self._exact().at_least(floor, count)
-        return found[0][:count]
+        return super().at_least(floor, count) if found is None else found[0][:count]
 
+    @override
     def how_many(self, floor: float) -> int:
         found = self._above(floor)
         if found is None:
-            return self._exact().how_many(floor)
+            return super().how_many(floor)
         pairs, complete = found
-        return len(pairs) if complete else max(len(pairs), self._index.estimate(self._query, floor, self._scope))
-
-    def below(self, floor: float, count: int) -> list[tuple[str, float]]:
-        return self._exact().below(floor, count)
+        return len(pairs) if complete else max(len(pairs), self._ann.estimate(self._query, floor, self._scope))
 
     def _above(self, floor: float) -> _Near | None:
-        """Ask the engine, once for each floor."""
+        """Ask the engine, once for each floor; not at all once every memory was compared."""
         if self._all is not None:
             return None
         if self._near is None or self._near[0] != floor:
-            self._near = (floor, self._index.near(self._query, floor, self._scope))
+            self._near = (floor, self._ann.near(self._query, floor, self._scope))
         return self._near[1]
-
-    def _exact(self) -> Cosines:
-        if self._all is None:
-            self._all = self._index.exact(self._query)
-        return self._all
