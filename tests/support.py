@@ -1,21 +1,25 @@
-"""Helpers that tests import: a frozen clock, memories and sessions made in one line. No fixture, no assertion."""
+"""Helpers that tests import: a frozen clock, errors with their code, memories and sessions in one line. No fixture."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock
 
+import pytest
+
 from agent_memory.journal import Change, Journal
 from agent_memory.models import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from amplifier_core import ModuleCoordinator
 
+    from agent_memory.errors import AgentMemoryError
     from agent_memory.storage import FileStorage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -34,6 +38,14 @@ class FrozenClock:
         """Move by a `timedelta`, also backwards, and return the new present."""
         self.now += timedelta(**by)
         return self.now
+
+
+@contextmanager
+def raises(kind: type[AgentMemoryError], code: str, **options: Any) -> Iterator[pytest.ExceptionInfo[AgentMemoryError]]:
+    """Expect an error of this kind with this code; `options` are those of `pytest.raises`."""
+    with pytest.raises(kind, **options) as caught:
+        yield caught
+    assert caught.value.code == code
 
 
 def memory_of(content: str, *, agent_id: str = "bob", **fields: Any) -> Memory:

@@ -38,7 +38,6 @@ def test_a_program_ends_with_its_own_code_while_texts_are_embedded(root: Path, h
 
 def test_ctrl_c_ends_a_program_that_waits_for_vectors(root: Path) -> None:
     program = _start("waits_for_all", root)
-    assert program.stdout is not None
     assert program.stdout.readline() == "busy\n"
     program.send_signal(signal.SIGINT)
     _, complained = program.communicate(timeout=PATIENCE)
@@ -49,7 +48,6 @@ def test_ctrl_c_ends_a_program_that_waits_for_vectors(root: Path) -> None:
 
 def test_a_program_that_is_terminated_ends_at_once(root: Path) -> None:
     program = _start("waits_for_all", root)
-    assert program.stdout is not None
     assert program.stdout.readline() == "busy\n"
     program.terminate()
     program.communicate(timeout=PATIENCE)

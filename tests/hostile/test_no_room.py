@@ -13,7 +13,7 @@ import pytest
 from agent_memory.errors import DiskFullError
 from tests.concurrency.processes import running
 from tests.hostile.trouble import fail_at, inside, open_storage, refusal, reopened
-from tests.support import memory_of
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,9 +42,8 @@ async def test_a_disk_that_fills_up_within_a_line_leaves_the_file_as_it_was(
         return written
 
     monkeypatch.setattr(os, "write", filling)
-    with pytest.raises(DiskFullError) as full:
+    with raises(DiskFullError, "disk_full"):
         await storage.store(memory_of("does not fit " * 20))
-    assert full.value.code == "disk_full"
     assert journal.read_bytes() == before
     monkeypatch.undo()
     await storage.store(memory_of("fits again"))

@@ -15,7 +15,7 @@ from agent_memory.memories import MigratableStorage
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.storage import FileStorage
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
-from tests.support import memory_of
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +36,8 @@ async def test_an_agents_folder_that_leads_out_of_the_root_is_refused(
     (tmp_path / "elsewhere").mkdir()
     root.mkdir()
     (root / "bob").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StorageError) as refused:
+    with raises(StorageError, "outside_root"):
         open_storage(root, clock)
-    assert refused.value.code == "outside_root"
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -185,9 +184,8 @@ async def test_a_valid_line_of_ten_megabytes_is_read_past(storage: FileStorage, 
     ],
 )
 def test_a_name_that_no_folder_should_have_is_refused(root: Path, name: str) -> None:
-    with pytest.raises(AgentMemoryError) as refused:
+    with raises(AgentMemoryError, "invalid_agent_id"):
         FileStorage(name, root)
-    assert refused.value.code == "invalid_agent_id"
     assert not root.exists()
 
 
@@ -208,9 +206,8 @@ async def test_an_agents_folder_that_links_to_a_disk_that_is_not_mounted_is_name
 ) -> None:
     root.mkdir()
     (root / "bob").symlink_to(root / "not mounted")
-    with pytest.raises(StorageError) as refused:
+    with raises(StorageError, "symlink") as refused:
         open_storage(root, clock)
-    assert refused.value.code == "symlink"
     assert "not mounted" in refused.value.recovery
 
 

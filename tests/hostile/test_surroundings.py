@@ -16,7 +16,7 @@ from agent_memory.storage import FileStorage, detect_storage
 from amplifier_module_tool_memory_semantic import MemoryTool
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import OFFLINE, inside, need_root, refusal
-from tests.support import memory_of
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,9 +41,8 @@ def test_a_user_without_a_home_is_told_so() -> None:
 
 @pytest.mark.parametrize("root", ["~nobody-of-that-name/memory", "a\0b", "\ud800"])
 def test_a_root_that_is_no_path_is_refused(root: str) -> None:
-    with pytest.raises(AgentMemoryError) as refused:
+    with raises(AgentMemoryError, "storage_root"):
         detect_storage("bob", root, settings=OFFLINE)
-    assert refused.value.code == "storage_root"
 
 
 async def test_a_relative_root_and_a_home_are_whole_paths_from_then_on(

@@ -7,14 +7,12 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING
 
-import pytest
-
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ReadOnlyError
 from agent_memory.journal.format import encode_line
 from agent_memory.memories import MigratableStorage
 from tests.hostile.trouble import refusal, reopened
-from tests.support import memory_of
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +32,8 @@ async def test_a_journal_of_a_newer_format_is_read_and_not_written(
     before = journal.read_bytes()
     assert len(await storage.search("peppermint")) == 1
     for attempt in (storage.store(memory_of("coffee")), storage.compact()):
-        with pytest.raises(ReadOnlyError) as refused:
+        with raises(ReadOnlyError, "newer_format") as refused:
             await attempt
-        assert refused.value.code == "newer_format"
         assert "upgrade" in refused.value.recovery.lower()
     assert journal.read_bytes() == before
 

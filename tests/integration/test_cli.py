@@ -196,8 +196,6 @@ def test_a_reader_that_leaves_early_is_no_crash(
     with subprocess.Popen(
         [*COMMAND, "export"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         assert process.stdout.readline()
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()

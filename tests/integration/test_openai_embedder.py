@@ -12,6 +12,7 @@ import pytest
 from agent_memory.embeddings import EmbeddingWorker, OpenAIEmbedder, text_hash
 from agent_memory.embeddings.openai_api import MAX_TOKENS
 from agent_memory.errors import ConfigurationError, EmbeddingError
+from tests.support import raises
 
 pytest.importorskip("openai")
 pytestmark = pytest.mark.enable_socket
@@ -140,18 +141,16 @@ def test_a_timeout_is_an_error(server: Server) -> None:
 
     server.answers = [slow]
     embedder = OpenAIEmbedder("m", api_key=KEY, base_url=server.url, dimensions=8, timeout=0.05, max_retries=0)
-    with pytest.raises(EmbeddingError) as caught:
+    with raises(EmbeddingError, "embedder_unreachable"):
         embedder.embed_query("x")
-    assert caught.value.code == "embedder_unreachable"
     server.release.set()
 
 
 def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
     url = server.url.replace("127.0.0.1", "127.0.0.2")
     embedder = OpenAIEmbedder("m", api_key=KEY, base_url=url, dimensions=8, max_retries=0)
-    with pytest.raises(EmbeddingError) as caught:
+    with raises(EmbeddingError, "embedder_unreachable"):
         embedder.embed_query("x")
-    assert caught.value.code == "embedder_unreachable"
 
 
 def _with(change: Callable[[dict[str, Any]], None]) -> Answer:
@@ -199,9 +198,8 @@ def test_the_key_travels_in_the_header_only(server: Server, embedder: OpenAIEmbe
 
 def test_without_a_key_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(EmbeddingError) as caught:
+    with raises(EmbeddingError, "no_api_key"):
         OpenAIEmbedder().embed_query("x")
-    assert caught.value.code == "no_api_key"
 
 
 def test_an_unknown_model_needs_its_dimension() -> None:

@@ -20,6 +20,7 @@ from agent_memory.settings import (
     merge_shared,
     parse_module_config,
 )
+from tests.support import raises
 
 MODULE = "tool-memory-semantic"
 HERE = Path(__file__).resolve().parents[2]
@@ -109,9 +110,8 @@ def test_the_same_value_twice_is_no_conflict() -> None:
 
 
 def test_two_values_are_a_conflict_that_names_both_modules_and_values() -> None:
-    with pytest.raises(ConfigurationError) as refused:
+    with raises(ConfigurationError, "conflicting_settings") as refused:
         merge_shared({"one": {"agent_id": "bob"}, "two": {"agent_id": "alice"}})
-    assert refused.value.code == "conflicting_settings"
     for named in ("one", "two", "'bob'", "'alice'", "agent_id"):
         assert named in refused.value.message
 

@@ -25,7 +25,6 @@ def extractor() -> Extractor:
 
 def test_the_pages_pattern_finds_the_pages_sentence(extractor: Extractor) -> None:
     quoted = re.search(r'With it, "(.*?)" becomes an (\w+)', PAGE)
-    assert quoted is not None
 
     [observation] = extractor.extract(quoted[1], "user")
 
@@ -45,7 +44,6 @@ def test_what_the_page_says_is_forbidden_is_not_found(extractor: Extractor, said
 
 def test_the_pages_line_of_data_is_one() -> None:
     block = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    assert block is not None
 
     line = json.loads(block[1])
 

@@ -96,7 +96,6 @@ def test_what_another_process_has_open_stays_where_it_is(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
-        assert process.stdout is not None
         process.stdout.readline()
         result = bob("agents", *command, "--yes", code=4)
         process.communicate(b"")

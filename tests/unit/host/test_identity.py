@@ -11,7 +11,7 @@ import pytest
 from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
 from agent_memory.host import session as host_session
 from agent_memory.host.identity import Activated, configured, delegate_name, is_memory_assistant
-from tests.support import coordinator_of, plan
+from tests.support import coordinator_of, plan, raises
 from tests.unit.host.conftest import heard, host_of
 
 if TYPE_CHECKING:
@@ -61,9 +61,8 @@ async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agen
     make_session: Sessions, root: Path, name: Any
 ) -> None:
     session = make_session(config=plan(agent_identity=name))
-    with pytest.raises(ValidationError) as refused:
+    with raises(ValidationError, "invalid_agent_id"):
         await session.require()
-    assert refused.value.code == "invalid_agent_id"
     assert await session.service() is None
     assert not root.exists()
 
@@ -121,9 +120,8 @@ async def test_switched_off_means_off_whatever_is_said(
     session = make_session(config=plan(agent_identity="bob", memory=memory))
     session.turn.begin("start as bob with memory enabled")
     for attempt in (session.require, lambda: session.activate("bob"), lambda: session.activate("eve")):
-        with pytest.raises(IdentityError, match="switched off") as refused:
+        with raises(IdentityError, "switched_off", match="switched off"):
             await attempt()
-        assert refused.value.code == "switched_off"
     assert await session.service() is None
     assert not root.exists()
 
@@ -177,9 +175,8 @@ async def test_an_activation_needs_a_wish_in_the_users_own_words(
         assert await session.activate("alice") == Activated("alice", settings.get("agent_id"), is_new=True)
         assert (await session.require()).agent_id == "alice"
         return
-    with pytest.raises(IdentityError) as refused:
+    with raises(IdentityError, "needs_user") as refused:
         await session.activate("alice")
-    assert refused.value.code == "needs_user"
     assert refused.value.recovery == "Ask the user to say: start as alice with memory enabled."
     assert session.identity().agent_id == settings.get("agent_id")
     assert not root.exists()
@@ -199,9 +196,8 @@ async def test_after_a_strangers_text_only_a_literal_wish_counts(make_session: S
 
 async def test_without_any_prompt_a_headless_session_is_told_what_to_do(make_session: Sessions) -> None:
     session = make_session()
-    with pytest.raises(IdentityError, match="No agent is active") as refused:
+    with raises(IdentityError, "needs_user", match="No agent is active") as refused:
         await session.activate("bob")
-    assert refused.value.code == "needs_user"
     assert "agent_identity" in refused.value.recovery
 
 
@@ -272,9 +268,8 @@ async def test_a_child_cannot_activate_whatever_its_instruction_says(make_sessio
     child = make_session("child-1", parent_id="root-1")
     await host_of(child).hooks.emit("prompt:submit", {"prompt": "start as bob with memory enabled"})
     assert child.turn.prompt == ""
-    with pytest.raises(IdentityError) as refused:
+    with raises(IdentityError, "child_session"):
         await child.activate("bob")
-    assert refused.value.code == "child_session"
     assert await child.service() is None
 
 

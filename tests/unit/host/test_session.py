@@ -10,7 +10,7 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.host import MemorySession, TurnState
 from agent_memory.service import MemoryService
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
-from tests.support import coordinator_of, memory_of
+from tests.support import coordinator_of, memory_of, raises
 from tests.unit.host.conftest import heard, host_of
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ async def test_shared_settings_may_be_given_to_any_module(make_session: Sessions
 async def test_two_different_values_are_an_error_that_names_both(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     assert session.configure("context-memory-scratchpad", ScratchpadSettings, {"agent_id": "alice"}) is None
-    with pytest.raises(ConfigurationError) as refused:
+    with raises(ConfigurationError, "conflicting_settings") as refused:
         await session.require()
-    assert refused.value.code == "conflicting_settings"
     for named in ("tool-memory-semantic", "context-memory-scratchpad", "'bob'", "'alice'", "agent_id"):
         assert named in refused.value.message
     with pytest.raises(ConfigurationError):
@@ -70,7 +69,6 @@ async def test_a_conflict_does_not_tell_a_password(make_session: Sessions) -> No
     address = "https://user:" + "pass" + "word@example.test"
     session = make_session(settings={"qdrant_url": address})
     session.configure("hooks-memory-capture", CaptureSettings, {"qdrant_url": address + "/2"})
-    assert session.problem is not None
     assert "word@" not in str(session.problem.as_dict())
     assert "word@" not in repr(session.settings)
 
@@ -108,9 +106,8 @@ async def test_a_storage_that_cannot_be_opened_is_told_once_and_then_answered(
 
 async def test_a_backend_of_a_later_version_is_a_clear_error(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob", "backend": "server"})
-    with pytest.raises(ConfigurationError) as refused:
+    with raises(ConfigurationError, "unsupported_backend"):
         await session.require()
-    assert refused.value.code == "unsupported_backend"
 
 
 async def test_a_host_that_refuses_an_event_costs_nobody_anything(make_session: Sessions) -> None:

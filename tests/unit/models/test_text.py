@@ -24,7 +24,7 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.models.text import check_metadata
-from tests.support import NOON, memory_of
+from tests.support import NOON, memory_of, raises
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,9 +126,8 @@ def test_names_that_can_be_folders(name: str) -> None:
     ],
 )
 def test_names_that_cannot_are_refused_with_advice(name: object) -> None:
-    with pytest.raises(ValidationError) as refused:
+    with raises(ValidationError, "invalid_agent_id") as refused:
         check_agent_id(name)
-    assert refused.value.code == "invalid_agent_id"
     assert len(refused.value.message) < 150
     assert isinstance(refused.value, ValueError)
 

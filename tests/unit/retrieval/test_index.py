@@ -274,7 +274,6 @@ class TestHybrid:
         for number in range(10, 40):
             hybrid.put(make(number, f"filler {number}"))
         hybrid.warm()
-        assert hybrid.vectors is not None
         hybrid.vectors.ready  # noqa: B018  collects what is there
         embedder.gate.clear()
         hybrid.put(make(50, "sessions are signed"))

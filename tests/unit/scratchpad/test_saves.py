@@ -13,7 +13,7 @@ from agent_memory.files import exchange as swapping
 from agent_memory.scratchpad import saves
 from agent_memory.scratchpad.file import render_file
 from agent_memory.scratchpad.saves import MAX_BYTES, PadFile
-from tests.support import FrozenClock, memory_of
+from tests.support import FrozenClock, memory_of, raises
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,9 +198,8 @@ def test_what_was_set_aside_goes_after_thirty_days_and_nothing_else(pad: PadFile
 def test_a_file_beyond_any_scratchpad_is_neither_read_nor_replaced(pad: PadFile) -> None:
     with pad.path.open("r+b") as file:
         file.truncate(4 * MAX_BYTES)
-    with pytest.raises(StorageError, match="more than 4 MiB") as raised:
+    with raises(StorageError, "too_long", match="more than 4 MiB"):
         pad.look()
-    assert raised.value.code == "too_long"
     with pytest.raises(StorageError, match="more than 4 MiB"):
         pad.replace(SECOND, FIRST.encode())
     assert pad.path.stat().st_size == 4 * MAX_BYTES

@@ -16,6 +16,7 @@ from agent_memory.storage import MigratableStorage
 from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
 from agent_memory.storage.vector.shards import Shards
+from tests.support import raises
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -237,6 +238,5 @@ async def test_the_status_suggests_it_until_it_is_done(
 
 
 async def test_a_memory_that_cannot_be_moved_says_why(service: MemoryService, listener: Listener) -> None:
-    with pytest.raises(ConfigurationError) as refused:
+    with raises(ConfigurationError, "cannot_migrate"):
         await service.migration.migrate(listener.caller)
-    assert refused.value.code == "cannot_migrate"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from tests.support import NOON
+from tests.support import NOON, raises
 
 if TYPE_CHECKING:
     from agent_memory.service import MemoryService
@@ -82,9 +82,8 @@ async def test_a_version_that_replaced_what_is_gone_comes_back_without_that(serv
 
 async def test_where_nothing_happened_there_is_nothing_to_take_back(service: MemoryService) -> None:
     memory = (await service.store({"content": "Tea at four"})).memory
-    with pytest.raises(ValidationError) as refused:
+    with raises(ValidationError, "nothing_to_restore"):
         await service.past.bring_back(memory.id)
-    assert refused.value.code == "nothing_to_restore"
     with pytest.raises(UnknownIdError):
         await service.past.bring_back("mem-ffffffffffff")
 

@@ -11,7 +11,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import Observation, Source
 from agent_memory.service import NOBODY, Caller
 from agent_memory.service.trust import lowest
-from tests.support import memory_of
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +35,8 @@ async def known(service: MemoryService, content: str = "Never push to main witho
 
 
 async def refused(work: Any) -> ValidationError:
-    with pytest.raises(ValidationError) as caught:
+    with raises(ValidationError, "needs_user") as caught:
         await work
-    assert caught.value.code == "needs_user"
     return caught.value
 
 
@@ -283,9 +282,8 @@ async def test_unknown_ids_are_refused_as_such(service: MemoryService) -> None:
         service.update("mem-000000000000", {"pinned": True}, tainted()),
         service.promote("mem-000000000000", tainted()),
     ):
-        with pytest.raises(ValidationError) as caught:
+        with raises(ValidationError, "unknown_id"):
             await work
-        assert caught.value.code == "unknown_id"
 
 
 # -- a person's file --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.models import Observation, Source
-from tests.support import NOON, FrozenClock, lines_of
+from tests.support import NOON, FrozenClock, lines_of, raises
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,9 +84,8 @@ async def test_no_secret_reaches_a_file_or_an_event(
 async def test_nothing_but_a_secret_is_refused_without_repeating_it(
     service: MemoryService, listener: Listener, root: Path, secret: str
 ) -> None:
-    with pytest.raises(ValidationError) as refused:
+    with raises(ValidationError, "only_secret") as refused:
         await service.store({"content": secret}, listener.caller)
-    assert refused.value.code == "only_secret"
     assert secret not in str(refused.value.as_dict())
     assert listener.events == []
     assert not root.exists()
@@ -123,9 +122,8 @@ async def test_nothing_but_a_secret_is_refused_without_repeating_it(
 async def test_what_breaks_the_data_model_is_refused_and_nothing_is_written(
     service: MemoryService, listener: Listener, folder: Path, values: dict[str, Any], code: str
 ) -> None:
-    with pytest.raises(ValidationError) as refused:
+    with raises(ValidationError, code):
         await service.store(values, listener.caller)
-    assert refused.value.code == code
     assert listener.events == []
     assert not (folder / "memories.yaml").exists() or lines_of(folder / "memories.yaml") == []
 
@@ -248,9 +246,8 @@ async def test_an_unknown_id_is_an_error_and_no_success(service: MemoryService, 
 async def test_low_trust_never_comes_into_the_pad(service: MemoryService, listener: Listener) -> None:
     stored = await service.store({"content": "Read on a page", "trust": "low"}, listener.caller)
     assert stored.in_scratchpad is False
-    with pytest.raises(ValidationError) as refused:
+    with raises(ValidationError, "low_trust"):
         await service.promote(stored.memory.id, listener.caller)
-    assert refused.value.code == "low_trust"
     for _ in range(4):
         await service.search("page", caller=listener.caller)
         await service.settle()

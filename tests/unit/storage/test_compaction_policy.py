@@ -68,9 +68,7 @@ async def test_a_memory_that_is_only_changed_is_compacted_too(root: Path, clock:
         await storage.update(memory_id, {"content": f"count {number}"})
         await storage.count()  # waits for what is done behind the answer
         assert len(lines_of(storage.folder.journal)) <= 1 + 16 + 12
-    memory = await storage.get(memory_id)
-    assert memory is not None
-    assert memory.content == "count 60"
+    assert (await storage.get(memory_id)).content == "count 60"
     await storage.close()
 
 

@@ -70,9 +70,7 @@ async def test_accesses_are_folded_once_they_are_many(
     memory_id = await storage.store(memory_of("tea"))
     for _ in range(7):
         await storage.touch([memory_id])
-    memory = await storage.get(memory_id)
-    assert memory is not None
-    assert memory.access_count == 7
+    assert (await storage.get(memory_id)).access_count == 7
     assert len(lines_of(storage.folder.journal)) < 7
 
 
@@ -89,9 +87,7 @@ async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
             await storage.touch([memory_id])
-        memory = await storage.get(memory_id)
-    assert memory is not None
-    assert memory.access_count == 4
+        assert (await storage.get(memory_id)).access_count == 4
     assert "background_work_failed" in caplog.text
     assert "tea" not in caplog.text
 

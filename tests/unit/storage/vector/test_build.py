@@ -74,7 +74,6 @@ def test_a_build_holds_every_piece_of_every_memory_and_is_in_use(folder: AgentFo
     assert owners(folder, shard) == sorted(expected)
     assert [each["stage"] for each in said if each["stage"] != "load"] == ["index", "check", "switch", "done"]
     state = Shards(folder).state(shard)
-    assert state is not None
     assert (state.seq, state.embedder) == (1, str(EMBEDDER.identity))
 
 
@@ -245,7 +244,6 @@ def test_a_builder_that_says_nothing_ends_with_whom_it_builds_for() -> None:
         env=child_environment(),
     )
     with parent:
-        assert parent.stdout is not None
         child = Path(f"/proc/{int(parent.stdout.readline())}/stat")
         assert child.exists()
         parent.kill()

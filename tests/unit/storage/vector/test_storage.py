@@ -26,7 +26,7 @@ from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
 from agent_memory.storage.vector.shards import Shards
 from tests.engines import EngineHere, made_index, options
-from tests.support import NOON, FrozenClock, memory_of
+from tests.support import NOON, FrozenClock, memory_of, raises
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -420,16 +420,14 @@ async def test_both_sides_of_a_fork_go_on(root: Path, clock: FrozenClock, embedd
 
 
 def test_without_an_embedder_there_is_no_vector_storage(root: Path) -> None:
-    with pytest.raises(ConfigurationError) as refused:
+    with raises(ConfigurationError, "no_embedder"):
         VectorStorage("bob", root, settings=ServiceSettings(embedder="none"))
-    assert refused.value.code == "no_embedder"
 
 
 def test_without_the_engine_there_is_no_vector_storage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PACKAGE", "a_package_that_is_not_installed")
-    with pytest.raises(ConfigurationError) as refused:
+    with raises(ConfigurationError, "engine_missing"):
         VectorStorage("bob", root, embedder=HashEmbedder())
-    assert refused.value.code == "engine_missing"
 
 
 def test_opening_creates_nothing(root: Path) -> None:
