@@ -1,30 +1,43 @@
 """What each tool takes: checked models, and the JSON Schema a model is shown.
 
 Every request carries the schemas, so they hold only what a model needs to call a tool well. Bounds are checked and
-told by the answer; arguments marked `unlisted` are accepted, documented and not shown.
+told by the answer; `SkipJsonSchema` marks arguments that are accepted and documented, but not shown.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, WithJsonSchema, create_model
+from pydantic.json_schema import SkipJsonSchema
 
-from agent_memory.models import CATEGORIES
+from agent_memory.models import CATEGORIES, Memory, SearchFilters, offered_fields
 
-_HIDDEN: Final = "unlisted"
-_ENUM: Final = "enum_elsewhere"
-_UNLISTED: Final[dict[str, Any]] = {_HIDDEN: True}
-_ENUM_ELSEWHERE: Final[dict[str, Any]] = {_ENUM: True}
-"""The nine categories are listed once, in memory_store."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 _CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
+_KnownCategory = Annotated[_CategoryName, WithJsonSchema({"type": "string"})]
+"""The nine categories are listed once, in memory_store."""
 
 
 class Input(BaseModel):
     """Unknown arguments are refused: a mistyped filter that is silently ignored finds the wrong things."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+InputT = TypeVar("InputT", bound=Input)
+
+
+def _with_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[InputT]]:
+    """Add an argument for each field that `model` offers; their bounds are checked where the values are used."""
+    fields: dict[str, Any] = {
+        name: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
+        for name, field in offered_fields(model).items()
+    }
+    return lambda given: create_model(given.__name__, __base__=given, __doc__=given.__doc__, **fields)
 
 
 class DateRangeInput(Input):
@@ -34,14 +47,15 @@ class DateRangeInput(Input):
     end: str | None = None
 
 
+@_with_fields_of(SearchFilters)
 class FiltersInput(Input):
     """Conditions that every result meets."""
 
-    category: _CategoryName | None = Field(None, json_schema_extra=_ENUM_ELSEWHERE)
+    category: _KnownCategory | None = None
     tags: list[str] | None = Field(None, description="any of these")
-    all_tags: list[str] | None = Field(None, json_schema_extra=_UNLISTED)
+    all_tags: SkipJsonSchema[list[str] | None] = None
     date_range: DateRangeInput | None = None
-    min_access_count: int | None = Field(None, ge=0, json_schema_extra=_UNLISTED)
+    min_access_count: SkipJsonSchema[int | None] = Field(None, ge=0)
 
 
 class SearchInput(Input):
@@ -51,16 +65,17 @@ class SearchInput(Input):
     limit: int = Field(5, ge=1, le=100, description="1 to 100, by default 5")
     filters: FiltersInput | None = None
     include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
-    explain: bool = Field(default=False, json_schema_extra=_UNLISTED)
+    explain: SkipJsonSchema[bool] = False
 
 
+@_with_fields_of(Memory)
 class StoreInput(Input):
     """Of memory_store."""
 
     content: str
     category: _CategoryName
     tags: list[str] = Field(default_factory=list)
-    metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_UNLISTED)
+    metadata: SkipJsonSchema[dict[str, JsonValue]] = Field(default_factory=dict)
     supersedes: _Id | None = Field(None, description="id of the memory that this makes untrue")
 
 
@@ -77,12 +92,13 @@ class ListRecentInput(Input):
     scratchpad: bool = Field(default=False, description="instead what the scratchpad shows")
 
 
+@_with_fields_of(Memory)
 class UpdateInput(Input):
     """Of memory_update."""
 
     memory_id: _Id
     content: str | None = None
-    category: _CategoryName | None = Field(None, json_schema_extra=_ENUM_ELSEWHERE)
+    category: _KnownCategory | None = None
     tags: list[str] | None = Field(None, description="replace the old ones")
     pinned: bool | None = None
     expires_at: str | None = Field(None, description="ISO 8601; '' for never")
@@ -130,14 +146,10 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     if len(choices) == 1:
         rest = {key: value for key, value in node.items() if key != "anyOf"}
         return _plain({**choices[0], **rest}, definitions)
-    hidden = _NOT_SHOWN | ({"enum"} if node.get(_ENUM) else set()) | {_ENUM}
     return {
-        key: _properties(value, definitions) if key == "properties" else _plain(value, definitions)
+        key: {name: _plain(each, definitions) for name, each in value.items()}  # whatever they are called
+        if key == "properties"
+        else _plain(value, definitions)
         for key, value in node.items()
-        if key not in hidden
+        if key not in _NOT_SHOWN
     }
-
-
-def _properties(properties: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    shown = {name: node for name, node in properties.items() if not node.get(_HIDDEN)}
-    return {name: _plain(node, definitions) for name, node in shown.items()}

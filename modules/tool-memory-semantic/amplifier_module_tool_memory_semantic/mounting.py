@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 MODULE_ID = "tool-memory-semantic"
-READING_TOOLS = ("memory_search", "memory_list_recent", "memory_status")
+READING_TOOLS = tuple(tool.name for tool in ALL_TOOLS if tool.only_reads)
 
 __all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
 

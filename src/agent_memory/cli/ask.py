@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from agent_memory.cli.options import Filters, MemoryIds, resolved, tags_of
+from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved, tags_of
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_status
 from agent_memory.cli.running import FAILED, NOT_FOUND, Run, command
 from agent_memory.files.layout import folder_of
-from agent_memory.models import Memory, SearchResults, filters_of, utc_now
+from agent_memory.models import Memory, SearchFilters, SearchResults, filters_of, utc_now
 from agent_memory.service.views import answer, whole_hit, whole_memory
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
@@ -82,7 +82,7 @@ async def status(run: Run) -> None:
         raise typer.Exit(FAILED)
 
 
-@command(Page, Filters, StateFilters, rows=True)
+@command(Page, Filters, OfferedFilters, StateFilters, rows=True)
 async def list_(
     run: Run,
     *,
@@ -97,13 +97,13 @@ async def list_(
     """List memories, the newest first."""
     page, state = run.given(Page), run.given(StateFilters)
     page.of([])
-    admits = await _admitted(run, run.given(Filters))
+    filters = await _filters(run)
     if scratchpad:
         known = list((await run.service.scratchpad(run.caller)).entries)
     else:
         known = ordered(await run.service.admin.everything(), sort)
     replaced, now = await run.service.admin.superseded(), utc_now()
-    found = [memory for memory in known if admits(memory) and state.admits(memory, now, replaced)]
+    found = [memory for memory in known if filters.admits(memory) and state.admits(memory, now, replaced)]
     memories = page.of(found)
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": len(found)}
@@ -115,28 +115,20 @@ async def list_(
         _note_rest(run, len(found), page.offset, len(memories))
 
 
-async def _admitted(run: Run, where: Filters) -> Callable[[Memory], bool]:
-    """Return what tells whether a memory is as the command line says.
+async def _filters(run: Run) -> SearchFilters:
+    """Return the conditions that the command line names.
 
     Raises:
         ValidationError: There is no such category, or the time ends before it begins.
         typer.BadParameter: A date or a tag is none.
     """
-    bounds, tags = where.bounds(), frozenset(tags_of(where.tag))
-    since, until = bounds["start"], bounds["end"]
-    if since and until:
-        filters_of({"date_range": bounds})  # building its model takes a tenth of a list
-    category = await run.category(where.category)
-
-    def admits(memory: Memory) -> bool:
-        return (
-            category in {None, memory.category}
-            and tags <= set(memory.tags)
-            and (since is None or memory.timestamp >= since)
-            and (until is None or memory.timestamp <= until)
-        )
-
-    return admits
+    where = run.given(Filters)
+    named = {
+        "date_range": where.bounds(),
+        "all_tags": tags_of(where.tag),
+        "category": await run.category(where.category),
+    }
+    return filters_of({**run.values(OfferedFilters), **named})
 
 
 @command(rows=True)
@@ -196,7 +188,7 @@ _WORTH_SHOWING: Final = 64
 """Fewer are read before a person would notice the wait."""
 
 
-@command(Filters, rows=True)
+@command(Filters, OfferedFilters, rows=True)
 async def search(
     run: Run,
     query: Annotated[
@@ -211,12 +203,7 @@ async def search(
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access."""
-    where = run.given(Filters)
-    filters = {
-        "date_range": where.bounds() if where.since or where.until else None,
-        "category": await run.category(where.category),
-        "all_tags": where.tag or [],
-    }
+    filters = await _filters(run)
     await wait_for_embeddings(run)
     found = await run.service.search(
         query,

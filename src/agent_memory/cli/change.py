@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.formats import Prose, read_yaml, to_yaml
-from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, moment_of, resolved, tags_of
+from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
+from agent_memory.models import Memory, offered_fields
 from agent_memory.service.views import promotion
 
 if TYPE_CHECKING:
-    from agent_memory.models import Memory
     from agent_memory.service import Updated
 
 
@@ -30,7 +30,7 @@ _MAX_INPUT_CHARS = 100_000
 """Read from stdin at most; a memory has a tenth of it, and the error about that is the service's."""
 
 
-@command(may_be_new=True)
+@command(Offered, may_be_new=True)
 async def store(
     run: Run,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
@@ -44,6 +44,7 @@ async def store(
     """Keep a memory; secrets in it are removed first."""
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
     values = {
+        **run.values(Offered),
         "content": _given(content),
         "category": await run.category(category),
         "tags": tags_of(tag),
@@ -86,14 +87,14 @@ class Changes:
     unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False
 
 
-@command(Changes)
+@command(Changes, Offered)
 async def update(run: Run, memory_id: MemoryId) -> None:
     """Change fields of a memory; what is not named stays."""
     new = run.given(Changes)
     if new.pin and new.unpin:
         raise typer.BadParameter("--pin and --unpin cannot both be", param_hint="--pin")
     (memory_id,) = await resolved(run.service, [memory_id])
-    changes: dict[str, Any] = {}
+    changes = run.values(Offered)
     if new.content is not None:
         changes["content"] = _given(new.content)
     if new.category is not None:
@@ -171,7 +172,7 @@ def _given(text: str) -> str:
 
 _EDITABLE: Final = (
     "content", "category", "tags", "pinned", "trust", "source", "confidence", "importance", "observed_at", "expires_at",
-    "links", "supersedes", "metadata",
+    "links", "supersedes", "metadata", *offered_fields(Memory),
 )  # fmt: skip
 _ALWAYS_SHOWN: Final = ("content", "category", "tags", "pinned", "trust")
 _FALLBACK_EDITORS: Final = ("sensible-editor", "nano", "vi", "notepad")

@@ -4,18 +4,19 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+from pydantic import BaseModel
 from typer.main import get_command
 
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, root_of
-from agent_memory.models import CATEGORIES, is_memory_id, parse_bound
+from agent_memory.models import CATEGORIES, Memory, SearchFilters, is_memory_id, offered_fields, parse_bound
 from agent_memory.models.record import normalise_tags
 from agent_memory.settings import ServiceSettings
 
@@ -131,16 +132,31 @@ class Filters:
     ] = None
     until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
 
-    def bounds(self) -> dict[str, datetime | None]:
-        """Return the beginning and the end of the time that is asked for.
+    def bounds(self) -> dict[str, datetime | None] | None:
+        """Return the beginning and the end of the time that is asked for, if one is.
 
         Raises:
             typer.BadParameter: One of them is no date.
         """
-        return {
-            "start": moment_of(self.since, "--since", end=False),
-            "end": moment_of(self.until, "--until", end=True),
-        }
+        start, end = moment_of(self.since, "--since", end=False), moment_of(self.until, "--until", end=True)
+        return {"start": start, "end": end} if start or end else None
+
+
+def _options_of(model: type[BaseModel]) -> type:
+    """Return a group with an option for each field that `model` offers; None where it is not given."""
+    options: list[tuple[str, Any, Any]] = [
+        (
+            name,
+            Annotated[field.annotation | None, typer.Option(f"--{name.replace('_', '-')}", help=field.description)],  # type: ignore[operator]
+            None,
+        )
+        for name, field in offered_fields(model).items()
+    ]
+    return make_dataclass(f"{model.__name__}Options", options, frozen=True, kw_only=True)
+
+
+Offered: Final = _options_of(Memory)
+OfferedFilters: Final = _options_of(SearchFilters)
 
 
 def parameters_of(*groups: type) -> list[Any]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agent_memory.cli.text import counted, day, minute, one_line, plain, to_json
 from agent_memory.files.wording import human
-from agent_memory.models import utc_now
+from agent_memory.models import offered_values, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -161,6 +161,7 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
     rows = [
         ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
         ("trust", memory.trust),
+        *((name.replace("_", " "), str(value)) for name, value in offered_values(memory).items()),
         ("tags", _hashtags(memory.tags)),
         ("accessed", accessed),
         *((label, minute(moment)) for label, moment in moments if moment),

@@ -60,6 +60,10 @@ class Place(typer.Context):
         found: T = self._given[group]
         return found
 
+    def values(self, group: type) -> dict[str, Any]:
+        """Return the options of a group that are given, by name."""
+        return {name: value for name, value in vars(self.given(group)).items() if value is not None}
+
     def need_terminal(self, otherwise: str, what: str = "This", recovery: str = "Say --yes if you are sure.") -> None:
         """Refuse to ask where no answer can come; `otherwise` says what has become of the command.
 

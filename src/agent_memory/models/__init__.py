@@ -1,7 +1,7 @@
 """The data model: what a memory is, what a search takes and returns. Imports nothing of ours but errors."""
 
 from agent_memory.models.document import Document, Facet
-from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE
+from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
@@ -64,6 +64,8 @@ __all__ = [
     "is_memory_id",
     "may_stand_for",
     "new_memory_id",
+    "offered_fields",
+    "offered_values",
     "parse_bound",
     "record_of",
     "to_text",

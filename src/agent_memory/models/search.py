@@ -57,7 +57,8 @@ class DateRange(BaseModel):
 class SearchFilters(BaseModel):
     """Conditions that every result meets; all given ones must hold.
 
-    `tags` asks for at least one of the tags listed, `all_tags` for every one.
+    `tags` asks for at least one of the tags listed, `all_tags` for every one. A field that is a text asks for the facet
+    of its name, as `category` does; tools and commands offer it by its description (`models.fields.offered_fields`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -78,8 +79,8 @@ class SearchFilters(BaseModel):
     @cached_property
     def facets(self) -> frozenset[Facet]:
         """The facets that a result has, every one."""
-        category = {("category", self.category)} if self.category is not None else set()
-        return frozenset(category | {("tag", tag) for tag in self.all_tags})
+        named = {(name, value) for name, value in self if isinstance(value, str)}
+        return frozenset(named | {("tag", tag) for tag in self.all_tags})
 
     @cached_property
     def any_facets(self) -> frozenset[Facet]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.models import to_text, visible
+from agent_memory.models import offered_values, to_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,8 +29,7 @@ def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, 
 def brief_memory(memory: Memory) -> dict[str, Any]:
     """Return what a model needs of a memory; trust and pin only where they say something."""
     return {
-        **_head(memory),
-        "content": visible(memory.content),
+        **{name: visible(value) if isinstance(value, str) else value for name, value in _head(memory).items()},
         "timestamp": brief_moment(memory.timestamp),
         "access_count": memory.access_count,
         **({"pinned": True} if memory.pinned else {}),
@@ -98,7 +97,8 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
 
 
 def _head(memory: Memory) -> dict[str, Any]:
-    return {"id": memory.id, "content": memory.content, "category": memory.category, "tags": list(memory.tags)}
+    head = {"id": memory.id, "content": memory.content, "category": memory.category, "tags": list(memory.tags)}
+    return head | offered_values(memory)
 
 
 def _score(hit: MemorySearchResult) -> dict[str, Any]:
