@@ -177,11 +177,21 @@ class Threaded(Generic[R]):
         if self._of.lock is None:  # the log itself sees to races
             done = await self._worker.run(lambda: write(self._replica, prepare()))
         else:
-            done = await self._worker.write_prepared(prepare, lambda prepared: write(self._replica, prepared))
+            done = await self._worker.write(prepare, lambda prepared: write(self._replica, prepared))
         self._worker.submit(self._follow_up)
         if indexed:
             self._upkeep.after_write()
         return done
+
+    def _dropping(self, write: Callable[[Replica[R], S], T]) -> Callable[[Replica[R], S], T]:
+        """Return `write` for what forgets or rewords: what is kept for the next start may show the old words."""
+
+        def written(replica: Replica[R], prepared: S) -> T:
+            done = write(replica, prepared)
+            self._shown.drop()
+            return done
+
+        return written
 
     def _follow_up(self) -> None:
         """Do what a write leaves to be done behind the answer: words now, vectors after that, then the files."""

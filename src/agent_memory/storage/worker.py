@@ -56,8 +56,10 @@ class Worker:
         # Shielded, or cancelling the wait would take back a call that stands in the queue behind another.
         return await asyncio.shield(asyncio.wrap_future(future))
 
-    async def write(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    async def write(self, prepare: Callable[[], S], function: Callable[[S], T]) -> T:
         """Run `function`, which takes the folder's lock, in the thread; again and again while that lock is not free.
+
+        It gets what `prepare` returns, which runs once, where writes wait: no search waits for it.
 
         Others get in between. Writes keep their order. A write waits from when it is its turn, not from when it got
         in line: writes of this process before it are no reason to give up. Where none gets the lock, all that wait by
@@ -66,23 +68,13 @@ class Worker:
         Raises:
             BusyError: No write of this process got the lock for the length of its patience.
         """
-        return await self._write(lambda asked: self._patiently(asked, function, *args, **kwargs))
-
-    async def write_prepared(self, prepare: Callable[[], S], function: Callable[[S], T]) -> T:
-        """Do as `write` with what `prepare` returns, which runs once, where writes wait: no search waits for it.
-
-        Raises:
-            BusyError: As `write`.
-        """
-        return await self._write(lambda asked: self._patiently(asked, function, prepare()))
-
-    async def _write(self, wait: Callable[[float], T]) -> T:
         self._pool()
         assert self._waiting is not None
-        future = self._waiting.submit(wait, time.monotonic())
+        asked = time.monotonic()
+        future = self._waiting.submit(lambda: self._patiently(asked, function, prepare()))
         return await asyncio.shield(asyncio.wrap_future(future))
 
-    def _patiently(self, asked: float, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    def _patiently(self, asked: float, function: Callable[[S], T], prepared: S) -> T:
         patience = WAIT_SECONDS if self._patience is None else self._patience
         deadline = max(asked, self._went) + patience
         while True:
@@ -90,7 +82,7 @@ class Worker:
                 if time.monotonic() >= deadline:
                     raise held_by_another(patience)
                 time.sleep(_BETWEEN_TRIES)
-            work = self._pool().submit(function, *args, **kwargs)
+            work = self._pool().submit(function, prepared)
             if not isinstance(work.exception(), BusyError):
                 self._went = time.monotonic()
                 return work.result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,7 +54,7 @@ async def test_a_write_does_not_give_up_because_of_the_writes_before_it(patient:
             raise BusyError("somebody else was faster")
         return number
 
-    assert await asyncio.gather(*(patient.write(write, number) for number in range(20))) == list(range(20))
+    assert await asyncio.gather(*(patient.write(partial(int, each), write) for each in range(20))) == list(range(20))
     assert time.now == 1000.0 + 20 * 4
 
 
@@ -67,7 +68,7 @@ async def test_writes_that_wait_for_a_lock_nobody_gives_back_give_up_together(pa
         time.now += 1.0
         raise BusyError("held")
 
-    writes = asyncio.gather(*(patient.write(write, number) for number in range(4)), return_exceptions=True)
+    writes = asyncio.gather(*(patient.write(partial(int, each), write) for each in range(4)), return_exceptions=True)
     await asyncio.sleep(0)  # each of them asks, and none is told anything yet
     all_wait.set()
     refused = await writes
