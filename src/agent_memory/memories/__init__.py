@@ -1,4 +1,4 @@
-"""Memories, the kind of record that people know by name: their storages, and what cleans them on the way in.
+"""Memories, the kind of record that people know by name: their storages.
 
 Each name loads what it needs when it is first asked for: files need no server's client, and the other way round.
 """
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.memories.cleaning import make_memory, redact_fields, redact_memory
     from agent_memory.memories.detect import detect_storage, rollback_migration, should_migrate
     from agent_memory.memories.file import FileStorage
     from agent_memory.memories.memory_storage import MemoryStorage
@@ -22,9 +21,6 @@ __all__ = [
     "QdrantServerStorage",
     "VectorStorage",
     "detect_storage",
-    "make_memory",
-    "redact_fields",
-    "redact_memory",
     "rollback_migration",
     "should_migrate",
 ]
@@ -33,7 +29,6 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
     __getattr__, __dir__ = _offer(
         __name__,
         {
-            "memories.cleaning": "make_memory redact_fields redact_memory",
             "memories.detect": "detect_storage rollback_migration should_migrate",
             "memories.file": "FileStorage",
             "memories.server": "QdrantServerStorage",

@@ -10,10 +10,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.memories import redact_fields
-from agent_memory.models import ACCESS, IDENTITY, PLACE, Memory
+from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory
 from agent_memory.storage.changes import overlaid
-from agent_memory.storage.cleaning import joined, with_fields
+from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -82,7 +81,7 @@ class TrustGate:
         content = values.get("content")
         theirs = await self._trust_of(content, caller) if content and words == {"content"} else caller.trust
         whose = {"trust": lowest(before.trust, theirs), "source": {"kind": "assistant", "detail": "memory_update"}}
-        return joined(changes, redact_fields(whose))
+        return joined(changes, redact_fields(MEMORY, whose))
 
     async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
         """Refuse like `check`; an unknown id is no reason to."""

@@ -8,11 +8,17 @@ import pytest
 from pydantic import Field
 
 from agent_memory.errors import ValidationError
-from agent_memory.memories import make_memory, redact_fields, redact_memory
 from agent_memory.models import CATEGORIES, MEMORY, Kind, Link, Memory, Source
 from agent_memory.models.record import IdOf
 from agent_memory.redaction import Redaction
-from agent_memory.storage.cleaning import cleaned_record, redact_record, text_fields, with_fields
+from agent_memory.storage.cleaning import (
+    cleaned_record,
+    make_record,
+    redact_fields,
+    redact_record,
+    text_fields,
+    with_fields,
+)
 from tests.support import memory_of
 
 SECRET = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
@@ -39,7 +45,7 @@ def test_each_field_of_the_model_is_text_or_is_known_to_be_none() -> None:
 
 @pytest.mark.parametrize("field", HOLDING)
 def test_a_secret_leaves_every_field_of_a_memory(field: str) -> None:
-    redacted = redact_memory(memory_of(**{"content": "kept", field: HOLDING[field]}))
+    redacted = redact_record(MEMORY, memory_of(**{"content": "kept", field: HOLDING[field]}))
 
     assert redacted.kinds
     assert SECRET.lower() not in redacted.value.model_dump_json().lower()
@@ -47,7 +53,7 @@ def test_a_secret_leaves_every_field_of_a_memory(field: str) -> None:
 
 @pytest.mark.parametrize("field", HOLDING)
 def test_a_secret_leaves_every_field_of_a_change(field: str) -> None:
-    redacted = redact_fields({field: HOLDING[field]})
+    redacted = redact_fields(MEMORY, {field: HOLDING[field]})
 
     assert redacted.kinds
     assert SECRET.lower() not in str(redacted.value).lower()
@@ -64,17 +70,17 @@ def test_a_secret_leaves_every_field_of_a_change(field: str) -> None:
     ],
 )
 def test_whatever_form_the_model_takes_is_cleaned(changes: dict[str, Any]) -> None:
-    assert SECRET.lower() not in str(redact_fields(changes).value).lower()
+    assert SECRET.lower() not in str(redact_fields(MEMORY, changes).value).lower()
 
 
 @pytest.mark.parametrize("category", [*CATEGORIES, "meeting_note", "q3_2026", "phase2"])
 def test_a_category_of_words_stays(category: str) -> None:
-    assert redact_memory(memory_of("x", category=category)).value.category == category
+    assert redact_record(MEMORY, memory_of("x", category=category)).value.category == category
 
 
 @pytest.mark.parametrize("category", ["mango" + "fest77", "a" * 41, "x7kq2mz9vb4nw8tr3sl1"])
 def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> None:
-    redacted = redact_memory(memory_of("x", category=category))
+    redacted = redact_record(MEMORY, memory_of("x", category=category))
 
     assert (redacted.value.category, redacted.kinds) == ("note", ("high-entropy",))
 
@@ -93,13 +99,13 @@ def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> No
 def test_the_id_of_a_session_stays(session: str) -> None:
     memory = memory_of("x", created_by_session=session)
 
-    assert redact_memory(memory).value is memory
+    assert redact_record(MEMORY, memory).value is memory
 
 
 def test_a_memory_without_a_secret_is_not_copied() -> None:
     memory = memory_of(" as it was, spaces and all ", tags=["ops"], metadata={"a": [1, None]})
 
-    assert redact_memory(memory).value is memory
+    assert redact_record(MEMORY, memory).value is memory
 
 
 class Ticket(Memory):
@@ -123,7 +129,7 @@ def test_nothing_but_a_secret_is_refused() -> None:
 
 
 def test_a_label_that_is_a_secret_is_no_reason_to_refuse_a_text_without_words() -> None:
-    assert redact_memory(memory_of("!!!", tags=[SECRET])).value.content == "!!!"
+    assert redact_record(MEMORY, memory_of("!!!", tags=[SECRET])).value.content == "!!!"
 
 
 class _Deaf:
@@ -132,13 +138,13 @@ class _Deaf:
 
 
 def test_what_is_marked_as_clean_is_not_looked_at_again() -> None:
-    marked = make_memory({"content": f"the token is {SECRET}"}, "bob", _Deaf())
+    marked = make_record(MEMORY, {"content": f"the token is {SECRET}"}, "bob", _Deaf())
 
     assert cleaned_record(MEMORY, marked) is marked.value
 
 
 def test_only_fields_without_text_may_change_behind_the_redactor() -> None:
-    marked = redact_memory(memory_of("x", pinned=True))
+    marked = redact_record(MEMORY, memory_of("x", pinned=True))
 
     assert with_fields(marked, pinned=False).value.pinned is False
     with pytest.raises(AssertionError):

@@ -78,17 +78,18 @@ async def test_writes_that_wait_for_a_lock_nobody_gives_back_give_up_together(pa
 
 
 async def test_an_error_of_a_write_is_told_and_costs_the_next_one_nothing(patient: Worker, time: Time) -> None:
-    def fails() -> None:
+    def fails(_: object) -> None:
         time.now += 4.0
         raise KeyError("mine")
 
-    def busy_then_done() -> str:
+    def busy_then_done(_: object) -> str:
         if time.now < 1008.0:
             time.now += 2.0
             raise BusyError("held")
         return "done"
 
-    first, second = await asyncio.gather(patient.write(fails), patient.write(busy_then_done), return_exceptions=True)
+    writes = (patient.write(int, write) for write in (fails, busy_then_done))
+    first, second = await asyncio.gather(*writes, return_exceptions=True)
     assert isinstance(first, KeyError)
     assert second == "done"
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.memories import redact_fields, redact_memory
-from agent_memory.models import Source
-from agent_memory.storage.cleaning import with_fields
+from agent_memory.models import MEMORY, Source
+from agent_memory.storage.cleaning import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -131,7 +130,7 @@ class Import:
         elif not self._trusted:
             believed, lowered = _lowered(memory, self._among, self._now)
         try:
-            draft = await asyncio.to_thread(redact_memory, believed, self._writing.redactor)
+            draft = await asyncio.to_thread(redact_record, MEMORY, believed, self._writing.redactor)
         except ValidationError as error:
             return Imported(memory.id, "refused", error=error), None
         content = draft.value.content
@@ -181,7 +180,7 @@ class Import:
             return present
         try:
             fields = {name: getattr(memory, name) for name in believed}
-            cleaned = await asyncio.to_thread(redact_fields, fields, self._writing.redactor)
+            cleaned = await asyncio.to_thread(redact_fields, MEMORY, fields, self._writing.redactor)
             if not self._dry_run:
                 await self._storage.update(memory.id, cleaned)
                 await self._writing.changed(memory.id, believed, cleaned.kinds, self._caller)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.memories import make_memory, redact_fields
-from agent_memory.models import may_stand_for
+from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.service.results import CaptureOutcome, Updated
 from agent_memory.service.trust import SAID, TrustGate, statement_of
 from agent_memory.service.writing.drafts import check_expiry, normalised, stamped
+from agent_memory.storage.cleaning import make_record, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +75,7 @@ class WritePath:
         self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
     ) -> Updated:
         """Change fields of a memory; see `MemoryService.update`."""
-        cleaned = await asyncio.to_thread(redact_fields, normalised(changes), self.redactor)
+        cleaned = await asyncio.to_thread(redact_fields, MEMORY, normalised(changes), self.redactor)
         before = await self.storage.get(memory_id)
         changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
@@ -118,7 +118,7 @@ class WritePath:
         """Return the memory that `values` make: bounded, validated, without secrets."""
         stamp = {"timestamp": self._clock(), "created_by_session": session_id}
         fields = normalised(stamped(values, stamp))
-        return await asyncio.to_thread(make_memory, fields, self.storage.agent_id, self.redactor)
+        return await asyncio.to_thread(make_record, MEMORY, fields, self.storage.agent_id, self.redactor)
 
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
         """Store a memory, with `unique` no second one with the same text.
