@@ -5,7 +5,6 @@ Each rule is tried only on a text that holds its stem. No single words (`keyword
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -116,13 +115,13 @@ _AWS_PAIR: Final = re.compile(
 _BARE: Final = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{32,64}|[A-Za-z0-9]{20,64})(?![\w/.-])")
 _NEAR: Final = 60
 _CELLS: Final = 64
-_PGPASS_COLONS: Final = 4  # host:port:database:user:password
 _MIN_DIGITS: Final = 6  # of the shortest personal number
 _HEAD: Final = 32
 _LETTERS: Final = 8
 _HASHES: Final = frozenset(
     ("plaintext", "scryptsy", "argonaut", "password", "required", "optional", "keychain", "keystore")
 )
+_VENDOR: Final = re.compile(rf"(?i)\b(?:{'|'.join(read_patterns('vendors')['vendors'])})")
 _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|dsn|auth)")
 
 
@@ -151,6 +150,7 @@ _FIRST: Final = (
     _Rule(("assword ", "ASSWORD "), _SAID_PASSWORD, "password"),
     _Rule(("otp", "OTP", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
     _Rule(("app", "App", "APP"), _APP_PASSWORD, "password"),
+    _Rule((":",), _PGPASS, "password", lambda match: looks_like_password(match["bare"])),
 )
 _LAST: Final = (
     # An entry of name and value in JSON or YAML, and an element of XML.
@@ -169,10 +169,6 @@ def find_by_context(text: str) -> Iterator[Finding]:
     if not text.isascii():
         yield from _asian(text)
     yield from _by_rules(_FIRST, text)
-    if text.count(":") >= _PGPASS_COLONS:
-        for match in _PGPASS.finditer(text):
-            if looks_like_password(match["bare"]):
-                yield from _plain(match, "password")
     yield from _pairs(text)
     yield from _by_rules(_LAST, text)
     yield from _tables(text)
@@ -190,11 +186,6 @@ def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
                     yield from _plain(match, rule.kind)
 
 
-@functools.cache
-def _vendor() -> re.Pattern[str]:
-    return re.compile(rf"(?i)\b(?:{'|'.join(read_patterns('vendors')['vendors'])})")
-
-
 def _numbers(text: str) -> Iterator[Finding]:
     for match in _DIGITS.finditer(text):
         yield Finding(*match.span("bare"), "code")
@@ -206,7 +197,7 @@ def _numbers(text: str) -> Iterator[Finding]:
             continue
         begin = max(0, match.start() - _NEAR)
         begin = max(begin, text.rfind("\n", begin, match.start()) + 1)
-        if _vendor().search(text, begin, match.start()) and _VENDOR_SAYS.search(text, begin, match.start()):
+        if _VENDOR.search(text, begin, match.start()) and _VENDOR_SAYS.search(text, begin, match.start()):
             yield Finding(*match.span(), "api-key")
 
 
@@ -217,22 +208,18 @@ def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
         yield Finding(match.start(group), match.start(group) + len(value), kind)
 
 
-def _password(match: re.Match[str], value: str) -> Finding:
-    return Finding(match.start("bare"), match.start("bare") + len(value), "password")
-
-
 def _pairs(text: str) -> Iterator[Finding]:
     for match in _PAIR.finditer(text):
         value = match["bare"].rstrip(TRAILING)
         if looks_like_password(value) and (match["slash"] or (is_chosen(value) and "." not in value)):
-            yield _password(match, value)
+            yield from _plain(match, "password")
     for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
         for match in pattern.finditer(text) if stem in text else ():
             value = match["bare"].rstrip(TRAILING)
             marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
             digits = sum(map(str.isdigit, value))
             if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
-                yield _password(match, value)
+                yield from _plain(match, "password")
 
 
 def _tables(text: str) -> Iterator[Finding]:
@@ -262,4 +249,4 @@ def _asian(text: str) -> Iterator[Finding]:
         value = match["bare"].rstrip(TRAILING)
         letters = value.isalpha() and not (len(value) >= _LETTERS and value.lower() not in _HASHES)
         if not is_placeholder(value) and not letters:
-            yield _password(match, value)
+            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")

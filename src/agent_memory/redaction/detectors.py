@@ -6,7 +6,6 @@ those whose patterns take quadratic time on hostile input (JWT, OpenAI, npm, IBM
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import sys
@@ -46,20 +45,6 @@ class _ReadWhenUsed(types.ModuleType):
         return getattr(importlib.import_module(self.__name__), name)
 
 
-@contextlib.contextmanager
-def _read_when_used(name: str) -> Iterator[None]:
-    """Have what is imported in this block get a module that is read when it is used; others find the module itself."""
-    if name in sys.modules:
-        yield
-        return
-    stand_in = sys.modules[name] = _ReadWhenUsed(name)
-    try:
-        yield
-    finally:
-        if sys.modules.get(name) is stand_in:
-            del sys.modules[name]
-
-
 @functools.cache
 def _plugins() -> tuple[tuple[str, Any], ...]:
     """Import and build the detectors once, at first use.
@@ -67,11 +52,16 @@ def _plugins() -> tuple[tuple[str, Any], ...]:
     They import `requests` to verify what they find, which is never done here. Reading it takes most of the time that
     they take, and opens a socket: urllib3 binds ::1 to see whether there is IPv6.
     """
-    with _read_when_used("requests"):
+    stand_in = _ReadWhenUsed("requests")
+    sys.modules.setdefault("requests", stand_in)
+    try:
         return tuple(
             (kind, getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), name)())
             for module, name, kind in _PLUGINS
         )
+    finally:  # whoever else imports it gets the module itself
+        if sys.modules.get("requests") is stand_in:
+            del sys.modules["requests"]
 
 
 def find_known_tokens(text: str) -> Iterator[Finding]:

@@ -6,10 +6,9 @@ hashed" stays as it is. The words stand in `patterns/keywords.yaml`; no provider
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.plausibility import (
@@ -54,77 +53,53 @@ _TRIES: Final = 4
 """Values looked at after one word: what is further off is rarely its own, and text made to be slow has many."""
 
 
-class _Word(NamedTuple):
-    """A word of the file: sought only in a text that holds its stem."""
-
-    kind: str
-    stem: str
-    pattern: re.Pattern[str]
+_DATA: Final = read_patterns("keywords")
 
 
-class _Patterns(NamedTuple):
-    """Compiled from `patterns/keywords.yaml`."""
-
-    words: tuple[_Word, ...]
-    assigned: re.Pattern[str]
-    next_line: re.Pattern[str]
-    copula: re.Pattern[str]
-    loose: frozenset[str]
-    value: re.Pattern[str]
-    more: re.Pattern[str]
-    compound: re.Pattern[str]
-    links: frozenset[str]
-    verbs: frozenset[str]
+def _alternatives(name: str) -> str:
+    return "|".join(word.replace(" ", r"\ ") for word in _DATA[name])
 
 
-@functools.cache
-def _patterns() -> _Patterns:
-    data = read_patterns("keywords")
+_WORDS: Final = tuple(
+    (kind, str(stem), re.compile(pattern))
+    for kind in ("password", "token", "token_short", "code")
+    for stem, pattern in _DATA[kind].items()
+)
+"""Kind, stem and pattern of each word of the file; one is sought only in a text that holds its stem."""
 
-    def alternatives(name: str) -> str:
-        return "|".join(word.replace(" ", r"\ ") for word in data[name])
-
-    words: Any = (
-        _Word(kind, str(stem), re.compile(pattern))
-        for kind in ("password", "token", "token_short", "code")
-        for stem, pattern in data[kind].items()
-    )
-    return _Patterns(
-        words=tuple(words),
-        assigned=re.compile(
-            rf"""(?xi) (?:_?(?:{alternatives("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
-            {_SIGN} [*_]{{0,2}} [ \t]{{0,8}} [*_\\]{{0,2}} {_VALUE}"""
-        ),
-        next_line=re.compile(
-            rf"""(?xi) (?:[ ][^\n:=.;?]{{0,40}})? ["'*_]{{0,3}} [ \t]?
-            (?:{_SIGN}|[ ]is|[ ]ist|[ ]est|[ ]es)? ["'*_]{{0,3}} [ \t]{{0,4}} \r?\n
-            (?:[ \t]{{0,16}}\r?\n)? [ \t>|]{{0,16}} (?:```\w{{0,8}}\n)?
-            (?:(?:[-*\u2022]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
-        ),
-        copula=re.compile(
-            rf"""(?xi) (?: [\s,](?P<copula>{alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
-            | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
-        ),
-        loose=frozenset(data["loose"]),
-        value=re.compile(rf"(?x) {_VALUE}"),
-        more=re.compile(
-            rf"""(?xi) ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
-            (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
-            [ \t]{{0,8}} (?P<bullet>[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
-        ),
-        compound=re.compile(rf"(?i)[ -](?:{'|'.join(data['compounds'])})(?![a-z])"),
-        links=frozenset(data["links"]),
-        verbs=frozenset(data["verbs"]),
-    )
+_ASSIGNED: Final = re.compile(
+    rf"""(?xi) (?:_?(?:{_alternatives("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
+    {_SIGN} [*_]{{0,2}} [ \t]{{0,8}} [*_\\]{{0,2}} {_VALUE}"""
+)
+_NEXT_LINE: Final = re.compile(
+    rf"""(?xi) (?:[ ][^\n:=.;?]{{0,40}})? ["'*_]{{0,3}} [ \t]?
+    (?:{_SIGN}|[ ]is|[ ]ist|[ ]est|[ ]es)? ["'*_]{{0,3}} [ \t]{{0,4}} \r?\n
+    (?:[ \t]{{0,16}}\r?\n)? [ \t>|]{{0,16}} (?:```\w{{0,8}}\n)?
+    (?:(?:[-*\u2022]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
+)
+_COPULA: Final = re.compile(
+    rf"""(?xi) (?: [\s,](?P<copula>{_alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
+    | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
+)
+_MORE: Final = re.compile(
+    rf"""(?xi) ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
+    (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
+    [ \t]{{0,8}} (?P<bullet>[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
+)
+_ALONE: Final = re.compile(rf"(?x) {_VALUE}")
+_COMPOUND: Final = re.compile(rf"(?i)[ -](?:{'|'.join(_DATA['compounds'])})(?![a-z])")
+_LOOSE: Final = frozenset(_DATA["loose"])
+_LINKS: Final = frozenset(_DATA["links"])
+_VERBS: Final = frozenset(_DATA["verbs"])
 
 
 def find_keyword_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that a word next to it gives away."""
     lowered = _lower(text)
-    for word in _patterns().words:
-        if word.stem in lowered:
-            for match in word.pattern.finditer(lowered):
-                yield from _beside(text, lowered, word.kind, match.start(), match.end())
+    for kind, stem, pattern in _WORDS:
+        if stem in lowered:
+            for match in pattern.finditer(lowered):
+                yield from _beside(text, lowered, kind, match.start(), match.end())
 
 
 def _lower(text: str) -> str:
@@ -148,7 +123,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
         yield from found
         return
     is_part = (start and text[start - 1].isalnum()) or _is_letter(text[end : end + 1])
-    if short or is_part or _patterns().compound.match(lowered, end):
+    if short or is_part or _COMPOUND.match(lowered, end):
         return
     yield from _told(text, lowered[start:end], kind, end)
     if kind != "token":
@@ -157,7 +132,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
 
 def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[Finding] | None:
     """Return what is found in `keyword = value`, None if that is no secret."""
-    match = _patterns().assigned.match(text, end)
+    match = _ASSIGNED.match(text, end)
     if match is None:
         return None
     value, first = _span(match)
@@ -174,7 +149,7 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> 
 
 
 def _on_the_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | None:
-    match = _patterns().next_line.match(text, end)
+    match = _NEXT_LINE.match(text, end)
     if match is None:
         return None
     value, first = _span(match)
@@ -206,22 +181,20 @@ def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
 
 def _candidates(text: str, word: str, kind: str, end: int, stop: int) -> Iterator[tuple[re.Match[str], bool]]:
     """Yield values that a sentence may give a word, and whether the link between them says little."""
-    patterns = _patterns()
-    for copula in itertools.islice(patterns.copula.finditer(text, end, stop), _TRIES):
-        if match := patterns.value.match(text, copula.end()):
-            yield match, word in _AMBIGUOUS or (copula["copula"] or "").lower() in patterns.loose
+    for copula in itertools.islice(_COPULA.finditer(text, end, stop), _TRIES):
+        if match := _ALONE.match(text, copula.end()):
+            yield match, word in _AMBIGUOUS or (copula["copula"] or "").lower() in _LOOSE
     with_it = kind == "password" and _WITH.search(text, max(0, end - _WINDOW), end)  # "log in with password …"
-    if with_it and (match := patterns.value.match(text, end + 1)):
+    if with_it and (match := _ALONE.match(text, end + 1)):
         yield match, False
 
 
 def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding]:
     """Yield a secret and those that are listed after it."""
-    more = _patterns().more
     position = first + len(value)
     yield Finding(first, position, kind)
     for _ in range(_LISTED):
-        match = more.match(text, position)
+        match = _MORE.match(text, position)
         if match is None:
             return
         before = value
@@ -241,17 +214,16 @@ def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding
 
 def _said_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Finding]:
     """Yield the value of "use … as the password", "… is the admin password"."""
-    patterns = _patterns()
     begin = max(0, start - _WINDOW)
     begin = max(begin, text.rfind("\n", begin, start) + 1)
     tokens = list(re.finditer(r"\S+", lowered[begin:start]))
     for place in range(len(tokens) - 1, max(0, len(tokens) - 6), -1):
-        if tokens[place][0] not in patterns.links:
+        if tokens[place][0] not in _LINKS:
             continue
         token = tokens[place - 1]
         shown = text[begin + token.start() : begin + token.end()]
         value = shown.strip(TRAILING + "([{<")
-        verb = place > 1 and tokens[place - 2][0].strip(",.:;") in patterns.verbs
+        verb = place > 1 and tokens[place - 2][0].strip(",.:;") in _VERBS
         if _is_worth(value) and is_said_first(kind, value, verb=verb):
             first = begin + token.start() + shown.index(value)
             yield Finding(first, first + len(value), kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Final
 
@@ -38,22 +37,16 @@ _OBJECTS: Final = frozenset((
     "self", "this", "req", "request", "user", "config", "settings", "env", "os", "args", "form", "data", "body",
     "params", "options", "ctx", "props", "state",
 ))  # fmt: skip
-
-
-@functools.cache
-def predicates() -> frozenset[str]:
-    """Return words that are said about passwords."""
-    return frozenset(read_patterns("keywords")["predicates"])
-
-
-@functools.cache
-def _endings() -> re.Pattern[str]:
-    return re.compile(rf"(?i).*(?:{'|'.join(read_patterns('keywords')['predicate_endings'])})")
+_DATA: Final = read_patterns("keywords")
+_PRONOUNS: Final = frozenset(_DATA["pronouns"])
+_PREDICATES: Final = frozenset(_DATA["predicates"])
+"""Words that are said about passwords."""
+_PREDICATE_ENDINGS: Final = re.compile(rf"(?i).*(?:{'|'.join(_DATA['predicate_endings'])})")
 
 
 def is_predicate(word: str) -> bool:
     """Tell whether a word is said about passwords rather than being one."""
-    return word.lower() in predicates() or _endings().fullmatch(word) is not None
+    return word.lower() in _PREDICATES or _PREDICATE_ENDINGS.fullmatch(word) is not None
 
 
 def _is_code(value: str) -> bool:
@@ -143,13 +136,13 @@ def passphrase_length(value: str, rest: str) -> int:
 
     No word of it holds a sentence together, and it ends where the sentence does.
     """
-    if not value.isalpha() or not value.islower() or len(value) < MIN_SECRET or value in predicates():
+    if not value.isalpha() or not value.islower() or len(value) < MIN_SECRET or value in _PREDICATES:
         return 0
     if value.endswith(("ed", "ing")):
         return 0
     position, count = 0, 1
     while match := _WORD.match(rest, position):
-        if match[1] in predicates():
+        if match[1] in _PREDICATES:
             return 0
         position, count = match.end(), count + 1
     ends = re.match(r"\s*(?:$|[.,;!)\n\"'`])", rest[position:]) is not None
@@ -176,13 +169,8 @@ def is_said_first(kind: str, value: str, *, verb: bool) -> bool:
     """Decide on X in "X is the password"; with `verb` in "use X as the password"."""
     if kind == "code":
         return re.fullmatch(r"(?:[A-Z]{1,3}-)?\d{4,8}", value) is not None
-    plain = verb and value.isalpha() and len(value) >= _MIN_WORD and value.lower() not in _pronouns() | predicates()
+    plain = verb and value.isalpha() and len(value) >= _MIN_WORD and value.lower() not in _PRONOUNS | _PREDICATES
     return plain or looks_like_password(value)
-
-
-@functools.cache
-def _pronouns() -> frozenset[str]:
-    return frozenset(read_patterns("keywords")["pronouns"])
 
 
 def is_chosen(value: str) -> bool:

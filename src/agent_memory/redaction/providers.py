@@ -11,7 +11,6 @@ documentation, the rule sets of detect-secrets and gitleaks), each with
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -32,14 +31,10 @@ class _Form(NamedTuple):
     if_random: bool
 
 
-@functools.cache
-def _forms() -> tuple[_Form, ...]:
-    return tuple(
-        _Form(form["kind"], tuple(form.get("starts", ())), re.compile(form["pattern"]), form.get("if_random", False))
-        for form in read_patterns("providers")["forms"]
-    )
-
-
+_FORMS: Final = tuple(
+    _Form(form["kind"], tuple(form.get("starts", ())), re.compile(form["pattern"]), form.get("if_random", False))
+    for form in read_patterns("providers")["forms"]
+)
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_WORD: Final = re.compile(
     r"(?i)(?:\b(?:visa|amex|mastercard|kreditkarte\w*|carte|tarjeta|cart[aã]o)\b|card|\u30ab\u30fc\u30c9|\u4fe1\u7528\u5361)[^\n\d]{0,40}$"
@@ -64,7 +59,7 @@ _KEY_LINE: Final = re.compile(
 def find_provider_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that is recognised by its own form."""
     yield from _private_keys(text)
-    for form in _forms():
+    for form in _FORMS:
         if form.starts and not any(start in text for start in form.starts):
             continue
         for match in form.pattern.finditer(text):
