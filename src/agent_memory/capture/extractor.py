@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.custom import custom_rules
@@ -82,9 +82,9 @@ class _Draft:
 
     verdict: Verdict
     sentences: list[Sentence]
-    hits: list[Sentence] = field(default_factory=list)
+    hits: list[Sentence]
+    confidence: float
     companions: int = 0
-    confidence: float = 0.0
 
     @property
     def announces(self) -> bool:
@@ -157,8 +157,8 @@ class Extractor:
             content, reason = self._finish(draft, echoes)
             if reason:
                 skipped[reason] += 1
-                continue
-            observations.append(_observe(draft, content, kind, tool).model_copy(update=seen))
+            else:
+                observations.append(_observe(draft, content, kind, tool).model_copy(update=seen))
         return Extraction(observations, skipped)
 
     def _judge_all(self, own: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
@@ -201,8 +201,8 @@ class Extractor:
                     current = None
                 else:
                     context = [loose.sentence] if loose is not None and _same_paragraph(loose, verdict) else []
-                    current = _Draft(verdict, [*context, verdict.sentence], [verdict.sentence])
-                    current.confidence = verdict.confidence
+                    sentences = [*context, verdict.sentence]
+                    current = _Draft(verdict, sentences, [verdict.sentence], verdict.confidence)
                     drafts.append(current)
                 loose = None
             else:
@@ -316,20 +316,15 @@ def _stands(verdict: Verdict, context: Verdict | None) -> bool:
     sentence = verdict.sentence
     if sentence.block or sentence.text.endswith(_COLONS) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
         return True
-    if _telling_words(sentence.text):
-        return (
-            not (_ANAPHOR.match(sentence.masked) and len(_telling_words(sentence.text)) <= _FEW_WORDS)
-            or context is not None
-        )
+    if telling := _telling_words(sentence.text):
+        return context is not None or len(telling) > _FEW_WORDS or not _ANAPHOR.match(sentence.masked)
     return context is not None and _same_paragraph(context, verdict)
 
 
 def _leans(verdict: Verdict) -> bool:
     """Tell whether a sentence says little without the one before it: "keep track of that"."""
-    return (
-        len(_telling_words(verdict.sentence.masked)) <= _FEW_WORDS
-        or _ANAPHOR.match(verdict.sentence.masked) is not None
-    )
+    masked = verdict.sentence.masked
+    return len(_telling_words(masked)) <= _FEW_WORDS or _ANAPHOR.match(masked) is not None
 
 
 def _telling_words(text: str) -> list[str]:
@@ -348,23 +343,14 @@ def _merge(draft: _Draft, verdict: Verdict) -> None:
 
 
 def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
+    distance = verdict.sentence.paragraph - draft.sentences[-1].paragraph
+    if draft.length + len(verdict.sentence.text) > _MAX_CAPTURE_CHARS:
+        return False
     if draft.announces and (verdict.sentence.item or draft.companions == 0):
-        fits = draft.length + len(verdict.sentence.text) <= _MAX_CAPTURE_CHARS
-        return (
-            fits
-            and draft.companions < _MAX_LIST_ITEMS
-            and verdict.sentence.paragraph - draft.sentences[-1].paragraph <= 1
-        )
-    near = draft.sentences[-1].paragraph == verdict.sentence.paragraph
-    if draft.verdict.category in _FINDINGS and draft.length < _HEADLINE_CHARS:
-        near = verdict.sentence.paragraph - draft.sentences[-1].paragraph <= _PAST_A_CODE_BLOCK
-    return (
-        near
-        and not verdict.doubtful
-        and not verdict.sentence.heading
-        and draft.companions < _MAX_COMPANIONS
-        and draft.length + len(verdict.sentence.text) <= _MAX_CAPTURE_CHARS
-    )
+        return draft.companions < _MAX_LIST_ITEMS and distance <= 1
+    is_headline = draft.verdict.category in _FINDINGS and draft.length < _HEADLINE_CHARS
+    is_near = distance <= (_PAST_A_CODE_BLOCK if is_headline else 0)
+    return is_near and not (verdict.doubtful or verdict.sentence.heading) and draft.companions < _MAX_COMPANIONS
 
 
 def _compose(sentences: Iterable[Sentence]) -> str:

@@ -23,29 +23,20 @@ def strip_injected(text: str) -> str:
 
 
 def without_injected(lines: list[str]) -> list[str]:
-    """Drop each block that begins with our marker line and ends with the fence that closes it."""
+    """Drop each block that begins with our marker line and ends with the fence that closes it, or with the text."""
     kept: list[str] = []
-    position = 0
-    while position < len(lines):
-        if not lines[position].lstrip().startswith(INJECTED_PREFIX):
-            kept.append(lines[position])
-            position += 1
-            continue
-        position = _end_of_injected(lines, position + 1)
+    is_inside, fence = False, ""
+    for line in lines:
+        bare = line.strip()
+        if not is_inside:
+            is_inside = bare.startswith(INJECTED_PREFIX)
+            if not is_inside:
+                kept.append(line)
+        elif not fence:
+            fence = match[1] if (match := FENCE.match(bare)) else ""
+        elif bare.startswith(fence) and not bare.strip(fence[0]):
+            is_inside, fence = False, ""
     return kept
-
-
-def _end_of_injected(lines: list[str], position: int) -> int:
-    """Return the line after the block: after its closing fence, or the end of the text if it never closes."""
-    fence = ""
-    while position < len(lines):
-        line = lines[position].strip()
-        position += 1
-        if not fence and (match := FENCE.match(line)):
-            fence = match[1]
-        elif fence and line.startswith(fence) and not line.strip(fence[0]):
-            return position
-    return position
 
 
 _SEPARATOR: Final = re.compile(r"^\s*(?:-{2,}|={3,}|\*{3,}|_{3,})\s*$")

@@ -69,7 +69,8 @@ def split_sentences(text: str, blocks: dict[str, str] | None = None) -> list[Sen
             paragraph += 1
             continue
         if blocks and line.strip() in blocks:
-            _attach(sentences, blocks[line.strip()])
+            if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):  # that introduces it
+                sentences[-1] = replace(sentences[-1], block=blocks[line.strip()])
             continue
         heading = _HEADING.match(line) is not None
         bare = _BULLET.sub("", _HEADING.sub("", line)).strip()
@@ -143,10 +144,3 @@ def _aligned(text: str, masked: str) -> str:
 
 def _in_parenthesis(text: str) -> bool:
     return text.count("(") > text.count(")") and len(text) - text.rfind("(") < _MAX_PARENTHESIS
-
-
-def _attach(sentences: list[Sentence], block: str) -> None:
-    """Give a block to the sentence before it, when that ends in a colon."""
-    if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):
-        last = sentences[-1]
-        sentences[-1] = replace(last, block=block)

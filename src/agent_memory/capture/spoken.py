@@ -73,4 +73,4 @@ def _blank(quoted: str) -> str:
 
 
 def _hollow(text: str) -> str:
-    return "".join("\n" if character == "\n" else " " for character in text)
+    return re.sub(r"[^\n]", " ", text)

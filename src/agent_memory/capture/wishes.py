@@ -94,15 +94,10 @@ def _languages() -> tuple[_Language, ...]:
 
 
 def _language(data: dict[str, Any]) -> _Language:
-    def forms(key: str) -> tuple[str, ...]:
-        return tuple(form.replace("{end}", data["end"]) for form in data[key])
-
-    return _Language(
-        literal=forms("literal"),
-        loose=forms("loose"),
-        switch=forms("switch"),
-        denied=re.compile(data["denied"], re.IGNORECASE),
-        denied_after=re.compile(data["denied_after"], re.IGNORECASE),
-        request=re.compile(data["request"], re.IGNORECASE),
-        no_names=frozenset(data["no_names"]),
+    literal, loose, switch = (
+        tuple(form.replace("{end}", data["end"]) for form in data[key]) for key in ("literal", "loose", "switch")
     )
+    denied, denied_after, request = (
+        re.compile(data[key], re.IGNORECASE) for key in ("denied", "denied_after", "request")
+    )
+    return _Language(literal, loose, switch, denied, denied_after, request, frozenset(data["no_names"]))

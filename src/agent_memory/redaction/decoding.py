@@ -63,14 +63,6 @@ class Decoded(NamedTuple):
         return self.places[start], self.places[end]
 
 
-class EncodedPart(NamedTuple):
-    """An encoded part of a text, `text[start:end]`, and what it says."""
-
-    start: int
-    end: int
-    text: str
-
-
 def decoded(text: str) -> Decoded | None:
     """Return `text` in plain letters, one level of each encoding undone; None if there is none."""
     edits = sorted(_edits(text))
@@ -91,16 +83,16 @@ def decoded(text: str) -> Decoded | None:
     return Decoded("".join(parts), places)
 
 
-def encoded_parts(text: str) -> Iterator[EncodedPart]:
-    """Yield what base64 and hex in `text` say, where that is text."""
+def encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start and end of each part of `text` that is base64 or hex, and the text it says."""
     for match in _BASE64.finditer(text):
         if (plain := _from_base64(match[0])) is not None:
-            yield EncodedPart(*match.span(), plain)
+            yield *match.span(), plain
     for match in _HEX.finditer(text):
         if any(map(str.isdigit, match[1])):
             digits = re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]
             if (plain := _printable(bytes.fromhex(digits))) is not None:
-                yield EncodedPart(*match.span(), plain)
+                yield *match.span(), plain
 
 
 def _edits(text: str) -> Iterator[tuple[int, int, str]]:

@@ -67,8 +67,8 @@ def _with_encoded(text: str) -> list[Finding]:
     from agent_memory.redaction.decoding import encoded_parts
 
     found = _plain(text)
-    for part in encoded_parts(text):
-        found += [Finding(part.start, part.end, finding.kind) for finding in _plain(part.text)[:1]]
+    for start, end, plain in encoded_parts(text):
+        found += [Finding(start, end, finding.kind) for finding in _plain(plain)[:1]]
     return found
 
 
