@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_memory.service import events
-from scripts import configuration_page
+from scripts import configuration_page, events_page
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs"
-PAGES = {"events.md": events.document, "configuration.md": configuration_page.document}
+PAGES = {"events.md": events_page.document, "configuration.md": configuration_page.document}
 
 if __name__ == "__main__":
     for name, document in PAGES.items():

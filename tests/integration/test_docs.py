@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_memory
-from agent_memory.service import events
 from agent_memory.storage import FileStorage
-from scripts import configuration_page
+from scripts import configuration_page, events_page
 
 if TYPE_CHECKING:
     from agent_memory.models import SearchResults
@@ -37,7 +36,7 @@ def test_there_are_snippets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "document"), [("events.md", events.document), ("configuration.md", configuration_page.document)]
+    ("name", "document"), [("events.md", events_page.document), ("configuration.md", configuration_page.document)]
 )
 def test_a_generated_page_is_what_the_code_says(name: str, document: object) -> None:
     assert callable(document)

@@ -28,12 +28,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     async def on_compaction(_event: str, _data: dict[str, Any]) -> None:
         context.note_compaction()
 
-    undo = [coordinator.hooks.register(event, on_compaction, name=MODULE_ID) for event in _COMPACTIONS]
-    leave = session.cleanup()
-
-    async def cleanup() -> None:
-        while undo:
-            undo.pop()()
-        await leave()
-
-    return cleanup
+    leaving = session.leaving()
+    for event in _COMPACTIONS:
+        leaving.callback(coordinator.hooks.register(event, on_compaction, name=MODULE_ID))
+    return leaving.aclose

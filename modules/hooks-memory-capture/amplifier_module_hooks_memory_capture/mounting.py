@@ -12,7 +12,7 @@ from amplifier_module_hooks_memory_capture.hooks import CaptureHooks
 from amplifier_module_hooks_memory_capture.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 MODULE_ID: Final = "hooks-memory-capture"
 STATISTICS_CAPABILITY: Final = "agent_memory.capture_statistics"
@@ -25,28 +25,22 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     """Listen to a session. Opens nothing; a wrong configuration or a sub-session captures nothing."""
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, CaptureSettings, config)
-    leave = session.cleanup()
+    leaving = session.leaving()
     if settings is None or session.is_child:
-        return _callable_anyhow(leave)
+        return _callable_anyhow(leaving.aclose)
     try:
         recorder = Recorder(settings, session)
     except AgentMemoryError as error:
         session.problem = session.problem or error
-        return _callable_anyhow(leave)
-    hooks = CaptureHooks(coordinator, session, settings, recorder)
-    undo = hooks.register()
+        return _callable_anyhow(leaving.aclose)
+    leaving.push_async_callback(recorder.close)
+    for undo in CaptureHooks(coordinator, session, settings, recorder).register():
+        leaving.callback(undo)
     coordinator.register_capability(STATISTICS_CAPABILITY, recorder.statistics)
-
-    async def cleanup() -> None:
-        while undo:
-            undo.pop()()
-        await recorder.close()
-        await leave()
-
-    return _callable_anyhow(cleanup)
+    return _callable_anyhow(leaving.aclose)
 
 
-def _callable_anyhow(work: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+def _callable_anyhow(work: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Awaitable[None]]:
     """Return a cleanup that may be awaited, or called without awaiting, any number of times.
 
     The kernel calls it in a thread without a loop and awaits the coroutine it gets; who calls it on a running loop gets
@@ -54,14 +48,11 @@ def _callable_anyhow(work: Callable[[], Awaitable[None]]) -> Callable[[], Awaita
     """
     tasks: set[asyncio.Task[None]] = set()
 
-    async def run() -> None:
-        await work()
-
     def cleanup() -> Awaitable[None]:
         try:
-            task = asyncio.get_running_loop().create_task(run())
+            task = asyncio.get_running_loop().create_task(work())
         except RuntimeError:
-            return run()
+            return work()
         tasks.add(task)
         task.add_done_callback(tasks.discard)
         return task

@@ -26,7 +26,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     settings = session.configure(MODULE_ID, ToolSettings, config)
     if is_switched_off(coordinator):
         withdraw_assistant(coordinator)
-        return session.cleanup()
+        return session.leaving().aclose
     names = settings.tools if settings else TOOL_NAMES
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
@@ -37,4 +37,4 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         if tool_class.name in names:
             tool = tool_class(session)
             await coordinator.mount("tools", tool, name=tool.name)
-    return session.cleanup()
+    return session.leaving().aclose

@@ -32,7 +32,7 @@ from agent_memory.settings import SettingsT, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
 
     from agent_memory.settings import ServiceSettings
 
@@ -45,7 +45,7 @@ SERVICE_CAPABILITY: Final = "agent_memory.service"
 class MemorySession:
     """The memory of one session, or of one sub-session.
 
-    Get it with `MemorySession.of(coordinator)`; each module does so in `mount` and returns `cleanup()` as its cleanup.
+    Get it with `MemorySession.of(coordinator)`; each module does so in `mount` and closes `leaving()` in its cleanup.
     Nothing on disk is touched before the first use of `service` or `require`.
 
     Attributes:
@@ -233,11 +233,11 @@ class MemorySession:
         agent = self.identity().agent_id if self.problem is None else None
         return str(Path(self.settings.storage_root, agent or ""))
 
-    def cleanup(self) -> Callable[[], Awaitable[None]]:
-        """Return a module's cleanup: gives its share back, once, however often it is called."""
+    def leaving(self) -> contextlib.AsyncExitStack:
+        """Return what a module closes at its end: gives its share back, once, after what the module adds to it."""
         share = contextlib.AsyncExitStack()
         share.push_async_callback(self.release)
-        return share.aclose
+        return share
 
     async def release(self) -> None:
         """Give back one module's share; the last one closes what is open."""

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.caller import NOBODY, Caller
     from agent_memory.service.events import EVENTS, EventSpec
-    from agent_memory.service.opening import open_service
     from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
-    from agent_memory.service.service import MemoryService
+    from agent_memory.service.service import MemoryService, open_service
 
 __all__ = [
     "EVENTS",
@@ -39,8 +38,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "service.audit": "AuditLog",
             "service.caller": "Caller NOBODY",
             "service.events": "EVENTS EventSpec",
-            "service.opening": "open_service",
             "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Updated",
-            "service.service": "MemoryService",
+            "service.service": "MemoryService open_service",
         },
     )

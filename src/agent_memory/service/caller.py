@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Takes an event's name and payload to the listeners; must not raise."""
+Report = Callable[..., Awaitable[None]]
+"""`MemoryService.report`: takes an event's name, the caller and the fields; returns once it is emitted."""
 
 
 async def drop_event(event: str, data: dict[str, Any]) -> None:
@@ -46,13 +48,6 @@ class Caller:
 
 
 NOBODY = Caller()
-
-
-class Report(Protocol):
-    """How an event of ours is sent."""
-
-    async def __call__(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Send `event` to the caller's session."""
 
 
 class Writes(Protocol):

@@ -1,4 +1,4 @@
-"""Every event of ours: its name, when it is emitted, its fields. docs/events.md is generated from this table.
+"""Every event of ours: its name, when it is emitted, its fields. docs/events.md is made from this table.
 
 Payloads carry ids, kinds, counts and times; never content, never a query, no free text.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEY: Final = secrets.token_bytes(16)
 """Of this process: a short query, such as a code of four digits, must not be found by hashing all there are."""
 
-_COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happened in", "timestamp": "ISO 8601, UTC"}
+COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happened in", "timestamp": "ISO 8601, UTC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     spec = EVENTS[name]
     for field in fields:
-        if field not in spec.fields and field not in _COMMON:
+        if field not in spec.fields and field not in COMMON:
             raise KeyError(f"{name} has no field {field!r}")
     safe = dict(fields)
     if safe.get("category", CATEGORIES[0]) not in CATEGORIES:
@@ -219,25 +219,3 @@ def _carriable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_carriable(item) for item in value]
     return value
-
-
-def document() -> str:
-    """Return docs/events.md."""
-    lines = [
-        "# Events",
-        "",
-        "Generated from `agent_memory/service/events.py` by `make docs`; a test keeps it true.",
-        "",
-        "Each event goes through the session's hook registry and is declared on the channel `observability.events`.",
-        "All payloads also carry:",
-        "",
-        *(f"- `{name}`: {meaning}" for name, meaning in _COMMON.items()),
-        "",
-        "No payload holds what a memory says or what was searched for. Those marked *audited* are also kept, ids and",
-        "kinds only, in the agent's `events.jsonl`.",
-    ]
-    for spec in _SPECS:
-        mark = " *(audited)*" if spec.audited else ""
-        lines += ["", f"## {spec.name}{mark}", "", spec.when, "", "| field | meaning |", "|---|---|"]
-        lines += [f"| `{name}` | {meaning} |" for name, meaning in spec.fields.items()]
-    return "\n".join(lines) + "\n"

@@ -24,6 +24,7 @@ from agent_memory.models import (
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
+from agent_memory.service.audit import AuditLog
 from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
@@ -37,12 +38,12 @@ from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage, detect_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_memory.models import Observation, SearchFilters
-    from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
     from agent_memory.storage import MemoryStorage
 
@@ -329,3 +330,14 @@ def _search_pad(pad: Scratchpad, query: str, limit: int, conditions: SearchFilte
         for rank, memory in enumerate(hits[:limit], start=1)
     ]
     return SearchResults(shown, total_found=len(hits))
+
+
+def open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
+    """Return the service of an agent; nothing is read before it is asked something.
+
+    Raises:
+        ValidationError, ConfigurationError, StorageError: It cannot be opened.
+    """
+    storage = detect_storage(agent_id, settings=settings)
+    audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
+    return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)

@@ -87,7 +87,7 @@ async def mounted(root: Path) -> AsyncIterator[Callable[..., Awaitable[Mounted]]
             module_config = {**defaults, **(module_config or {})}
         cleanups.append(await mount(coordinator, module_config))
         memory = MemorySession.of(coordinator)
-        cleanups.append(memory.cleanup())
+        cleanups.append(memory.leaving().aclose)
         return Mounted(coordinator, coordinator.get("context"), inner, memory)
 
     yield mounting

@@ -139,7 +139,7 @@ async def test_the_last_module_to_leave_closes_the_service(root: Path, closed: l
     coordinator = coordinator_of(config={})
     first, second = MemorySession.of(coordinator), MemorySession.of(coordinator)
     first.configure("tool", ToolSettings, {"agent_id": "bob", "storage_root": str(root), "embedder": "none"})
-    leave_first, leave_second = first.cleanup(), second.cleanup()
+    leave_first, leave_second = first.leaving().aclose, second.leaving().aclose
     await first.require()
     await leave_first()
     await leave_first()

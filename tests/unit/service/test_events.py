@@ -13,7 +13,8 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.models import Observation
 from agent_memory.service import EVENTS, AuditLog
-from agent_memory.service.events import document, fingerprint, payload
+from agent_memory.service.events import fingerprint, payload
+from scripts.events_page import document
 
 if TYPE_CHECKING:
     from pathlib import Path

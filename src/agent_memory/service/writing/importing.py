@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import MEMORY, Source
@@ -198,20 +198,16 @@ def _lowered(memory: Memory, among: Collection[str], now: datetime) -> tuple[Mem
             forgotten here, which its owner may bring back.
         now: The present; nothing can have been stored after it.
     """
-    claims: dict[str, Any] = {}
-    if memory.trust == "high":
-        claims["trust"] = "medium"
-    if memory.source.kind == "user":
-        claims["source"] = Source(kind="import", detail=memory.source.detail)
-    if memory.pinned:
-        claims["pinned"] = False
-    if memory.supersedes is not None and memory.supersedes not in among:
-        claims["supersedes"] = None
-    if memory.access_count:
-        claims["access_count"] = 0
-    claims |= {name: None for name in ("last_accessed", "promoted_at") if getattr(memory, name) is not None}
-    for name in ("timestamp", "observed_at", "evicted_at"):
-        moment = getattr(memory, name)
-        if moment is not None and moment > now:
-            claims[name] = now
+    moments = {name: getattr(memory, name) for name in ("timestamp", "observed_at", "evicted_at")}
+    believed = {
+        "trust": "medium" if memory.trust == "high" else memory.trust,
+        "source": Source(kind="import", detail=memory.source.detail) if memory.source.kind == "user" else memory.source,
+        "pinned": False,
+        "supersedes": memory.supersedes if memory.supersedes in among else None,
+        "access_count": 0,
+        "last_accessed": None,
+        "promoted_at": None,
+        **{name: moment and min(moment, now) for name, moment in moments.items()},
+    }
+    claims = {name: value for name, value in believed.items() if getattr(memory, name) != value}
     return (memory.model_copy(update=claims) if claims else memory), tuple(claims)
