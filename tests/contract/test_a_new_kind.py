@@ -190,6 +190,25 @@ async def test_what_a_start_is_shown_is_kept_for_each_kind(root: Path, clock: Fr
     assert [path.name for path in root.glob("bob/*shortlist.json")] == ["shortlist.json"]
 
 
+async def test_it_is_shown_as_its_kind_says(entities: RecordStorage[Entity]) -> None:
+    known = await entities.get(await entities.store(entity("Lives in Turin", tags=["team-a"], pinned=True)))
+    assert known is not None
+    assert ENTITY.view(known) == {"id": known.id, "said": "Lives in Turin", "name": "Ada", "tags": ["team-a"]}
+    assert replace(ENTITY, view=lambda each: {"person": each.name}).view(known) == {"person": "Ada"}
+
+
+async def test_what_points_to_nothing_is_noted(root: Path, clock: FrozenClock) -> None:
+    entities = open_entities(root, clock)
+    gone, kept, other = ENTITY.new_id(), await entities.store(entity("Lives in Turin")), MEMORY.new_id()
+    links = [{"rel": "knows", "id": each} for each in (gone, kept, other)]
+    known = await entities.store(entity("Lives in Rome", links=links, supersedes=kept))
+    assert [*ENTITY.references((await entities.get(known)) or entity("x"))] == [kept, gone, kept, other]
+    await entities.close()
+    reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
+    assert reading.dangling() == [f"{known} points to {gone}"]
+    assert "journal_references" in codes(root, clock, ENTITY)
+
+
 async def test_it_is_exported_as_json_and_imported_as_it_was(
     entities: RecordStorage[Entity], tmp_path: Path, clock: FrozenClock
 ) -> None:

@@ -145,6 +145,13 @@ def _records(case: Case) -> Iterator[Concern]:
             "`agent-memory update ID` says something else.",
             details=few(wrong),
         )
+    if dangling := journal.dangling():
+        yield Concern(
+            "journal_references",
+            f"{counted(len(dangling), 'reference leads', 'references lead')} to what is not in {case.name}, most often "
+            "since it was forgotten.",
+            details=few(dangling),
+        )
 
 
 def _reasons(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:

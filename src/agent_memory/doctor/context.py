@@ -70,6 +70,18 @@ class Reading:
             for sentence in state.kind.checks(record)
         ]
 
+    def dangling(self) -> list[str]:
+        """Return which records point to one that is not there; references to kinds of other journals are left out."""
+        known = self.records.keys() | self.invalid.keys()
+        prefixes = tuple(kind.prefix for kind in self.kinds)
+        return [
+            f"{record.id} points to {each}"
+            for state in self.states
+            for record in state.records.values()
+            for each in state.kind.references(record)
+            if each not in known and each.startswith(prefixes)
+        ]
+
     def forgotten(self) -> int:
         """Return how many records were forgotten whose text is still in the file."""
         both = self.file.written_ids("put") & self.file.written_ids("delete")

@@ -92,6 +92,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "journal_changes": (WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN),
         "journal_circle": (WARNING, "memories that replace one another in a circle", _WRITTEN),
         "journal_rules": (WARNING, "memories that can be read and break a rule of their kind"),
+        "journal_references": (NOTE, "records that point to one that is not there, as after forgetting it"),
         "journal_backwards": (WARNING, "lines in another order than they were written in", _MENDED),
         "journal_order": (NOTE, "numbers of entries occur twice, as after merging files"),
         "journal_rewritten": (NOTE, "another program rewrote it once; a copy was kept"),

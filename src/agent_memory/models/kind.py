@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import secrets
 import sys
@@ -20,8 +21,20 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 
 
-def _nothing_wrong(record: Record) -> Iterable[str]:  # noqa: ARG001 - a kind may have checks of its own
-    return ()
+def references_of(record: Record) -> Iterable[str]:
+    """Return the ids in the fields that every record has: what it supersedes, and what it is linked to."""
+    return [*filter(None, [record.supersedes]), *(link.id for link in record.links)]
+
+
+@functools.cache
+def own_fields(model: type[Record]) -> frozenset[str]:
+    """Return the fields that a kind's model adds to those of every record."""
+    return frozenset(model.model_fields.keys() - Record.model_fields.keys())
+
+
+def view_of(record: Record) -> dict[str, Any]:
+    """Return the id, the fields that its own model adds, and the tags."""
+    return {"id": record.id, **record.model_dump(mode="json", include={*own_fields(type(record)), "tags"})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,8 @@ class Kind(Generic[R]):
         text: The field with its words: what says the same as another, and what is known of one that was forgotten.
         prose: Other fields with whole sentences; what is in neither is a label, such as a tag.
         checks: Returns what is wrong with a record although it fits the model, a sentence each.
+        references: Returns the ids of the records that a record points to.
+        view: Returns what each answer shows of a record, as plain JSON; whoever answers adds times, score and trust.
     """
 
     name: str
@@ -44,7 +59,9 @@ class Kind(Generic[R]):
     journal: str
     text: str
     prose: tuple[str, ...] = ()
-    checks: Callable[[R], Iterable[str]] = _nothing_wrong
+    checks: Callable[[R], Iterable[str]] = lambda _: ()
+    references: Callable[[R], Iterable[str]] = references_of
+    view: Callable[[R], dict[str, Any]] = view_of
 
     def new_id(self) -> str:
         """Return a fresh id: the prefix and 12 hexadecimal digits (48 random bits)."""

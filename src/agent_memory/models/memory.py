@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, field_validator
 
+from agent_memory.models.fields import offered_values
 from agent_memory.models.identifiers import new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import IdOf, Record
@@ -57,4 +58,9 @@ class Memory(Record):
         return ("category", self.category), *[("tag", tag) for tag in self.tags]
 
 
-MEMORY: Final = Kind(name="memory", model=Memory, prefix="mem-", journal="memories.yaml", text="content")
+def _view(memory: Memory) -> dict[str, Any]:
+    head = {"id": memory.id, "content": memory.content, "category": memory.category, "tags": list(memory.tags)}
+    return head | offered_values(memory)
+
+
+MEMORY: Final = Kind(name="memory", model=Memory, prefix="mem-", journal="memories.yaml", text="content", view=_view)

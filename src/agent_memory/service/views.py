@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.models import offered_values, to_text, visible
+from agent_memory.models import MEMORY, to_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, 
 def brief_memory(memory: Memory) -> dict[str, Any]:
     """Return what a model needs of a memory; trust and pin only where they say something."""
     return {
-        **{name: visible(value) if isinstance(value, str) else value for name, value in _head(memory).items()},
+        **{name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()},
         "timestamp": brief_moment(memory.timestamp),
         "access_count": memory.access_count,
         **({"pinned": True} if memory.pinned else {}),
@@ -42,7 +42,7 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
     memory = hit.memory
     more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": superseded_by}
     moment = {"timestamp": to_text(memory.timestamp), "access_count": memory.access_count}
-    return {**_head(memory), **_score(hit), **moment, **more, **_parts(hit, explain=explain)}
+    return {**MEMORY.view(memory), **_score(hit), **moment, **more, **_parts(hit, explain=explain)}
 
 
 def brief_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
@@ -94,11 +94,6 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
     left = len(every) - shown
     note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."
     return every[:shown], {"left_out": note} if left else {}
-
-
-def _head(memory: Memory) -> dict[str, Any]:
-    head = {"id": memory.id, "content": memory.content, "category": memory.category, "tags": list(memory.tags)}
-    return head | offered_values(memory)
 
 
 def _score(hit: MemorySearchResult) -> dict[str, Any]:

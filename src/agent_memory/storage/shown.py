@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from functools import cache
 from typing import TYPE_CHECKING, Generic
 
 from agent_memory.errors import StorageError
-from agent_memory.models import Record, may_stand_for
-from agent_memory.models.kind import R
+from agent_memory.models import may_stand_for
+from agent_memory.models.kind import R, own_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,11 +81,5 @@ class Shown(Generic[R]):
 
 def _says_the_same(shown: R, now: R) -> bool:
     """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
-    told = _told_fields(type(now))
+    told = ("tags", *own_fields(type(now)))
     return may_stand_for(now.trust, shown.trust) and all(getattr(shown, name) == getattr(now, name) for name in told)
-
-
-@cache
-def _told_fields(model: type[Record]) -> tuple[str, ...]:
-    """Return the fields that tell something: a kind's own, and the tags."""
-    return ("tags", *(name for name in model.model_fields if name not in Record.model_fields))
