@@ -80,11 +80,6 @@ class EngineHere(EngineClient):
 
     @property
     @override
-    def is_ours(self) -> bool:
-        return True
-
-    @property
-    @override
     def is_idle(self) -> bool:
         return not self._gone and self._answer is None
 

@@ -75,7 +75,6 @@ class VectorCache:
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._owner = 0
         self._begun_anew: str | None = None
         self._trouble: str | None = None
 
@@ -145,9 +144,6 @@ class VectorCache:
 
     def _connected(self) -> sqlite3.Connection:
         assert self._path is not None
-        if self._connection is not None and self._owner != os.getpid():
-            # A handle taken across fork() would share its locks: leave it alone, it belongs to the parent.
-            self._connection = None
         if self._connection is None:
             if self._path.exists() and not self._path.is_file():
                 raise OSError(f"{self._path.name} is no file")  # opening a pipe would wait for its other end
@@ -157,7 +153,7 @@ class VectorCache:
                 with suppress(OSError):
                     self._path.touch(mode=0o600)
             database = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False)
-            self._connection, self._owner = database, os.getpid()
+            self._connection = database
             try:
                 _prepare(database)
                 self._path.chmod(0o600)
@@ -174,7 +170,7 @@ class VectorCache:
         return self._path.is_file() and not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
 
     def _disconnect(self) -> None:
-        if self._connection is not None and self._owner == os.getpid():
+        if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
         self._connection = None
@@ -183,7 +179,6 @@ class VectorCache:
         """Rename a file that is no cache of ours, so that a new one can take its place; False if that fails too."""
         assert self._path is not None
         if self._read_only():
-            self._trouble = f"vector cache not in use: {error}"
             return False
         aside = aside_path(self._path, "broken", whole=True)
         try:

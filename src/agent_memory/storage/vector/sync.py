@@ -1,13 +1,13 @@
 """`IndexSync`: opens the index in use, if this process can have it, and finds out when a new one must be built.
 
 Works in small steps that never wait, so that the thread can answer searches in between; each returns when the next one
-is due. Writes nothing: an index stays as it was built. Not thread-safe.
+is due. Writes nothing: an index stays as it was built. Not thread-safe, and not for a forked child: its storage opens
+everything anew.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -75,7 +75,6 @@ class IndexSync:
         self._start = start
         self._client: EngineClient | None = None
         self._closing: threading.Thread | None = None
-        self._pid = os.getpid()
         self._shard = ""
         self._seq = 0
         self._not_before = 0.0
@@ -84,7 +83,7 @@ class IndexSync:
     @property
     def is_holding(self) -> bool:
         """Whether searches get their candidates from a shard that this process holds."""
-        return self._index.engine is not None and self._pid == os.getpid()
+        return self._index.engine is not None
 
     @property
     def is_current(self) -> bool:
@@ -97,8 +96,6 @@ class IndexSync:
         Raises:
             StorageError: The journal cannot be read.
         """
-        if self._pid != os.getpid():
-            self._forget_parent()
         backend, shard = self._shards.active()
         if not (self.wanted or backend == "vector"):
             self.release()
@@ -212,12 +209,6 @@ class IndexSync:
             client.kill()
         self.release()
         self._not_before = time.monotonic() + _TROUBLE_SECONDS
-
-    def _forget_parent(self) -> None:
-        """A forked child has neither its parent's engine nor the right to talk to it."""
-        self._pid = os.getpid()
-        self._client = None
-        self.release()
 
     def describe(self) -> dict[str, Any]:
         """Return how the engine stands, for people."""

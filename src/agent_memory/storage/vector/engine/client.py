@@ -1,7 +1,7 @@
 """`EngineClient`: the agent's side of a shard that a child process holds. Never waits longer than its caller asks.
 
-Speaks to `process`. For one thread. A child that died, hangs or answers nonsense costs a search nothing: `nearest`
-returns None, and the caller compares all vectors itself.
+Speaks to `process`. For one thread, of the process that started it. A child that died, hangs or answers nonsense costs
+a search nothing: `nearest` returns None, and the caller compares all vectors itself.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class EngineClient:
             raise StorageError(f"The engine's process could not be started: {error}.", code="engine") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._pid = os.getpid()
         self._requests = Connection(os.dup(self._process.stdin.fileno()), readable=False)
         self._answers = Connection(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
@@ -77,11 +76,6 @@ class EngineClient:
     def pid(self) -> int:
         """The child's process id."""
         return self._process.pid
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether this process started it: a fork must leave its parent's alone."""
-        return self._pid == os.getpid()
 
     @property
     def is_idle(self) -> bool:
@@ -102,7 +96,7 @@ class EngineClient:
 
     def send(self, head: dict[str, Any], body: bytes) -> bool:
         """Send a request, to be answered by `reply`; False when the child is busy or gone."""
-        if not self.is_idle or not self.is_ours:
+        if not self.is_idle:
             return False
         try:
             self._requests.send_bytes(wire.pack(head, body))
@@ -120,7 +114,7 @@ class EngineClient:
         """
         if self._gone:
             raise _ended()
-        if not self._waiting or not self.is_ours:
+        if not self._waiting:
             return None
         try:
             if not self._answers.poll(timeout):
@@ -155,7 +149,7 @@ class EngineClient:
     def close(self, timeout: float = _CLOSING_SECONDS) -> None:
         """Let the child close the shard and end; killed after `timeout` seconds."""
         self._gone = True
-        if not self.is_ours or self._requests.closed:
+        if self._requests.closed:
             return
         self._requests.close()
         try:
@@ -167,8 +161,7 @@ class EngineClient:
 
     def kill(self) -> None:
         """End the child at once; it writes nothing that could be lost."""
-        if self.is_ours:
-            self._process.kill()
+        self._process.kill()
         self.close()
 
 

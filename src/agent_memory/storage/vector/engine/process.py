@@ -73,38 +73,38 @@ def main() -> None:
 def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
     from filelock import FileLock, Timeout  # not needed where this module is only imported
 
+    lock = FileLock(folder.parent / HOLDER_LOCK, timeout=0, mode=0o600)
     try:
-        lock = FileLock(folder.parent / HOLDER_LOCK, timeout=0, mode=0o600)
         lock.acquire()
-    except Timeout:
-        answers.send_bytes(wire.pack({"failed": "Another process holds the index.", "code": "busy"}))
-        return
-    except OSError as error:
-        answers.send_bytes(wire.pack({"failed": f"The index cannot be locked: {error}.", "code": "engine"}))
-        return
-    try:
         from agent_memory.storage.vector.engine.shard import Shard  # loads the engine
 
         reader = ShardReader(Shard.open(folder))
+    except Timeout:
+        answers.send_bytes(_failure("Another process holds the index.", "busy"))
+    except OSError as error:
+        answers.send_bytes(_failure(f"The index cannot be locked: {error}."))
     except StorageError as error:
-        answers.send_bytes(wire.pack({"failed": error.message, "code": "engine"}))
-        return
-    answers.send_bytes(wire.pack(*reader.greeting()))
-    try:
-        _serve(reader, requests, answers)
-    finally:
-        with contextlib.suppress(StorageError):  # nothing was written that could be lost
-            reader.close()
+        answers.send_bytes(_failure(error.message))
+    else:
+        answers.send_bytes(wire.pack(*reader.greeting()))
+        try:
+            _serve(reader, requests, answers)
+        finally:
+            with contextlib.suppress(StorageError):  # nothing was written that could be lost
+                reader.close()
 
 
 def _serve(reader: ShardReader, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
     while True:
         head, body = wire.unpack(requests.recv_bytes())
         try:
-            reply, rest = reader.nearest(head, body)
+            answers.send_bytes(wire.pack(*reader.nearest(head, body)))
         except StorageError as error:
-            reply, rest = {"failed": error.message, "code": "engine"}, b""
-        answers.send_bytes(wire.pack(reply, rest))
+            answers.send_bytes(_failure(error.message))
+
+
+def _failure(message: str, code: str = "engine") -> bytes:
+    return wire.pack({"failed": message, "code": code})
 
 
 if __name__ == "__main__":
