@@ -33,10 +33,8 @@ InputT = TypeVar("InputT", bound=Input)
 
 def _with_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[InputT]]:
     """Add an argument for each field that `model` offers; their bounds are checked where the values are used."""
-    fields: dict[str, Any] = {
-        name: (field.annotation | None, Field(None, description=field.description))  # type: ignore[operator]
-        for name, field in offered_fields(model).items()
-    }
+    offered = offered_fields(model).items()
+    fields: Any = {name: (kind, Field(None, description=description)) for name, (kind, description) in offered}
     return lambda given: create_model(given.__name__, __base__=given, __doc__=given.__doc__, **fields)
 
 
@@ -119,7 +117,7 @@ class ActivateInput(Input):
 # loop-basic crashes the whole turn on a call with no arguments at all, so these have one that is asked for.
 _ALWAYS_ASKED: dict[type[Input], list[str]] = {ListRecentInput: ["limit"], StatusInput: ["detail"]}
 _NOT_SHOWN: Final = frozenset(
-    {"$defs", "title", "default", "minLength", "maxLength", "minimum", "maximum", "additionalProperties"}
+    {"$defs", "$ref", "title", "default", "minLength", "maxLength", "minimum", "maximum", "additionalProperties"}
 )
 """What a model does not need to know: the answer to a call that breaks a bound says it."""
 
@@ -133,23 +131,17 @@ def schema_of(model: type[Input]) -> dict[str, Any]:
 
 
 def _plain(node: Any, definitions: dict[str, Any]) -> Any:
-    if isinstance(node, list):
-        return [_plain(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
-    if "$ref" in node:
-        target = {
-            key: value for key, value in definitions[node["$ref"].rpartition("/")[2]].items() if key != "description"
-        }
-        return _plain({**target, **{key: value for key, value in node.items() if key != "$ref"}}, definitions)
     choices = [choice for choice in node.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
-        rest = {key: value for key, value in node.items() if key != "anyOf"}
-        return _plain({**choices[0], **rest}, definitions)
+        node = {**choices[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+    if "$ref" in node:  # without the docstring of its class
+        node = {**definitions[node["$ref"].rpartition("/")[2]], "description": None, **node}
     return {
         key: {name: _plain(each, definitions) for name, each in value.items()}  # whatever they are called
         if key == "properties"
         else _plain(value, definitions)
         for key, value in node.items()
-        if key not in _NOT_SHOWN
+        if key not in _NOT_SHOWN and value is not None
     }

@@ -144,13 +144,9 @@ class Filters:
 
 def _options_of(model: type[BaseModel]) -> type:
     """Return a group with an option for each field that `model` offers; None where it is not given."""
-    options: list[tuple[str, Any, Any]] = [
-        (
-            name,
-            Annotated[field.annotation | None, typer.Option(f"--{name.replace('_', '-')}", help=field.description)],  # type: ignore[operator]
-            None,
-        )
-        for name, field in offered_fields(model).items()
+    options: list[tuple[str, Any, None]] = [
+        (name, Annotated[kind, typer.Option(f"--{name.replace('_', '-')}", help=description)], None)
+        for name, (kind, description) in offered_fields(model).items()
     ]
     return make_dataclass(f"{model.__name__}Options", options, frozen=True, kw_only=True)
 

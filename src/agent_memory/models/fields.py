@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-    from pydantic.fields import FieldInfo
 
 IDENTITY: Final = frozenset({"id", "agent_id", "timestamp", "created_by_session"})
 """Given when a record is stored; no change touches them."""
@@ -21,13 +20,18 @@ ESTIMATES: Final = frozenset({"confidence", "importance"})
 """Numbers about what it says."""
 
 
-def offered_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+def offered_fields(model: type[BaseModel]) -> dict[str, tuple[Any, str]]:
     """Return the fields that tools and commands offer and show as the model declares them: those with a description.
 
-    The description is what an agent and the help of a command read. A field of which they say more, such as tags that
-    are added and taken away, has none; its arguments and options are written out.
+    Each with the type of an argument that may be left out, and its description, which is what an agent and the help of
+    a command read. A field of which they say more, such as tags that are added and taken away, has none; its arguments
+    and options are written out.
     """
-    return {name: field for name, field in model.model_fields.items() if field.description}
+    return {
+        name: (cast("Any", field.annotation) | None, field.description)
+        for name, field in model.model_fields.items()
+        if field.description
+    }
 
 
 def offered_values(record: BaseModel) -> dict[str, Any]:

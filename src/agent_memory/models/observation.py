@@ -36,15 +36,5 @@ class Observation(BaseModel):
             ValidationError: The agent id or the text breaks the data model.
         """
         stored_at: dict[str, Any] = {"timestamp": timestamp} if timestamp else {}
-        return Memory(
-            agent_id=agent_id,
-            content=self.content,
-            category=self.category,
-            confidence=self.confidence,
-            source=self.source,
-            trust=self.trust,
-            tags=self.tags,
-            created_by_session=self.session_id,
-            observed_at=self.observed_at,
-            **stored_at,
-        )
+        seen = self.model_dump(exclude={"rule", "session_id"})
+        return Memory(agent_id=agent_id, created_by_session=self.session_id, **seen, **stored_at)
