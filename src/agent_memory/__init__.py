@@ -18,6 +18,7 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingGenerator
     from agent_memory.errors import AgentMemoryError
+    from agent_memory.memories import FileStorage, MemoryStorage, VectorStorage, detect_storage
     from agent_memory.models import (
         Memory,
         MemorySearchResult,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.service import MemoryService
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage import FileStorage, MemoryStorage, VectorStorage, detect_storage
 
 __version__ = "0.1.0"
 
@@ -61,6 +61,6 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "scratchpad": "ScratchpadManager",
             "service": "MemoryService",
             "settings": "ServiceSettings",
-            "storage": "FileStorage MemoryStorage VectorStorage detect_storage",
+            "memories": "FileStorage MemoryStorage VectorStorage detect_storage",
         },
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAME_NO_KIND: Final = {"journal", "storage", "retrieval", "doctor", "files", "redaction", "embeddings"}
 MAY_NAME_ONE: Final = {
-    "storage/__init__.py": "offers the storages of memories to those who import them from where they once were"
+    "storage/__init__.py": "offers the storages of memories to programs; no module of the library takes them from it"
 }
 LOADED_LATE: Final = {*MAY_NAME_ONE, "cli/__init__.py"}
 """Front doors, behind which is loaded what a caller asks for."""

@@ -16,13 +16,13 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("service",), ("capture", "memories", "scratchpad"), ("storage",),
+    ("modules", "cli"), ("host", "doctor"), ("service",), ("capture", "scratchpad"), ("memories",), ("storage",),
     ("retrieval",), ("journal", "embeddings"), ("files",), ("settings",), ("models",), ("redaction",),
     ("errors", "installing", "late", "logs", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"
-# So does this one, for those who import the storages of memories from where they once were; it loads them when asked.
+# So does this one: it offers the storages of memories to programs, names them for type checkers, loads them when asked.
 SIDE_DOOR = "storage/__init__.py"
 # The command line works where no host is.
 FORBIDDEN = {("cli", "host")}

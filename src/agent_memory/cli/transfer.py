@@ -22,9 +22,8 @@ from agent_memory.settings import ServiceSettings, build_settings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from agent_memory.memories import QdrantServerStorage
+    from agent_memory.memories import MemoryStorage, QdrantServerStorage
     from agent_memory.service.writing import Imported
-    from agent_memory.storage import MemoryStorage
 
 
 _SHOWN_PROBLEMS: Final = 20

@@ -6,6 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
+from agent_memory.files.layout import folder_of
+from agent_memory.memories import MemoryStorage, detect_storage
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.redaction import Redactor, quoted
 from agent_memory.scratchpad.file import render_file
@@ -14,7 +16,6 @@ from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, ScratchpadSettings
-from agent_memory.storage import MemoryStorage, detect_storage, folder_of
 
 if TYPE_CHECKING:
     from pathlib import Path

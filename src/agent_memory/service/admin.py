@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import timedelta
 
+    from agent_memory.memories import MemoryStorage
     from agent_memory.models import Clock, Memory
     from agent_memory.service.caller import Caller
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.service.writing import Imported, WritePath
-    from agent_memory.storage import MemoryStorage
 
 
 class Admin:

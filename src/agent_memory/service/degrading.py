@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchResults
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.caller import Caller, Report
-    from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.protocols import Reporting
 
 
 class Degradation:
@@ -25,7 +25,7 @@ class Degradation:
         report: Sends events.
     """
 
-    def __init__(self, storage: MemoryStorage, report: Report) -> None:
+    def __init__(self, storage: Reporting, report: Report) -> None:
         self._storage = storage
         self._report = report
         self._known: dict[str, str] = {}  # component -> code of what was last reported as an event

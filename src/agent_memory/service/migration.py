@@ -13,9 +13,9 @@ from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
+    from agent_memory.memories import MemoryStorage
     from agent_memory.service.caller import Caller, Report
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage import MemoryStorage
     from agent_memory.storage.vector.migration import Built, Progress
 
 log = get_logger(__name__)

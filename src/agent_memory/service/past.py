@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Version
     from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.scratchpad_sync import ScratchpadSync
-    from agent_memory.storage import MemoryStorage
+    from agent_memory.storage.protocols import Versioned
 
 _STAYS: Final = IDENTITY | ACCESS
 """A change of a memory leaves these fields alone; so does taking one back."""
@@ -44,7 +44,7 @@ class Past:
         history, forgotten: The known versions of a memory; what can be brought back. Those of `MemoryStorage`.
     """
 
-    def __init__(self, storage: MemoryStorage, writes: Writes, pad: ScratchpadSync) -> None:
+    def __init__(self, storage: Versioned[Memory], writes: Writes, pad: ScratchpadSync) -> None:
         self._storage = storage
         self._writes = writes
         self._pad = pad

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.logs import get_logger
+from agent_memory.memories import FileStorage, detect_storage
 from agent_memory.models import (
     Clock,
     Memory,
@@ -38,14 +39,13 @@ from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.status import describe_status
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import FileStorage, detect_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from agent_memory.memories import MemoryStorage
     from agent_memory.models import Observation, SearchFilters
     from agent_memory.service.results import CaptureOutcome
-    from agent_memory.storage import MemoryStorage
 
 log = get_logger(__name__)
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage import MemoryStorage, Trouble
+    from agent_memory.storage import Trouble
+    from agent_memory.storage.protocols import Reporting, Versioned
 
 
 ATTENTION: Final = (
@@ -36,7 +37,7 @@ ATTENTION: Final = (
 
 
 async def describe_status(
-    storage: MemoryStorage,
+    storage: Versioned[Memory],
     manager: ScratchpadManager,
     settings: ServiceSettings,
     now: datetime,
@@ -85,7 +86,7 @@ async def describe_status(
     return answer(counts=counts, health=health, last_write=to_text(last) if last else None, suggestions=advice)
 
 
-async def _health(storage: MemoryStorage, folder: AgentFolder | None, troubles: Sequence[Trouble]) -> dict[str, Any]:
+async def _health(storage: Reporting, folder: AgentFolder | None, troubles: Sequence[Trouble]) -> dict[str, Any]:
     """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
     health, more = await storage.health(), dict[str, Any]()
     found = await asyncio.to_thread(_attention, folder, utc_now()) if folder is not None else []

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from agent_memory.capture import Action
     from agent_memory.models import Trust
     from agent_memory.service.caller import Caller
-    from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
+    from agent_memory.storage.protocols import Storage
 
 _ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 _DONE: Final[Mapping[Action, str]] = {"change": "changed", "forget": "forgotten", "pin": "brought into the scratchpad"}
@@ -44,7 +44,7 @@ def lowest(*trusts: Trust) -> Trust:
 class TrustGate:
     """Decides what trust a write has, and whether it may touch what is there."""
 
-    def __init__(self, storage: MemoryStorage) -> None:
+    def __init__(self, storage: Storage[Memory]) -> None:
         self._storage = storage
 
     async def admit(self, memory: Redacted[Memory], caller: Caller) -> Redacted[Memory]:

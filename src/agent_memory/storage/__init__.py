@@ -1,5 +1,7 @@
 """Storage of one agent's records: the journal is the truth, what is searched is derived from it.
 
+The storages of memories belong to `agent_memory.memories`, a layer above; programs may import them from here, too.
+
 Each name loads what it needs when it is first asked for: the process that holds a shard imports a package within
 this one, and starts without pydantic.
 """
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
         rollback_migration,
         should_migrate,
     )
-    from agent_memory.models import filters_of
     from agent_memory.settings import PAYS_FROM
     from agent_memory.storage.agents import (
         AgentSummary,
@@ -47,7 +48,6 @@ __all__ = [
     "copy_agent",
     "delete_agent",
     "detect_storage",
-    "filters_of",
     "folder_of",
     "new_folder",
     "rename_agent",
@@ -63,7 +63,6 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         __name__,
         {
             "files.layout": "AgentFolder folder_of",
-            "models": "filters_of",
             "storage.agents": "AgentSummary copy_agent delete_agent new_folder rename_agent summary_of sweep_agents "
             "unfinished_agents",
             "memories": "FileStorage MemoryStorage MigratableStorage VectorStorage detect_storage "

@@ -1,4 +1,4 @@
-"""What a storage offers to the layers above, whatever the backend and the kind of record: three small protocols.
+"""What a storage offers to the layers above, whatever the backend and the kind of record: small protocols.
 
 The contract suite in tests/contract holds each implementation to them.
 """
@@ -21,7 +21,33 @@ if TYPE_CHECKING:
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
 
-class Storage(Protocol[R]):
+class Reporting(Protocol):
+    """What a storage says of itself.
+
+    Attributes:
+        agent_id: Whose records.
+    """
+
+    agent_id: str
+
+    @property
+    def backend(self) -> str:
+        """What answers searches: `file`, `vector` or `server`."""
+
+    def embedding(self) -> dict[str, Any]:
+        """Return how search by embeddings stands.
+
+        `status` is off, found (not loaded yet), loading, ready or failing; the rest says why.
+        """
+
+    def troubles(self) -> list[Trouble]:
+        """Return what does not work as it could, without waiting for anything."""
+
+    async def health(self) -> dict[str, Any]:
+        """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
+
+
+class Storage(Reporting, Protocol[R]):
     """One agent's records of one kind behind one interface.
 
     Asynchronous at this edge, synchronous below: each call runs in the storage's own worker thread, one at a time,
@@ -39,6 +65,22 @@ class Storage(Protocol[R]):
             StorageError: The records cannot be read.
         """
 
+    async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
+        """Keep a record without its secrets; when this returns, it is on disk.
+
+        Args:
+            record: What to keep; its `agent_id` must be this storage's.
+            unique: Do not store a text that is already known (ignoring case and white space).
+
+        Returns:
+            The id under which the text is now known: that of `record`, or with `unique` that of the one it repeats.
+
+        Raises:
+            ValidationError: The id is taken by another text, it supersedes an unknown record, or it is nothing but a
+                secret.
+            StorageError: Nothing was written.
+        """
+
     async def store_many(self, records: Sequence[R | Redacted[R]]) -> None:
         """Keep records that are not there yet, as one change; what they supersede need not be there.
 
@@ -53,6 +95,9 @@ class Storage(Protocol[R]):
 
     async def get(self, record_id: str) -> R | None:
         """Return one record, also a superseded or expired one, or None."""
+
+    async def list_recent(self, limit: int = 10) -> list[R]:
+        """Return the newest valid records, newest first."""
 
     async def recent(self, order: Order) -> list[R]:
         """Return what a scratchpad is chosen from, in the order of storing; more than that does no harm.
@@ -94,9 +139,6 @@ class Storage(Protocol[R]):
     async def count(self) -> int:
         """Return how many records there are, superseded and expired ones included."""
 
-    async def health(self) -> dict[str, Any]:
-        """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
-
     async def compact(self, grace: timedelta | None = None) -> None:
         """Drop what is no longer needed from the files.
 
@@ -112,8 +154,8 @@ class Storage(Protocol[R]):
         """Finish what is under way; close files and threads. May be called more than once."""
 
 
-class Versioned(Protocol[R]):
-    """The past of records: what replaced what, what they said before, and what was forgotten."""
+class Versioned(Storage[R], Protocol[R]):
+    """A storage that keeps the past: what replaced what, what records said before, and what was forgotten."""
 
     @property
     def grace(self) -> timedelta | None:

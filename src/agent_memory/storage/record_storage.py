@@ -146,20 +146,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
         return await self._run(lambda replica: replica.search(request, question))
 
     async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
-        """Keep a record without its secrets; when this returns, it is on disk.
-
-        Args:
-            record: What to keep; its `agent_id` must be this storage's.
-            unique: Do not store a text that is already known (ignoring case and white space).
-
-        Returns:
-            The id under which the text is now known: that of `record`, or with `unique` that of the one it repeats.
-
-        Raises:
-            ValidationError: The id is taken by another text, it supersedes an unknown record, or it is nothing but a
-                secret.
-            StorageError: Nothing was written.
-        """
+        """See `Storage.store`."""
         return await self._write(
             lambda: cleaned_record(self.kind, record), lambda replica, cleaned: replica.store(cleaned, unique=unique)
         )

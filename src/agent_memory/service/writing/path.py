@@ -17,10 +17,10 @@ from agent_memory.storage.cleaning import make_record, redact_fields
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from agent_memory.memories import MemoryStorage
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller, Report
-    from agent_memory.storage import MemoryStorage
     from agent_memory.storage.cleaning import Redacted
 
 _NEIGHBOURS: Final = 5
