@@ -1,15 +1,22 @@
-"""What is done behind an answer: waited for to its end, in this loop, and never for ever."""
+"""What is done behind an answer: waited for to its end, in whichever loop, and never for ever."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
+import pytest
+import yaml
+
 from agent_memory.errors import StorageError
+from agent_memory.service import MemoryService
 from agent_memory.service.background import Background
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
 
 async def test_settling_waits_for_what_the_work_begins_itself() -> None:
@@ -53,3 +60,41 @@ async def test_a_failure_of_ours_is_logged(caplog: pytest.LogCaptureFixture) -> 
     background.run(fails())
     await background.settle()
     assert "background_work_failed" in caplog.text
+
+
+# -- loops of their own -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plain(root: Path) -> MemoryService:
+    """Return bob's memory for tests that run loops of their own."""
+    settings = ServiceSettings(embedder="none", storage_root=str(root))
+    return MemoryService(FileStorage("bob", settings=settings), settings)
+
+
+def test_one_service_in_many_loops_at_once_answers_each_and_renders_all(plain: MemoryService) -> None:
+    shown = list[int]()
+
+    async def use(name: int) -> None:
+        for number in range(5):
+            await plain.store({"content": f"thread {name} item {number}"})
+            shown.append(len(await plain.scratchpad()))
+
+    threads = [threading.Thread(target=lambda name=name: asyncio.run(use(name)), daemon=True) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(shown) == 40
+    asyncio.run(plain.close())
+    assert len(yaml.safe_load(plain.pad.file.read_text())) == 40
+
+
+def test_what_a_loop_left_undone_is_rendered_at_the_end(plain: MemoryService) -> None:
+    async def store() -> None:
+        await plain.store({"content": "tea"})  # and the loop ends before anything is rendered
+
+    asyncio.run(store())
+    asyncio.run(plain.close())
+    assert "content: tea" in plain.pad.file.read_text()
