@@ -61,23 +61,19 @@ FACTS = [
 @pytest.mark.parametrize("source", ["user", "assistant", "tool:memory_search", "tool:delegate"])
 def test_the_scratchpad_never_remembers_itself(source: str) -> None:
     pad = render([Memory(agent_id="bob", content=fact) for fact in FACTS], "bob").text
-
     assert EXTRACTOR.extract(pad, source) == []
     assert EXTRACTOR.extract(f"some words before\n\n{pad}\n\nsome words after", source) == []
 
 
 def test_a_fact_beside_the_scratchpad_is_still_captured() -> None:
     pad = render([Memory(agent_id="bob", content=fact) for fact in FACTS], "bob").text
-
     [observation] = EXTRACTOR.extract(f"{pad}\n\nWe agreed: alerts go to the night channel.", "user")
-
     assert observation.content == "We agreed: alerts go to the night channel."
 
 
 @pytest.mark.parametrize("fact", FACTS[:2])
 def test_what_our_tools_returned_is_not_captured_from_the_assistants_mouth(fact: str) -> None:
     said = f"As we agreed, here is what I know: {fact}"
-
     assert EXTRACTOR.examine(said, "assistant", returned=FACTS).observations == []
 
 

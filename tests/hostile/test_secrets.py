@@ -87,7 +87,6 @@ async def test_a_planted_secret_is_in_no_byte_and_no_event(root: Path, canary: s
     emitted = []
     for frame in FRAMES:
         emitted += await said(root, frame.format(HINTS.get(canary, "") + secret), source)
-
     assert emitted, "nothing was captured: the test would prove nothing"
     assert not [text for text in emitted if secret in text]
     files = contents(root)
@@ -128,7 +127,6 @@ def test_hostile_repetition_costs_linear_work_and_stays_idempotent(seed: str) ->
         once = redactor.redact(text).text
         costs.append(time.process_time() - started)
         assert redactor.redact(once).text == once
-
     assert costs[1] <= 30 * max(costs[0], 0.01)
 
 
@@ -228,7 +226,6 @@ async def test_no_field_takes_a_secret_through_any_door(
     root: Path, home: Path, door: Callable[[Path, str], Awaitable[None]], field: str
 ) -> None:
     await door(root, field)
-
     files = contents(root.parent) | contents(home)
     assert [name for name in files if name.endswith("memories.yaml")], "nothing was stored: the test proves nothing"
     assert not [name for name, content in files.items() if TOKEN.lower().encode() in content.lower()]
@@ -249,6 +246,5 @@ async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Pat
     there_now = [memory.model_dump_json() async for memory in there.iter_all()]
     await here.close()
     await there.close()
-
     assert len(there_now) == 2 * len(FIELDS)
     assert not [text for text in there_now if TOKEN.lower() in text.lower()]

@@ -108,7 +108,6 @@ async def test_what_was_said_today_is_known_tomorrow(start: Callable[..., Any]) 
     assert stored["in_scratchpad"]
     assert pad_of(first) == ""
     await today.cleanup()
-
     tomorrow = await start("tomorrow", agent_id="bob")
     second = await turn(tomorrow, "hello", ("memory_search", {"query": "dark mode"}))
     assert "Prefers dark mode" in pad_of(second)

@@ -43,9 +43,7 @@ def test_wrong_captures_are_counted_per_hundred_messages_and_weighed_by_their_co
     tally.add(LINES[1], capture.Heard([("answer in verse", "preference", 0.6)], leaked=False))
     tally.add(LINES[2], capture.Heard([], leaked=False))
     tally.add(LINES[3], capture.Heard([], leaked=False))
-
     figures = tally.figures()
-
     assert (figures["lines"], figures["captured"]) == (4, 2)
     assert (figures["false_per_100"], figures["false_weighed_per_100"]) == (25.0, 15.0)
     assert (figures["precision"], figures["recall"]) == (0.5, 1.0)
@@ -59,9 +57,7 @@ def test_a_run_from_end_to_end_prints_the_figures_of_the_chosen_lines(
     monkeypatch.setattr(
         sys, "argv", ["capture", "--data", str(data), "--sample", "random", "--source", "user", "--json"]
     )
-
     capture.main()
-
     figures = json.loads(capsys.readouterr().out)
     expected = {"lines": 2, "captured": 2, "precision": 0.5, "recall": 1.0, "secrets_leaked": 0, "false_per_100": 50.0}
     assert {key: figures[key] for key in expected} == expected
@@ -73,8 +69,6 @@ def test_a_choice_of_no_line_is_an_error(
     data = tmp_path / "lines.jsonl"
     data.write_text(json.dumps(LINES[0]), "utf-8")
     monkeypatch.setattr(sys, "argv", ["capture", "--data", str(data), "--sample", "other"])
-
     with pytest.raises(SystemExit):
         capture.main()
-
     assert "no line" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from benchmarks.redaction import leaks, planted, statements
 
 def test_there_are_enough_kinds_in_every_group() -> None:
     names = Counter((kind.group, kind.name) for kind in (*FIRST, *LATER, *LAST))
-
     assert len(names) >= 100
     assert set(names.values()) == {1}
     assert {group for group, _ in names} == set(GROUPS)
@@ -22,7 +21,6 @@ def test_there_are_enough_kinds_in_every_group() -> None:
 
 def test_every_planted_secret_stands_in_its_text() -> None:
     several = [secret for _, secret in planted((*FIRST, *LATER, *LAST), 1, 3)]
-
     assert len(several) >= 300
     assert not [each for each in several if not each.secrets or any(part not in each.text for part in each.secrets)]
 
@@ -38,6 +36,5 @@ def test_there_are_enough_clean_statements() -> None:
 
 def test_a_secret_leaks_if_any_part_is_left() -> None:
     secret = Planted("a one b two", ("one", "two"))
-
     assert leaks(lambda text: text.replace("one", "[redacted]"), secret)
     assert not leaks(lambda text: text.replace("one", "").replace("two", ""), secret)

@@ -71,7 +71,6 @@ WANTED = [
 @pytest.mark.parametrize(("category", "text"), WANTED)
 def test_a_lasting_statement_is_captured_with_its_category(category: str, text: str) -> None:
     [observation] = captured(text)
-
     assert observation.category == category
     assert observation.content == text
     assert observation.confidence >= 0.5
@@ -90,7 +89,6 @@ WEAK = [
 @pytest.mark.parametrize(("category", "text"), WEAK)
 def test_rules_that_are_often_wrong_speak_only_below_the_default_threshold(category: str, text: str) -> None:
     [observation] = Extractor(CaptureSettings(min_confidence=0.3)).extract(text, "user")
-
     assert captured(text) == []
     assert observation.category == category
 
@@ -120,13 +118,11 @@ def test_a_statement_beside_a_request_is_taken_for_its_circumstances(text: str, 
 )
 def test_a_lasting_wish_beside_a_request_is_captured(wish: str) -> None:
     [observation] = captured(f"Can you look at the header? {wish}")
-
     assert wish in observation.content
 
 
 def test_a_statement_in_a_long_message_is_not_captured_and_a_lasting_wish_is() -> None:
     story = "Our demo went fine and the customer laughed a lot about the old logo. " * 8
-
     assert captured(f"{story}We always squash before merging.") == []
     assert len(captured(f"{story}From now on, answer in bullet points.")) == 1
 
@@ -134,7 +130,6 @@ def test_a_statement_in_a_long_message_is_not_captured_and_a_lasting_wish_is() -
 def test_a_message_with_more_words_than_a_person_types_is_taken_for_a_paste() -> None:
     story = "I went to the office and we talked about the logo of the shop.\n\n"
     wish = "From now on, answer in bullet points."
-
     assert len(captured(story * 20 + wish)) == 1
     assert EXTRACTOR.examine(story * 100 + wish, "user").skipped == {"pasted": 1}
 
@@ -241,7 +236,6 @@ def test_trust_and_source_follow_the_speaker() -> None:
         *captured("As we agreed, we use Postgres for the ledger.", "assistant"),
         *captured(comment, "tool:bash"),
     ]
-
     assert [(item.trust, item.source.kind, item.source.detail) for item in said] == [
         ("high", "user", ""),
         ("medium", "assistant", ""),
@@ -251,31 +245,26 @@ def test_trust_and_source_follow_the_speaker() -> None:
 
 def test_two_statements_of_different_kinds_become_two_captures() -> None:
     text = "The crash was the stale lock file, deleting it fixed it.\n\nTODO: same mistake is in SettingsFragment"
-
     assert [item.category for item in captured(text)] == ["bugfix", "task"]
 
 
 def test_a_sentence_that_explains_the_captured_one_comes_along() -> None:
     [observation] = captured("we decided: no GraphQL. REST and OpenAPI for v1.")
-
     assert observation.content == "we decided: no GraphQL. REST and OpenAPI for v1."
 
 
 def test_an_order_beside_the_fact_is_left_out() -> None:
     [observation] = captured("We decided to use Postgres. Now run the tests.")
-
     assert observation.content == "We decided to use Postgres."
 
 
 def test_a_code_block_that_is_introduced_stays_with_its_sentence() -> None:
     [observation] = captured("from now on this is the header of every new file:\n\n```c\n/* MPL-2.0 */\n```")
-
     assert "MPL-2.0" in observation.content
 
 
 def test_a_list_stays_with_the_line_that_announces_it() -> None:
     [observation] = captured("Decisions:\n- alerts go to the night channel\n- mails are switched off")
-
     assert "night channel" in observation.content
     assert "switched off" in observation.content
 
@@ -283,42 +272,36 @@ def test_a_list_stays_with_the_line_that_announces_it() -> None:
 def test_secrets_are_taken_out_of_what_is_captured() -> None:
     secret = "Fr1edrich" + "!Bohne"
     [observation] = captured(f"Remember: the lab network is LAB-IOT, the password is {secret}, 2.4 GHz only")
-
     assert secret not in observation.content
     assert "LAB-IOT" in observation.content
 
 
 def test_a_sentence_that_is_nothing_but_a_secret_is_not_captured() -> None:
     extraction = EXTRACTOR.examine("remember the password is " + "Sommer2024" + "!x9", "user")
-
     assert extraction.observations == []
     assert extraction.skipped == {"only_a_secret": 1}
 
 
 def test_a_retraction_takes_back_what_came_before_but_not_what_follows() -> None:
     text = "We decided to use MySQL. No wait, scratch that. We decided to use Postgres."
-
     assert [item.content for item in captured(text)] == ["We decided to use Postgres."]
 
 
 def test_text_that_our_tools_returned_is_not_captured_from_the_assistants_mouth() -> None:
     said = "As we agreed, the ledger stays on Postgres."
     extraction = EXTRACTOR.examine(said, "assistant", returned=["as we agreed the ledger  stays on postgres"])
-
     assert extraction.observations == []
     assert extraction.skipped == {"own_text": 1}
 
 
 def test_what_our_tools_returned_and_the_user_says_themselves_is_captured() -> None:
     said = "We decided to use Postgres."
-
     assert len(EXTRACTOR.examine(said, "user", returned=[said]).observations) == 1
 
 
 def test_relative_dates_stay_in_the_text_and_the_moment_is_noted() -> None:
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
     [observation] = EXTRACTOR.examine("We decided yesterday to use Postgres.", "user", now=now).observations
-
     assert "yesterday" in observation.content
     assert observation.observed_at == now
 
@@ -330,7 +313,6 @@ def test_the_confidence_threshold_is_the_users() -> None:
 def test_length_limits_are_the_users() -> None:
     short = Extractor(CaptureSettings(min_content_length=200))
     long = Extractor(CaptureSettings(max_content_length=12))
-
     assert short.examine("We decided to use Postgres.", "user").skipped == {"too_short": 1}
     assert long.examine("We decided to use Postgres.", "user").skipped == {"too_long": 1}
 
@@ -338,22 +320,18 @@ def test_length_limits_are_the_users() -> None:
 def test_a_pattern_of_the_users_own_adds_a_rule() -> None:
     pattern = CapturePattern(pattern=r"\bzebra\b", category="animal", confidence=0.9)
     [observation] = Extractor(CaptureSettings(capture_patterns=(pattern,))).extract("look, a zebra over there", "user")
-
     assert (observation.category, observation.rule) == ("animal", "custom/0")
 
 
 def test_a_pattern_that_runs_away_is_stopped_and_the_rest_still_works() -> None:
     evil = CapturePattern(pattern=r"(a|aa|aaa)+$", category="note")
     extractor = Extractor(CaptureSettings(capture_patterns=(evil,)))
-
     [observation] = extractor.extract("a" * 900 + "!\n\nWe decided to use Postgres.", "user")
-
     assert observation.category == "decision"
 
 
 def test_a_pattern_that_the_engine_refuses_is_a_configuration_error() -> None:
     refused = CapturePattern.model_construct(pattern="(", category="note", confidence=0.6)
-
     with pytest.raises(ConfigurationError, match="capture pattern"):
         Extractor(CaptureSettings.model_construct(**{**CaptureSettings().model_dump(), "capture_patterns": (refused,)}))
 
@@ -368,27 +346,23 @@ BOBS = CapturePattern(pattern=r"\b(remember|important|decided to|learned that)\b
 
 def test_a_pattern_of_ones_own_does_not_keep_the_assistants_small_talk() -> None:
     extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
-
     assert extractor.extract("Memory enabled. I'm bob. I can remember our conversations.", "assistant") == []
     assert len(extractor.extract("It is important to boil the water twice.", "user")) == 1
 
 
 def test_what_a_pattern_of_ones_own_finds_in_the_users_words_is_not_doubted() -> None:
     extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
-
     assert len(extractor.extract("Maybe the water is important for the dough. Can you check?", "user")) == 1
     assert extractor.extract("Maybe the water is important for the dough.", "assistant") == []
 
 
 def test_vetoes_hold_for_patterns_of_ones_own() -> None:
     extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
-
     assert extractor.examine("The article says the water is important.", "user").skipped == {"third_party": 1}
 
 
 def test_without_the_built_in_rules_only_ones_own_patterns_find_anything() -> None:
     extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,), builtin_rules=False))
-
     assert extractor.extract("We decided that the ledger stays on Postgres.", "user") == []
     assert extractor.extract("is the water important?", "user") == []
     assert len(extractor.extract("The water is important for the dough.", "user")) == 1
@@ -399,13 +373,11 @@ def test_without_the_built_in_rules_only_ones_own_patterns_find_anything() -> No
 def test_a_neighbour_that_held_a_secret_is_left_out(neighbour: str, key: str) -> None:
     [before] = captured(f"I prefer short answers. {neighbour.format(key)}")
     [after] = captured(f"{neighbour.format(key)} I prefer short answers.")
-
     assert before.content == after.content == "I prefer short answers."
 
 
 def test_a_fact_that_holds_a_secret_itself_keeps_the_rest_of_it() -> None:
     [kept] = captured("Remember that the bucket is shop-eu and its key is " + "AK" + "IA" + "Q3EGRT7ZKLMN4PQX")
-
     assert kept.content == "Remember that the bucket is shop-eu and its key is [redacted:aws-key]"
 
 
@@ -459,7 +431,6 @@ FOREIGN = [
 @pytest.mark.parametrize(("category", "text"), FOREIGN)
 def test_lasting_wishes_and_decisions_are_captured_in_further_languages(category: str, text: str) -> None:
     [observation] = captured(text)
-
     assert (observation.category, observation.content) == (category, text)
 
 

@@ -36,14 +36,12 @@ def test_lines_of_machines_and_quotations_are_not_ones_own_words(line: str) -> N
 
 def test_code_blocks_are_taken_out_and_kept_aside() -> None:
     own, blocks = separate("look:\n```py\nx = 1\n```\nthanks", typed=True)
-
     assert "x = 1" not in own
     assert "x = 1" in "".join(blocks.values())
 
 
 def test_a_long_code_block_is_not_kept() -> None:
     _, blocks = separate("look:\n```\n" + "line\n" * 50 + "```", typed=True)
-
     assert "".join(blocks.values()) == ""
 
 

@@ -42,7 +42,6 @@ def kept(line: Line) -> list[str]:
 def test_a_known_share_of_lasting_statements_is_captured_and_with_their_category(name: str, share: float) -> None:
     wanted = [line for line in table(name) if line.category != "-"]
     heard = [line for line in wanted if kept(line)]
-
     assert len(wanted) > 20
     assert len(heard) >= share * len(wanted), [line.text for line in wanted if line not in heard]
     assert sum(line.category in kept(line) for line in heard) >= 0.7 * len(heard)
@@ -52,7 +51,6 @@ def test_a_known_share_of_lasting_statements_is_captured_and_with_their_category
 def test_the_same_words_said_for_the_moment_are_hardly_ever_captured(name: str) -> None:
     passing = [line for line in table(name) if line.category == "-"]
     taken = [line.text for line in passing if kept(line)]
-
     assert len(passing) >= 15
     assert len(taken) <= 0.02 * len(passing), taken
 
@@ -60,7 +58,6 @@ def test_the_same_words_said_for_the_moment_are_hardly_ever_captured(name: str) 
 def test_of_sixty_requests_with_such_words_at_most_one_in_thirty_is_captured() -> None:
     requests = table("requests")
     taken = [line.text for line in requests if kept(line)]
-
     assert len(requests) == 60
     assert len(taken) <= 2, taken
 

@@ -62,7 +62,6 @@ def _one_line(text: str) -> str:
 @pytest.mark.parametrize("paste", [LOG, CURL, GIT, DIFF, TERMINAL, DOCUMENT])
 def test_what_was_pasted_is_left_out_and_the_request_beside_it_stays(paste: str) -> None:
     own = own_words(f"This fails since today\n\n{paste}\n\nPlease find out why.")
-
     assert _one_line(own) == "This fails since today Please find out why."
 
 
@@ -74,14 +73,12 @@ def test_a_message_that_is_nothing_but_a_paste_has_no_words_of_ones_own(paste: s
 
 def test_lines_between_two_of_a_machine_are_the_machines() -> None:
     said = "INFO: start\nwe always retry here\nINFO: stop"
-
     assert own_words(said) == ""
 
 
 def test_what_is_left_of_a_message_that_was_mostly_a_log_is_its_beginning_and_its_end() -> None:
     chunk = "\n".join([LOG] * 3)
     said = f"look at this\n\n{chunk}\n\nWe never deploy on Fridays, it says.\n\n{chunk}\n\nplease fix it"
-
     assert _one_line(own_words(said)) == "look at this please fix it"
 
 
@@ -96,7 +93,6 @@ def test_what_is_left_of_a_message_that_was_mostly_a_log_is_its_beginning_and_it
 )
 def test_what_is_announced_as_somebody_elses_is_left_out_up_to_the_authors_last_words(said: str) -> None:
     own = own_words(said)
-
     assert "telemetry" not in own
     assert own.endswith("What do you think?")
 
@@ -137,7 +133,6 @@ def test_a_long_even_paragraph_without_a_person_is_left_out_of_a_long_message() 
         "reason that the state of the machine is unknown. The default is to wait for the next run of the pipeline."
     )
     own = own_words(f"I read this today.\n\n{page}\n\n{page}\n\nI want you to always answer in English.")
-
     assert _one_line(own) == "I read this today. I want you to always answer in English."
 
 
@@ -177,7 +172,6 @@ def test_plain_words_and_names_in_quotes_stay(said: str) -> None:
 
 def test_code_blocks_and_quoted_lines_are_left_out() -> None:
     said = "look:\n```\nalways()\n```\n> never do that\nthanks"
-
     assert own_words(said).split() == ["look:", "thanks"]
 
 

@@ -25,9 +25,7 @@ def extractor() -> Extractor:
 
 def test_the_pages_pattern_finds_the_pages_sentence(extractor: Extractor) -> None:
     quoted = re.search(r'With it, "(.*?)" becomes an (\w+)', PAGE)
-
     [observation] = extractor.extract(quoted[1], "user")
-
     assert (observation.content, observation.category) == (quoted[1], quoted[2])
 
 
@@ -44,9 +42,7 @@ def test_what_the_page_says_is_forbidden_is_not_found(extractor: Extractor, said
 
 def test_the_pages_line_of_data_is_one() -> None:
     block = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
-
     line = json.loads(block[1])
-
     assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [
         "id", "source", "text", "capture", "secret", "sample", "either",
     ]  # fmt: skip

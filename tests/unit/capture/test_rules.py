@@ -14,7 +14,6 @@ SCOPES = {"sentence", "paragraph", "before", "message"}
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_file_is_complete(language: str) -> None:
     known = load_rules(language)
-
     assert known.language == language
     assert len({rule.name for rule in known.rules}) == len(known.rules)
     assert {rule.category for rule in known.rules} >= {"preference", "decision"}
@@ -29,7 +28,6 @@ def test_a_language_file_is_complete(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_pattern_of_a_language_matches_nothing_at_all(language: str) -> None:
     known = load_rules(language)
-
     for entry in (*known.rules, *known.vetoes, *known.shifts):
         assert not entry.pattern.search(""), entry.name
 
@@ -57,7 +55,6 @@ def test_a_language_that_is_added_is_guessed_by_its_script_wherever_it_stands(mo
     read, added = rules.read_patterns, {"script": "latin", "function_words": ["kaj", "estas", "ni"]}
     monkeypatch.setattr(rules, "LANGUAGES", (*LANGUAGES, "xx"))
     monkeypatch.setattr(rules, "read_patterns", lambda language: added if language == "xx" else read(language))
-
     assert guess_languages("ni estas kaj") == ("en", "xx")
     assert guess_languages("wir haben das nicht so gemacht") == ("en", "de")
     assert guess_languages("我们决定用它") == ("zh", "en")

@@ -23,7 +23,6 @@ CORRECTIONS = [
 def test_a_negation_makes_another_statement(statement: str, negation: str) -> None:
     first, _, rest = statement.partition(" ")
     corrected = f"{first} {negation} {rest}"
-
     assert not is_near_duplicate(statement, corrected)
     assert not is_near_duplicate(corrected, statement)
 
@@ -84,7 +83,6 @@ def test_a_repetition_is_one(one: str, other: str) -> None:
 
 def test_a_statement_that_adds_a_fact_is_no_repetition() -> None:
     short = "The staging database lives in Frankfurt."
-
     assert not is_near_duplicate(short, f"{short[:-1]} and a cron job of the platform team wipes it each night.")
 
 

@@ -26,13 +26,11 @@ def test_text_is_split_where_sentences_end(text: str, expected: list[str]) -> No
 
 def test_a_line_wrapped_by_width_is_joined() -> None:
     text = "this is a rather long line that was broken because the window was\nnarrow and nothing else."
-
     assert len(split_sentences(text)) == 1
 
 
 def test_paragraphs_and_list_items_are_told_apart() -> None:
     first, second, third = split_sentences("one\n\ntwo\n- three")
-
     assert first.paragraph != second.paragraph
     assert second.paragraph == third.paragraph
     assert (second.item, third.item) == (False, True)
@@ -49,7 +47,6 @@ def test_paragraphs_and_list_items_are_told_apart() -> None:
 )
 def test_quoted_passages_are_blanked_and_lengths_kept(text: str) -> None:
     masked = mask_quotes(text)
-
     assert "always" not in masked
     assert len(masked) == len(text)
     assert masked.endswith(" now")

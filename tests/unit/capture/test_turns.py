@@ -16,9 +16,7 @@ def seen(*contents: str) -> list[Observation]:
 def test_what_the_model_stored_by_tool_in_the_turn_is_dropped() -> None:
     buffer = TurnBuffer()
     buffer.hold(seen("remember that I prefer dark mode in every editor", "the bank calls at nine"))
-
     kept, skipped = buffer.release(["User prefers dark mode in every editor"])
-
     assert [item.content for item in kept] == ["the bank calls at nine"]
     assert skipped == {"stored_by_tool": 1}
 
@@ -27,7 +25,6 @@ def test_a_released_buffer_is_empty() -> None:
     buffer = TurnBuffer()
     buffer.hold(seen("one thing"))
     buffer.release([])
-
     assert len(buffer) == 0
     assert buffer.release([]) == ([], {})
 
@@ -35,9 +32,7 @@ def test_a_released_buffer_is_empty() -> None:
 def test_a_session_captures_nothing_twice() -> None:
     ledger = CaptureLedger(limit=10)
     ledger.admit(seen("the staging database lives in Frankfurt"))
-
     admitted, dropped = ledger.admit(seen("The staging database lives in Frankfurt now"))
-
     assert admitted == []
     assert dropped == {"duplicate": 1}
 
@@ -46,23 +41,19 @@ def test_a_strangers_words_do_not_keep_the_users_out_of_the_session() -> None:
     ledger = CaptureLedger(limit=10)
     said = seen("the staging database lives in Frankfurt")
     ledger.admit([item.model_copy(update={"trust": "low"}) for item in said])
-
     admitted, _ = ledger.admit([item.model_copy(update={"trust": "high"}) for item in said])
-
     assert len(admitted) == 1
 
 
 def test_a_correction_in_the_same_session_is_admitted() -> None:
     ledger = CaptureLedger(limit=10)
     ledger.admit(seen("the staging database lives in Frankfurt"))
-
     assert len(ledger.admit(seen("the staging database never lives in Frankfurt"))[0]) == 1
 
 
 def test_a_session_captures_no_more_than_its_limit() -> None:
     ledger = CaptureLedger(limit=2)
     admitted, dropped = ledger.admit(seen("alpha one", "beta two", "gamma three"))
-
     assert len(admitted) == 2
     assert dropped == {"session_limit": 1}
 
@@ -75,7 +66,6 @@ def test_outcomes_are_counted() -> None:
     ledger = CaptureLedger(limit=9)
     ledger.count(2, {"forgotten": 1})
     ledger.count(1, {"forgotten": 2})
-
     assert (ledger.captured, ledger.skipped["forgotten"]) == (3, 3)
 
 

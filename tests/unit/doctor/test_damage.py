@@ -175,19 +175,15 @@ def test_whatever_happened_to_the_files(seed: int, bob: Path, root: Path, tmp_pa
     done = _damage(root, dice)
     journal, before = bob / "memories.yaml", snapshot(root)
     readable = _memories(journal)
-
     report = examine(root, now=NOON)
     assert snapshot(root) == before, done
     assert "not_examined" not in {finding.code for agent in report.agents for finding in agent.findings}, (done, report)
     json.dumps([finding.as_dict() for agent in report.agents for finding in agent.findings])
-
     if "journal_backwards" in {finding.code for agent in report.agents for finding in agent.findings}:
         readable = _memories(_sorted_copy(journal, tmp_path / "sorted.yaml"))
-
     actions = repair_all(root, ["bob"], now=NOON)
     after = _memories(journal)
     assert {memory_id: after.get(memory_id) for memory_id in readable} == readable, (done, actions)
-
     again = {finding.code for agent in examine(root, now=NOON).agents for finding in agent.findings}
     mended = {action.code for action in actions if action.done and CODES[action.code].mends}
     assert not mended & again, (done, actions)

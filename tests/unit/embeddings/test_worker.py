@@ -182,7 +182,6 @@ def test_an_interrupted_close_has_waited_all_the_same(
     worker.submit(_texts("alpha"))
     worker.start()
     waits = []
-
     wait = threading.Event.wait
 
     def impatient(event: threading.Event, timeout: float | None = None) -> bool:

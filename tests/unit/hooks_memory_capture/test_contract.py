@@ -28,5 +28,4 @@ class TestStructure(HookStructuralTests):
 
 async def test_the_validator_passes() -> None:
     result = await HookValidator().validate(MODULE)
-
     assert result.passed, result.errors

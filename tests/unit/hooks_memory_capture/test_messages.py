@@ -30,7 +30,6 @@ def test_hostile_depth_and_length_are_bounded() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = {"output": deep}
-
     assert text_of_result(deep) == ""
     assert len(text_of_result("x" * 1_000_000)) == 40_000
 

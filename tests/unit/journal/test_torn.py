@@ -79,7 +79,6 @@ def test_cut_at_any_byte_nothing_whole_is_lost_and_what_was_torn_is_kept(tmp_pat
         ends_in_whole_line = whole[cut : cut + 1] == b"\n"  # only its newline is missing: that line is not lost either
         kept = whole[:cut].count(b"\n") + ends_in_whole_line
         torn = b"" if ends_in_whole_line else whole[:cut].rpartition(b"\n")[2]
-
         expected = list(range(1, kept))  # the first line is the header
         assert seqs_in(journal_at(folder)) == expected, cut
         assert append_one(journal_at(folder)) == len(expected) + 1, cut
@@ -112,14 +111,12 @@ def test_rubbish_behind_a_cut_costs_no_whole_line(cut: int, rubbish: bytes) -> N
         damaged = whole[:cut] + rubbish
         (folder / "memories.yaml").write_bytes(damaged)
         kept = max(0, whole[:cut].count(b"\n") - 1)
-
         before = seqs_in(journal_at(folder))
         assert before[:kept] == list(range(1, kept + 1))
         seq = append_one(journal_at(folder))
         assert seq > max(before, default=0)
         reopened = journal_at(folder)
         assert seqs_in(reopened) == [*before, seq]
-
         everywhere = (folder / "memories.yaml").read_bytes() + b"".join(set_aside_in(folder))
         for piece in damaged.split(b"\n"):
             assert piece in everywhere, "no byte is thrown away"

@@ -39,7 +39,6 @@ async def test_a_program_asks_moves_and_goes_back(root: Path, with_embedder: Has
     await source.store(memory_of("releases go out on Tuesdays"))
     assert should_migrate("bob", root, settings=settings)
     assert not should_migrate("bob", root, settings=ServiceSettings(backend="file", migration_threshold=3))
-
     moved = VectorStorage("bob", root, settings=settings, wanted=False)
     progress = await moved.migrate_from_file(source)
     assert progress == MigrationProgress(3, 3)
@@ -49,7 +48,6 @@ async def test_a_program_asks_moves_and_goes_back(root: Path, with_embedder: Has
     assert (found.mode, len(found)) == ("hybrid", 2)
     await moved.close()
     await source.close()
-
     detected = detect_storage("bob", root, settings=settings)
     assert isinstance(detected, VectorStorage)
     await detected.close()

@@ -22,7 +22,6 @@ REDACTOR = SecretRedactor()
 )
 def test_a_bare_secret_leaves_no_part_of_itself(label: str) -> None:
     cleaned, kinds = redact_label([label], REDACTOR)
-
     assert kinds
     assert cleaned == [f"[redacted:{kinds[0]}]"] or label[:8] not in cleaned[0]
 
@@ -42,7 +41,6 @@ def test_a_label_stays_as_it_is(label: str) -> None:
 
 def test_a_label_that_has_no_room_for_words_and_a_marker_becomes_the_marker() -> None:
     label = "the deployment token of our build server is " + "gh" + "p_" + "aB3dE5gH7jK9mN1p"
-
     assert redact_label(label, REDACTOR)[0] == "[redacted:github-token]"
 
 
@@ -53,6 +51,5 @@ def test_values_that_are_no_text_stay() -> None:
 def test_a_secret_that_is_a_key_leaves_no_part_of_itself() -> None:
     token = "gh" + "p_" + "ab3de5gh7jk9mn1pq2rs4tu6vw8xy0za"
     cleaned, kinds = redact_label({token: {"inner": [{token: 1}]}}, REDACTOR)
-
     assert kinds
     assert token not in str(cleaned)

@@ -52,7 +52,6 @@ BY_FORM = {
 def test_a_secret_of_a_known_form_is_replaced_by_its_kind(kind: str) -> None:
     secret = BY_FORM[kind]
     redaction = REDACTOR.redact(f"we use {secret} for the deployment, keep it")
-
     assert kind in redaction.kinds
     assert f"[redacted:{kind}]" in redaction.text
     assert secret not in redaction.text
@@ -267,32 +266,27 @@ def key_block(kind: str = "RSA ", *, lines: int = 4) -> str:
 @pytest.mark.parametrize("kind", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
 def test_a_private_key_goes_with_every_line_of_it(kind: str) -> None:
     redaction = REDACTOR.redact(f"deploy key:\n{key_block(kind)}\nbelongs in /etc/mirror")
-
     assert redaction.text == "deploy key:\n[redacted:private-key]\nbelongs in /etc/mirror"
 
 
 def test_a_private_key_cut_off_at_its_end_goes_as_far_as_it_reaches() -> None:
     cut = "\n".join(key_block(lines=6).splitlines()[:4])
-
     assert REDACTOR.redact(f"{cut}\nand then prose.").text == "[redacted:private-key]\nand then prose."
 
 
 def test_a_private_key_cut_off_at_its_beginning_goes_too() -> None:
     tail = "\n".join(key_block(lines=6).splitlines()[3:])
-
     assert ALNUM not in REDACTOR.redact(f"tail of it\n{tail}").text
 
 
 def test_the_host_of_a_connection_string_stays() -> None:
     text = REDACTOR.redact(f"use postgres://reader:{PASSWORD}@replica.internal:5432/shop for reports").text
-
     assert text == "use postgres://reader:[redacted:connection-password]@replica.internal:5432/shop for reports"
 
 
 def test_every_occurrence_and_every_kind_is_reported_once() -> None:
     token = BY_FORM["github-token"]
     redaction = REDACTOR.redact(f"{token} and {token}, password: {PASSWORD}")
-
     assert redaction.text.count("[redacted:github-token]") == 2
     assert redaction.kinds == ("github-token", "password")
 
@@ -308,7 +302,6 @@ def test_every_occurrence_and_every_kind_is_reported_once() -> None:
 )
 def test_every_secret_of_a_list_goes(text: str, secrets: list[str]) -> None:
     left = REDACTOR.redact(text.format(*secrets)).text
-
     assert not [secret for secret in secrets if secret in left]
 
 
@@ -316,7 +309,6 @@ def test_every_secret_of_a_list_goes(text: str, secrets: list[str]) -> None:
 def test_a_key_in_base64_is_no_path_however_many_slashes_it_has(size: int) -> None:
     random = Random(size)
     keys = [base64.b64encode(random.randbytes(size)).decode() for _ in range(100)]
-
     assert not [key for key in keys if key in REDACTOR.redact(f"SECRET_KEY={key}").text]
 
 
@@ -335,7 +327,6 @@ def encoded(secret: str) -> dict[str, str]:
 def test_what_is_encoded_goes_as_a_whole(encoding: str) -> None:
     hidden = encoded(PASSWORD)[encoding]
     left = REDACTOR.redact(f"the line was {hidden} yesterday").text
-
     assert hidden[-12:] not in left
     assert left.startswith("the line was ")
     assert left.endswith(" yesterday")
@@ -344,25 +335,21 @@ def test_what_is_encoded_goes_as_a_whole(encoding: str) -> None:
 def test_a_token_with_an_invisible_letter_in_it_goes_whole() -> None:
     token = BY_FORM["github-token"]
     left = REDACTOR.redact(f"we use {token[:9]}\u200b{token[9:]} here").text
-
     assert left == "we use [redacted:github-token] here"
 
 
 def test_a_private_key_in_one_line_of_base64_goes() -> None:
     line = base64.b64encode(key_block(lines=12).encode()).decode()
-
     assert REDACTOR.redact(f"key: {line}").text == "key: [redacted:private-key]"
 
 
 def test_settings_below_a_password_stay() -> None:
     text = f"DB_PASSWORD={PASSWORD}\nMAIL_FROM=noreply2@kestrel.example\nDAYS=30\nlegacy/run.sh:23:mysql -h db"
-
     assert REDACTOR.redact(text).text == text.replace(PASSWORD, "[redacted:password]")
 
 
 def test_markers_are_left_alone() -> None:
     text = "password: [redacted:password], token [redacted:github-token]"
-
     assert REDACTOR.redact(text).text == text
 
 
@@ -381,7 +368,6 @@ FRAGMENTS = [
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=12), max_size=8), st.sampled_from(["", " ", "\n", ":"]))
 def test_redacting_twice_is_redacting_once(parts: list[str], glue: str) -> None:
     once = REDACTOR.redact(glue.join(parts)).text
-
     assert REDACTOR.redact(once).text == once
 
 

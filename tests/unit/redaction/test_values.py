@@ -19,14 +19,12 @@ def cleaned(value: Any) -> Any:
 
 def test_strings_keys_and_list_items_are_searched() -> None:
     value = {"where": [f"key {TOKEN}"], f"k {TOKEN}": "x"}
-
     assert TOKEN not in str(cleaned(value))
 
 
 @pytest.mark.parametrize("key", ["password", "apiKey", "client_secret", "DB_PASSWORD", "accessToken", "pin", "senha"])
 def test_a_value_under_a_key_that_names_a_secret_is_replaced_whole(key: str) -> None:
     value, kinds = redact_value({key: "plainword"}, REDACTOR)
-
     assert value == {key: "[redacted:named-secret]"}
     assert kinds == ("named-secret",)
 
@@ -56,7 +54,6 @@ def test_what_only_speaks_of_secrets_stays(value: Any) -> None:
 
 def test_it_is_idempotent() -> None:
     once = cleaned({"password": "x1", "note": f"{TOKEN}"})
-
     assert cleaned(once) == once
 
 
@@ -64,5 +61,4 @@ def test_hostile_depth_is_cut_and_does_not_exhaust_the_stack() -> None:
     value: Any = TOKEN
     for _ in range(100_000):
         value = [value]
-
     assert TOKEN not in repr(cleaned(value))

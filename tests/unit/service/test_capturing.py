@@ -28,9 +28,7 @@ async def known(service: MemoryService) -> dict[str, Trust]:
 async def test_a_correction_is_kept_beside_what_it_corrects(make_service: Callable[..., MemoryService]) -> None:
     service = make_service()
     await service.capture([seen(MUST)])
-
     outcome = await service.capture([seen(NEVER)])
-
     assert len(outcome.stored) == 1
     assert await known(service) == {MUST: "high", NEVER: "high"}
 
@@ -38,9 +36,7 @@ async def test_a_correction_is_kept_beside_what_it_corrects(make_service: Callab
 async def test_a_repetition_is_skipped_as_a_duplicate(make_service: Callable[..., MemoryService]) -> None:
     service = make_service()
     await service.capture([seen(MUST)])
-
     outcome = await service.capture([seen(MUST.lower()), seen(MUST.replace("file", "files"))])
-
     assert outcome.skipped == {"duplicate": 2}
 
 
@@ -50,9 +46,7 @@ async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the
     service = make_service()
     near = MUST.replace("each order", "each new order")
     await service.capture([seen(MUST, "low")])
-
     await service.capture([seen(near)])
-
     assert await known(service) == {MUST: "low", near: "high"}
 
 
@@ -63,9 +57,7 @@ async def test_what_a_stranger_said_and_the_user_says_too_is_the_users(
     victim = (await service.store({"content": "Orders are private."})).memory.id
     planted = {"content": MUST, "trust": "low", "tags": ["planted"], "pinned": True, "supersedes": victim}
     planted_id = (await service.store(planted)).memory.id
-
     outcome = await service.capture([seen(MUST)], listener.caller)
-
     [now] = [memory async for memory in service.storage.iter_all() if memory.content == MUST]
     assert outcome.stored == [planted_id] == [event["memory_id"] for event in listener.of("memory:captured")]
     assert (now.id, now.trust, now.tags, now.pinned, now.supersedes) == (planted_id, "high", [], False, None)
@@ -74,8 +66,6 @@ async def test_what_a_stranger_said_and_the_user_says_too_is_the_users(
 async def test_a_stranger_who_says_what_is_known_changes_nothing(make_service: Callable[..., MemoryService]) -> None:
     service = make_service()
     await service.capture([seen(MUST)])
-
     outcome = await service.capture([seen(MUST, "low")])
-
     assert outcome.skipped == {"duplicate": 1}
     assert await known(service) == {MUST: "high"}

@@ -162,7 +162,6 @@ async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
     (paused,) = listener.of("memory:migration_paused")
     assert (paused["texts_left"], paused["memory_count"]) == (0, THRESHOLD)
     assert "memory:migration_completed" not in listener.names()
-
     listener.events.clear()
     later = growing(auto_migrate=True)
     await later.search("fact", caller=listener.caller)

@@ -220,7 +220,6 @@ async def test_an_edit_waits_while_the_journal_is_busy_and_is_taken_over_later(
 
     bare.edit(change)
     saved = bare.file.read_text()
-
     with monkeypatch.context() as patch:
         patch.setattr(bare.service.storage, "update", busy)
         patch.setattr(bare.service.storage, "store", busy)
@@ -318,7 +317,6 @@ async def test_an_edit_that_could_not_be_taken_over_is_by_a_later_search(
     pad: Pad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pad.edit(lambda items: items.append({"content": "Works in Oslo"}))
-
     with monkeypatch.context() as patch:
         patch.setattr(pad.service.storage, "store", busy)
         for _ in range(3):

@@ -79,7 +79,6 @@ async def test_a_writer_that_dies_after_its_commit_has_stored(
     """The head is written and the memories' points are not: readers see the change, the next writer carries it out."""
     old = await bob.store(memory_of("office in Berlin"))
     await bob.touch([old])
-
     server.before = dies_before_points
     new = await bob.store(memory_of("office in Lyon", supersedes=old))
     server.before = None
@@ -98,7 +97,6 @@ async def test_a_chain_is_forgotten_whole_although_the_writer_dies(
 ) -> None:
     first = await bob.store(memory_of("Berlin"))
     second = await bob.store(memory_of("Lyon", supersedes=first))
-
     server.before = dies_before_points
     await bob.delete(second)
     server.before = None
