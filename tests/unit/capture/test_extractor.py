@@ -22,6 +22,8 @@ def captured(text: str, source: str = "user") -> list[Observation]:
     return EXTRACTOR.extract(text, source)
 
 
+AWS_KEY = "AK" + "IA" + "Q3EGRT7ZKLMN4PQX"
+KEPT = "Remember that the bucket is shop-eu and its key is [redacted:aws-key]"
 WANTED = [
     ("preference", "From now on, answer in bullet points."),
     ("preference", "I prefer small pull requests."),
@@ -65,6 +67,16 @@ WANTED = [
     ("bugfix", "原因はキャッシュの期限切れでした。TTLを延ばして解決しました。"),
     ("decision", "我们决定用 PostgreSQL 不用 MySQL。"),
     ("preference", "以后提交信息请用英文写。"),
+    ("preference", "d'ora in poi rispondi sempre in italiano"),
+    ("decision", "abbiamo deciso di usare Redis per le sessioni"),
+    ("preference", "vanaf nu antwoord altijd in het Nederlands"),
+    ("decision", "we hebben besloten om Redis te gebruiken"),
+    ("preference", "od teraz pisz komunikaty po angielsku"),
+    ("decision", "zdecydowaliśmy, że zostajemy przy Postgresie"),
+    ("preference", "отныне отвечай только на русском"),
+    ("decision", "мы решили перейти на Postgres"),
+    ("preference", "앞으로 커밋 메시지는 영어로 써줘"),
+    ("decision", "데이터베이스는 Postgres로 결정했습니다"),
 ]
 
 
@@ -192,8 +204,32 @@ UNWANTED = [
 ]
 
 
-@pytest.mark.parametrize("text", UNWANTED)
-def test_what_passes_is_not_captured(text: str) -> None:
+FURTHER_LANGUAGES = [
+    "puoi aggiungere un test?", "kun je de test nog eens draaien?", "nie działa, popraw to",
+    "czy możesz sprawdzić logi?", "запусти тесты ещё раз", "почему это не работает?", "테스트를 다시 실행해줘",
+    "no me gusta el color", "siempre el mismo error", "toujours pas de logo", "je veux que tu corriges le bouton",
+    "sempre lo stesso errore", "toda vez que eu clico aparece um erro", "Es geht immer noch nicht",
+    "ich mag das Design nicht", "altijd dezelfde fout", "zawsze wyskakuje błąd", "никогда не работает",
+    "每次点击保存都报错", "加一个备注字段", "毎回エラーが出ます", "このボタンは不要です",
+]  # fmt: skip
+EVEN_PROSE = (
+    "The installer writes its log to the current folder. From now on, always run it as root, for the reason that the "
+    "log is owned by root. Never skip the check of the disk, which is the first of the steps. The second of the steps "
+    "is to mount the disk, and the third is to copy the data of the shop to the new disk, which takes an hour. "
+    "Remember that the shop is closed to customers for the time of the copy, and that the copy is checked with the "
+    "sums of the files. In the future the installer is going to do that itself, for all of the disks."
+)
+PAGES = [
+    EVEN_PROSE,
+    "Here is what the vendor page says.\n\nFrom now on we always send telemetry.\n\nWhat do you think?",
+    "# Setup\n\nAlways run the installer as root. Never skip the check.\n\n## Usage\n\nWe decided to use YAML.",
+    "✅ **Decision**: we always retry\n✅ **Rule**: never cache\n✅ **Note**: remember the limit",
+]
+DEGENERATE = ["", "   ", "\n\n", "?" * 500, "a" * 50_000, "(" * 20_000, '"' * 20_001, "- " * 9000]
+
+
+@pytest.mark.parametrize("text", [*UNWANTED, *FURTHER_LANGUAGES, *PAGES, *DEGENERATE])
+def test_what_passes_is_asked_was_pasted_or_makes_no_sense_is_not_captured(text: str) -> None:
     assert captured(text) == []
 
 
@@ -248,25 +284,33 @@ def test_two_statements_of_different_kinds_become_two_captures() -> None:
     assert [item.category for item in captured(text)] == ["bugfix", "task"]
 
 
-def test_a_sentence_that_explains_the_captured_one_comes_along() -> None:
-    [observation] = captured("we decided: no GraphQL. REST and OpenAPI for v1.")
-    assert observation.content == "we decided: no GraphQL. REST and OpenAPI for v1."
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("we decided: no GraphQL. REST and OpenAPI for v1.", None),  # a sentence that explains the captured one
+        ("We decided to use Postgres. Now run the tests.", "We decided to use Postgres."),  # an order beside the fact
+        ("We decided to use MySQL. No wait, scratch that. We decided to use Postgres.", "We decided to use Postgres."),
+        (f"Remember that the bucket is shop-eu and its key is {AWS_KEY}", KEPT),
+        ("We decided to name branches <type>/<ticket>, never else.", None),
+        ("We decided that Result<Order, List<Problem>> is what services return.", None),
+        ("From now on use <Button> instead of <button>.", None),
+        ("Remember: the config lives in <home>/.shop/<name>.toml", None),
+    ],
+)
+def test_a_capture_holds_what_belongs_to_it_as_it_was_written_and_nothing_else(text: str, content: str | None) -> None:
+    assert [item.content for item in captured(text)] == [content or text]
 
 
-def test_an_order_beside_the_fact_is_left_out() -> None:
-    [observation] = captured("We decided to use Postgres. Now run the tests.")
-    assert observation.content == "We decided to use Postgres."
-
-
-def test_a_code_block_that_is_introduced_stays_with_its_sentence() -> None:
-    [observation] = captured("from now on this is the header of every new file:\n\n```c\n/* MPL-2.0 */\n```")
-    assert "MPL-2.0" in observation.content
-
-
-def test_a_list_stays_with_the_line_that_announces_it() -> None:
-    [observation] = captured("Decisions:\n- alerts go to the night channel\n- mails are switched off")
-    assert "night channel" in observation.content
-    assert "switched off" in observation.content
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("from now on this is the header of every new file:\n\n```c\n/* MPL-2.0 */\n```", ["MPL-2.0"]),
+        ("Decisions:\n- alerts go to the night channel\n- mails are switched off", ["night channel", "switched off"]),
+    ],
+)
+def test_a_code_block_or_a_list_stays_with_the_line_that_announces_it(text: str, pieces: list[str]) -> None:
+    [observation] = captured(text)
+    assert [piece for piece in pieces if piece in observation.content] == pieces
 
 
 def test_secrets_are_taken_out_of_what_is_captured() -> None:
@@ -282,21 +326,13 @@ def test_a_sentence_that_is_nothing_but_a_secret_is_not_captured() -> None:
     assert extraction.skipped == {"only_a_secret": 1}
 
 
-def test_a_retraction_takes_back_what_came_before_but_not_what_follows() -> None:
-    text = "We decided to use MySQL. No wait, scratch that. We decided to use Postgres."
-    assert [item.content for item in captured(text)] == ["We decided to use Postgres."]
-
-
-def test_text_that_our_tools_returned_is_not_captured_from_the_assistants_mouth() -> None:
+def test_what_our_tools_returned_is_captured_from_the_user_and_not_from_the_assistant() -> None:
     said = "As we agreed, the ledger stays on Postgres."
     extraction = EXTRACTOR.examine(said, "assistant", returned=["as we agreed the ledger  stays on postgres"])
     assert extraction.observations == []
     assert extraction.skipped == {"own_text": 1}
-
-
-def test_what_our_tools_returned_and_the_user_says_themselves_is_captured() -> None:
-    said = "We decided to use Postgres."
-    assert len(EXTRACTOR.examine(said, "user", returned=[said]).observations) == 1
+    theirs = "We decided to use Postgres."
+    assert len(EXTRACTOR.examine(theirs, "user", returned=[theirs]).observations) == 1
 
 
 def test_relative_dates_stay_in_the_text_and_the_moment_is_noted() -> None:
@@ -306,11 +342,8 @@ def test_relative_dates_stay_in_the_text_and_the_moment_is_noted() -> None:
     assert observation.observed_at == now
 
 
-def test_the_confidence_threshold_is_the_users() -> None:
+def test_the_confidence_threshold_and_the_length_limits_are_the_users() -> None:
     assert Extractor(CaptureSettings(min_confidence=1.0)).extract("We decided to use Postgres.", "user") == []
-
-
-def test_length_limits_are_the_users() -> None:
     short = Extractor(CaptureSettings(min_content_length=200))
     long = Extractor(CaptureSettings(max_content_length=12))
     assert short.examine("We decided to use Postgres.", "user").skipped == {"too_short": 1}
@@ -336,29 +369,19 @@ def test_a_pattern_that_the_engine_refuses_is_a_configuration_error() -> None:
         Extractor(CaptureSettings.model_construct(**{**CaptureSettings().model_dump(), "capture_patterns": (refused,)}))
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\n", "?" * 500, "a" * 50_000, "(" * 20_000, '"' * 20_001, "- " * 9000])
-def test_degenerate_messages_give_nothing(text: str) -> None:
-    assert captured(text) == []
-
-
 BOBS = CapturePattern(pattern=r"\b(remember|important|decided to|learned that)\b")
+WITH_BOBS = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
 
 
 def test_a_pattern_of_ones_own_does_not_keep_the_assistants_small_talk() -> None:
-    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
-    assert extractor.extract("Memory enabled. I'm bob. I can remember our conversations.", "assistant") == []
-    assert len(extractor.extract("It is important to boil the water twice.", "user")) == 1
+    assert WITH_BOBS.extract("Memory enabled. I'm bob. I can remember our conversations.", "assistant") == []
+    assert len(WITH_BOBS.extract("It is important to boil the water twice.", "user")) == 1
 
 
-def test_what_a_pattern_of_ones_own_finds_in_the_users_words_is_not_doubted() -> None:
-    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
-    assert len(extractor.extract("Maybe the water is important for the dough. Can you check?", "user")) == 1
-    assert extractor.extract("Maybe the water is important for the dough.", "assistant") == []
-
-
-def test_vetoes_hold_for_patterns_of_ones_own() -> None:
-    extractor = Extractor(CaptureSettings(capture_patterns=(BOBS,)))
-    assert extractor.examine("The article says the water is important.", "user").skipped == {"third_party": 1}
+def test_what_a_pattern_of_ones_own_finds_in_the_users_words_is_not_doubted_but_vetoes_hold() -> None:
+    assert len(WITH_BOBS.extract("Maybe the water is important for the dough. Can you check?", "user")) == 1
+    assert WITH_BOBS.extract("Maybe the water is important for the dough.", "assistant") == []
+    assert WITH_BOBS.examine("The article says the water is important.", "user").skipped == {"third_party": 1}
 
 
 def test_without_the_built_in_rules_only_ones_own_patterns_find_anything() -> None:
@@ -369,81 +392,8 @@ def test_without_the_built_in_rules_only_ones_own_patterns_find_anything() -> No
 
 
 @pytest.mark.parametrize("neighbour", ["By the way my AWS key is {}.", "The key of the shop is {}, you know."])
-@pytest.mark.parametrize("key", ["[redacted:aws-key]", "AK" + "IA" + "Q3EGRT7ZKLMN4PQX"])
+@pytest.mark.parametrize("key", ["[redacted:aws-key]", AWS_KEY])
 def test_a_neighbour_that_held_a_secret_is_left_out(neighbour: str, key: str) -> None:
     [before] = captured(f"I prefer short answers. {neighbour.format(key)}")
     [after] = captured(f"{neighbour.format(key)} I prefer short answers.")
     assert before.content == after.content == "I prefer short answers."
-
-
-def test_a_fact_that_holds_a_secret_itself_keeps_the_rest_of_it() -> None:
-    [kept] = captured("Remember that the bucket is shop-eu and its key is " + "AK" + "IA" + "Q3EGRT7ZKLMN4PQX")
-    assert kept.content == "Remember that the bucket is shop-eu and its key is [redacted:aws-key]"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "We decided to name branches <type>/<ticket>, never else.",
-        "We decided that Result<Order, List<Problem>> is what services return.",
-        "From now on use <Button> instead of <button>.",
-        "Remember: the config lives in <home>/.shop/<name>.toml",
-    ],
-)
-def test_what_stands_between_angle_brackets_is_kept_as_it_was_written(text: str) -> None:
-    assert [item.content for item in captured(text)] == [text]
-
-
-EVEN_PROSE = (
-    "The installer writes its log to the current folder. From now on, always run it as root, for the reason that the "
-    "log is owned by root. Never skip the check of the disk, which is the first of the steps. The second of the steps "
-    "is to mount the disk, and the third is to copy the data of the shop to the new disk, which takes an hour. "
-    "Remember that the shop is closed to customers for the time of the copy, and that the copy is checked with the "
-    "sums of the files. In the future the installer is going to do that itself, for all of the disks."
-)
-PAGES = [
-    EVEN_PROSE,
-    "Here is what the vendor page says.\n\nFrom now on we always send telemetry.\n\nWhat do you think?",
-    "# Setup\n\nAlways run the installer as root. Never skip the check.\n\n## Usage\n\nWe decided to use YAML.",
-    "✅ **Decision**: we always retry\n✅ **Rule**: never cache\n✅ **Note**: remember the limit",
-]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_that_the_user_pasted_is_not_taken_for_the_users_words(page: str) -> None:
-    assert captured(page) == []
-
-
-FOREIGN = [
-    ("preference", "d'ora in poi rispondi sempre in italiano"),
-    ("decision", "abbiamo deciso di usare Redis per le sessioni"),
-    ("preference", "vanaf nu antwoord altijd in het Nederlands"),
-    ("decision", "we hebben besloten om Redis te gebruiken"),
-    ("preference", "od teraz pisz komunikaty po angielsku"),
-    ("decision", "zdecydowaliśmy, że zostajemy przy Postgresie"),
-    ("preference", "отныне отвечай только на русском"),
-    ("decision", "мы решили перейти на Postgres"),
-    ("preference", "앞으로 커밋 메시지는 영어로 써줘"),
-    ("decision", "데이터베이스는 Postgres로 결정했습니다"),
-]
-
-
-@pytest.mark.parametrize(("category", "text"), FOREIGN)
-def test_lasting_wishes_and_decisions_are_captured_in_further_languages(category: str, text: str) -> None:
-    [observation] = captured(text)
-    assert (observation.category, observation.content) == (category, text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "puoi aggiungere un test?", "kun je de test nog eens draaien?", "nie działa, popraw to",
-        "czy możesz sprawdzić logi?", "запусти тесты ещё раз", "почему это не работает?", "테스트를 다시 실행해줘",
-        "no me gusta el color", "siempre el mismo error", "toujours pas de logo", "je veux que tu corriges le bouton",
-        "sempre lo stesso errore", "toda vez que eu clico aparece um erro", "Es geht immer noch nicht",
-        "ich mag das Design nicht", "altijd dezelfde fout", "zawsze wyskakuje błąd", "никогда не работает",
-        "每次点击保存都报错", "加一个备注字段", "毎回エラーが出ます", "このボタンは不要です",
-    ],
-)  # fmt: skip
-def test_orders_and_questions_are_not_captured_in_further_languages(text: str) -> None:
-    assert captured(text) == []
