@@ -6,22 +6,20 @@ import asyncio
 import fcntl
 import os
 import shutil
-import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.doctor import CODES, Severity, checks_home, examine, salvaged
+from agent_memory.doctor import CODES, Severity, examine, salvaged
 from agent_memory.doctor.context import Reading
-from agent_memory.files.entries import lock_at
 from agent_memory.files.wording import human
 from agent_memory.models import MEMORY
 from agent_memory.service.status import ATTENTION
 from agent_memory.storage import FileStorage, folder_of
 from tests.new_kind import ENTITY
 from tests.support import NOON, FrozenClock, memory_of
-from tests.unit.doctor.homes import LIVE, identity, make_circles, rewrite_json, snapshot, spoil_vectors
+from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,26 +42,23 @@ def test_a_sound_home_is_healthy(bob: Path, root: Path, found: Found) -> None:
     assert codes["journal"].size == (bob / "memories.yaml").stat().st_size
 
 
-def test_looking_changes_nothing_not_even_a_time(bob: Path, root: Path) -> None:
+@pytest.mark.parametrize("lock", ["there", "missing"])
+def test_looking_changes_nothing_not_even_a_time_and_makes_no_lock_file(
+    bob: Path, root: Path, found: Found, lock: str
+) -> None:
+    if lock == "missing":
+        (bob / ".lock").unlink()
     before = snapshot(root)
-    examine(root, now=NOON)
+    codes = found()
     assert snapshot(root) == before
+    assert lock == "there" or codes["lock_missing"].severity is Severity.NOTE
 
 
-def test_looking_needs_no_lock_file_and_makes_none(bob: Path, root: Path, found: Found) -> None:
-    (bob / ".lock").unlink()
-    assert found()["lock_missing"].severity is Severity.NOTE
-    assert not (bob / ".lock").exists()
-
-
-def test_a_home_that_is_not_there_is_healthy(root: Path) -> None:
+def test_a_home_that_is_not_there_is_healthy_and_one_that_is_a_file_is_not(root: Path) -> None:
     report = examine(root, now=NOON)
     assert report.healthy
     assert "home_missing" in {finding.code for finding in report.findings}
     assert not root.exists()
-
-
-def test_a_home_that_is_a_file_is_a_problem(root: Path) -> None:
     root.write_text("x")
     assert not examine(root, now=NOON).healthy
 
@@ -82,18 +77,15 @@ def test_damaged_lines_are_named_by_number(bob: Path, found: Found) -> None:
     assert finding.size == len(b"junk\n")
 
 
-def test_a_torn_end_is_told_from_one_that_lacks_its_line_end(bob: Path, found: Found) -> None:
+def test_a_torn_end_is_told_from_one_that_lacks_its_line_end_and_is_no_trouble_while_somebody_writes(
+    bob: Path, found: Found
+) -> None:
     journal = bob / "memories.yaml"
     content = journal.read_bytes()
     journal.write_bytes(content[:-1])
     assert "journal_unfinished" in found()
     journal.write_bytes(content[:-20])
     assert "journal_tail" in found()
-
-
-def test_a_torn_end_is_no_trouble_while_somebody_writes(bob: Path, found: Found) -> None:
-    journal = bob / "memories.yaml"
-    journal.write_bytes(journal.read_bytes()[:-20])
     with (bob / ".lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         codes = found()
@@ -119,34 +111,25 @@ def test_a_newer_journal_is_said_to_be_read_only(bob: Path, found: Found) -> Non
     assert "Upgrade" in found()["journal_newer"].advice
 
 
-def test_numbers_that_are_not_straight_are_noted(bob: Path, found: Found) -> None:
-    journal = bob / "memories.yaml"
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join([*lines, lines[2]]))
-    assert "(1 twice, 1 backwards)" in found()["journal_order"].sentence
-
-
 def test_lines_in_another_order_are_told_from_numbers_that_occur_twice(bob: Path, found: Found) -> None:
     journal = bob / "memories.yaml"
     header, *lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([header, *lines, lines[1]]))
+    assert "(1 twice, 1 backwards)" in found()["journal_order"].sentence
     journal.write_bytes(b"".join([header, *reversed(lines)]))
     codes = found()
     assert codes["journal_backwards"].severity is Severity.WARNING
     assert "journal_order" not in codes
 
 
-def test_memories_that_replace_one_another_in_a_circle_are_found(bob: Path, found: Found) -> None:
-    assert "journal_circle" not in found()
+def test_circles_of_memories_and_damaged_vectors_are_found(bob: Path, found: Found) -> None:
+    assert not {"journal_circle", "vectors_spoilt"} & found().keys()
     make_circles(bob / "memories.yaml")
     assert sorted(found()["journal_circle"].details) == [
         "mem-000000000005 replaces mem-000000000006",
         "mem-000000000006 replaces mem-000000000005",
         "mem-000000000007 replaces mem-000000000007",
     ]
-
-
-def test_vectors_that_are_none_are_found(bob: Path, found: Found) -> None:
-    assert "vectors_spoilt" not in found()
     spoil_vectors(bob / "embeddings.sqlite3")
     assert "2 vectors are damaged" in found()["vectors_spoilt"].sentence
 
@@ -198,10 +181,8 @@ def test_a_journal_that_is_a_link_a_folder_or_a_pipe_is_a_problem(bob: Path, fou
 
 
 def test_what_a_compaction_would_free_is_told(bob: Path, root: Path) -> None:
-    later = NOON.replace(year=NOON.year + 1)
-    report = examine(root, now=later)
-    journal = next(finding for finding in report.agents[0].findings if finding.code == "journal")
-    assert "A compaction would free" in journal.sentence
+    findings = examine(root, now=NOON.replace(year=NOON.year + 1)).agents[0].findings
+    assert "A compaction would free" in next(each.sentence for each in findings if each.code == "journal")
 
 
 # -- copies ---------------------------------------------------------------------------------------------------------
@@ -231,19 +212,15 @@ def test_memories_of_a_conflict_copy_are_counted_and_never_merged(bob: Path, fou
 
 
 def test_what_was_forgotten_here_is_not_missing_from_here(bob: Path, found: Found) -> None:
-    content = (bob / "memories.yaml").read_bytes()
-    before_forgetting = b"".join(line for line in content.splitlines(keepends=True) if b'"delete"' not in line)
+    lines = (bob / "memories.yaml").read_bytes().splitlines(keepends=True)
+    before_forgetting = b"".join(line for line in lines if b'"delete"' not in line)
     (bob / "memories 2.yaml").write_bytes(before_forgetting)
     assert "conflict_copies_known" in found()
 
 
 def test_copies_of_ours_are_no_conflict(bob: Path, found: Found) -> None:
-    for name in (
-        "memories.rewritten-0123abcd.yaml",
-        "memories.yaml.before-repair-20260301T120000",
-        "memories.yaml.bak",
-    ):
-        shutil.copyfile(bob / "memories.yaml", bob / name)
+    for name in ("rewritten-0123abcd.yaml", "yaml.before-repair-20260301T120000", "yaml.bak"):
+        shutil.copyfile(bob / "memories.yaml", bob / f"memories.{name}")
     codes = found()
     assert {"journal_rewritten", "journal_copies"} <= codes.keys()
     assert not {"conflict_copies", "conflict_copies_known"} & codes.keys()
@@ -255,145 +232,6 @@ def test_what_a_session_saved_from_another_program_is_offered(bob: Path, found: 
     assert "import" in found()["lost"].advice
     saved.write_text('--- {"id": "mem-000000000004", "content": "Fact number 4 ✓"}\n')
     assert "lost_known" in found()
-
-
-# -- the place ------------------------------------------------------------------------------------------------------
-
-
-def test_permissions_count_where_others_can_get_in(bob: Path, found: Found) -> None:
-    (bob / "memories.yaml").chmod(0o644)
-    assert "permissions_open" not in found(), "nobody else gets into the folder"
-    bob.chmod(0o755)
-    assert "read the folder and 1 file" in found()["permissions_open"].sentence
-    bob.chmod(0o777)
-    assert "change" in found()["permissions_open"].sentence
-
-
-def test_a_folder_that_leads_out_of_the_home_is_a_problem_of_that_agent_alone(
-    bob: Path, root: Path, tmp_path: Path
-) -> None:
-    (root / "eve").symlink_to(tmp_path)
-    (root / "loop").symlink_to("loop")
-    severities = {agent.agent_id: agent.severity for agent in examine(root, now=NOON).agents}
-    assert severities == {"bob": Severity.NOTE, "eve": Severity.PROBLEM, "loop": Severity.PROBLEM}
-
-
-def test_a_synchronised_folder_is_warned_about(bob: Path, tmp_path: Path) -> None:
-    root = tmp_path / "Dropbox" / "memory"
-    root.parent.mkdir()
-    shutil.copytree(bob.parent, root)
-    assert "Dropbox" in next(
-        finding.sentence for finding in examine(root, now=NOON).agents[0].findings if finding.code == "synced_folder"
-    )
-
-
-def test_names_that_differ_in_case_alone_are_warned_about(bob: Path, root: Path) -> None:
-    shutil.copytree(bob, root / "Bob")
-    assert "names_clash" in {finding.code for finding in examine(root, now=NOON).findings}
-
-
-def test_a_full_disk_is_a_problem(bob: Path, found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.statvfs(bob)
-
-    def full(_path: object) -> os.statvfs_result:
-        return os.statvfs_result((*real[:4], 0, *real[5:]))
-
-    monkeypatch.setattr(os, "statvfs", full)
-    assert "disk_full" in found()
-
-
-def test_who_holds_the_lock_is_named(bob: Path) -> None:
-    with (bob / ".lock").open("r+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert lock_at(bob / ".lock").state == "held"
-        assert lock_at(bob / ".lock").pid in {os.getpid(), None}, "None where the platform does not tell"
-    assert lock_at(bob / ".lock").state == "free"
-
-
-# -- what is derived ------------------------------------------------------------------------------------------------
-
-
-def test_a_scratchpad_is_broken_edited_or_stale(bob: Path, found: Found) -> None:
-    pad = bob / "scratchpad.yaml"
-    text = pad.read_text()
-    pad.write_text(text.replace("Fact number 7", "My own words"))
-    assert "scratchpad_edited" in found()
-    pad.write_text("- [")
-    assert "scratchpad_broken" in found()
-    pad.write_text(text)
-    journal = bob / "memories.yaml"
-    line = journal.read_bytes().splitlines(keepends=True)[1].replace(b"mem-000000000000", b"mem-00000000beef")
-    journal.write_bytes(journal.read_bytes() + line)
-    assert "scratchpad_stale" in found()
-
-
-def test_an_index_is_behind_or_ahead_of_the_journal(bob: Path, found: Found) -> None:
-    state = next((bob / "memories.db").glob("*/state.json"))
-    rewrite_json(state, seq=LIVE)
-    assert "On disk the index is behind by 5 changes" in found()["index_behind"].sentence
-    rewrite_json(state, seq=999)
-    assert found()["index_ahead"].severity is Severity.WARNING
-
-
-def test_an_index_is_missing_damaged_unused_or_half_built(bob: Path, found: Found) -> None:
-    index = bob / "memories.db"
-    shard = next(path for path in index.iterdir() if path.is_dir())
-    shutil.copytree(shard, index / "0123456789ab")
-    (index / ".new-0123456789cd").mkdir()
-    assert {"index", "index_unused", "index_half_built"} <= found().keys()
-    (shard / "state.json").write_text("{")
-    assert "damaged" in found()["index_broken"].sentence
-    shutil.rmtree(shard)
-    assert "missing" in found()["index_broken"].sentence
-
-
-def test_vectors_are_counted_by_embedder_and_by_use(bob: Path, found: Found) -> None:
-    assert f"{LIVE} vectors of {identity()}" in found()["vectors"].sentence
-    with sqlite3.connect(bob / "embeddings.sqlite3") as database:
-        database.execute("UPDATE vectors SET hash = x'00' WHERE hash = (SELECT min(hash) FROM vectors)")
-    database.close()
-    codes = found()
-    assert codes["vectors_orphaned"].sentence.startswith("1 vector ")
-    assert codes["vectors_wanting"].sentence.startswith("1 memory has")
-
-
-def test_a_cache_with_a_log_beside_it_is_read_with_that_log_and_left_alone(bob: Path, root: Path, found: Found) -> None:
-    database = sqlite3.connect(bob / "embeddings.sqlite3")
-    database.execute("PRAGMA wal_autocheckpoint = 0")
-    with database:
-        database.execute("UPDATE vectors SET hash = x'00' WHERE hash = (SELECT min(hash) FROM vectors)")
-    (bob.parent / "kept").mkdir(mode=0o700)
-    shutil.copytree(bob, bob.parent / "copy")  # as a crash leaves it
-    database.close()
-    before = snapshot(bob.parent / "copy")
-    codes = {finding.code for finding in examine(root, ["copy"], now=NOON).agents[0].findings}
-    assert "vectors_orphaned" in codes
-    assert snapshot(bob.parent / "copy") == before
-
-
-def test_a_damaged_cache_is_a_warning(bob: Path, found: Found) -> None:
-    path = bob / "embeddings.sqlite3"
-    content = bytearray(path.read_bytes())
-    content[4096:8192] = b"\xff" * 4096
-    path.write_bytes(content)
-    assert "vectors_broken" in found()
-
-
-def test_session_notes_that_dangle_or_are_broken_are_noted(bob: Path, root: Path, found: Found) -> None:
-    (root / "_sessions" / "a.json").write_text('{"session_id": "s", "agent_id": "carol"}')
-    (root / "_sessions" / "b.json").write_text("{")
-    codes = found()
-    assert "carol" in codes["session_dangling"].sentence
-    assert codes["session_broken"].details == ("b.json",)
-
-
-@pytest.mark.model
-def test_weights_that_are_not_the_expected_ones_are_a_warning(
-    bob: Path, found: Found, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "model_broken" not in found()
-    monkeypatch.setattr(checks_home, "MINILM_SHA256", "0" * 64)
-    assert "model_broken" in found()
 
 
 async def test_nothing_is_amiss_while_a_session_writes(bob: Path, root: Path) -> None:
@@ -421,10 +259,6 @@ async def test_nothing_is_amiss_while_a_session_writes(bob: Path, root: Path) ->
 )
 def test_sizes_are_said_as_people_say_them(size: int, words: str) -> None:
     assert human(size) == words
-
-
-def test_every_code_says_what_it_means() -> None:
-    assert all(entry.meaning and entry.area for entry in CODES.values())
 
 
 def test_metadata_nested_beyond_every_stack_is_broken_and_no_more(bob: Path, found: Found) -> None:
@@ -463,7 +297,8 @@ def test_a_record_that_any_journal_of_the_agent_has_is_not_salvaged(bob: Path, r
     assert [record.id for record in found] == ["ent-00000000000b"]
 
 
-def test_what_a_status_tells_of_are_the_codes_that_want_attention() -> None:
+def test_every_code_says_what_it_means_and_a_status_tells_of_those_that_want_attention() -> None:
+    assert all(entry.meaning and entry.area for entry in CODES.values())
     severities = [CODES[code].severity for code in ATTENTION]
     assert severities == sorted(severities, reverse=True)
     assert min(severities) is Severity.WARNING
