@@ -27,7 +27,6 @@ from agent_memory.redaction.decoding import decoded, encoded_parts
 )
 def test_a_decoded_text_says_what_is_meant(text: str, plain: str) -> None:
     view = decoded(text)
-
     assert view.text == plain
     assert view.span(0, len(plain)) == (0, len(text))
 

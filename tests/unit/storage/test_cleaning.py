@@ -46,7 +46,6 @@ def test_each_field_of_the_model_is_text_or_is_known_to_be_none() -> None:
 @pytest.mark.parametrize("field", HOLDING)
 def test_a_secret_leaves_every_field_of_a_memory(field: str) -> None:
     redacted = redact_record(MEMORY, memory_of(**{"content": "kept", field: HOLDING[field]}))
-
     assert redacted.kinds
     assert SECRET.lower() not in redacted.value.model_dump_json().lower()
 
@@ -54,7 +53,6 @@ def test_a_secret_leaves_every_field_of_a_memory(field: str) -> None:
 @pytest.mark.parametrize("field", HOLDING)
 def test_a_secret_leaves_every_field_of_a_change(field: str) -> None:
     redacted = redact_fields(MEMORY, {field: HOLDING[field]})
-
     assert redacted.kinds
     assert SECRET.lower() not in str(redacted.value).lower()
 
@@ -81,7 +79,6 @@ def test_a_category_of_words_stays(category: str) -> None:
 @pytest.mark.parametrize("category", ["mango" + "fest77", "a" * 41, "x7kq2mz9vb4nw8tr3sl1"])
 def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> None:
     redacted = redact_record(MEMORY, memory_of("x", category=category))
-
     assert (redacted.value.category, redacted.kinds) == ("note", ("high-entropy",))
 
 
@@ -98,13 +95,11 @@ def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> No
 )
 def test_the_id_of_a_session_stays(session: str) -> None:
     memory = memory_of("x", created_by_session=session)
-
     assert redact_record(MEMORY, memory).value is memory
 
 
 def test_a_memory_without_a_secret_is_not_copied() -> None:
     memory = memory_of(" as it was, spaces and all ", tags=["ops"], metadata={"a": [1, None]})
-
     assert redact_record(MEMORY, memory).value is memory
 
 
@@ -118,7 +113,6 @@ class Ticket(Memory):
 def test_what_looks_like_an_id_is_text_unless_it_is_declared_to_be_one() -> None:
     kind = Kind(name="ticket", model=Ticket, prefix="mem-", journal="tickets.yaml", text="content")
     ticket = Ticket(agent_id="bob", content="x", number=f"{SECRET}-0123456789ab", about="ent-0123456789ab")
-
     assert set(text_fields(kind)) == {*HOLDING, "number"}
     assert SECRET not in redact_record(kind, ticket).value.model_dump_json()
 
@@ -139,13 +133,11 @@ class _Deaf:
 
 def test_what_is_marked_as_clean_is_not_looked_at_again() -> None:
     marked = make_record(MEMORY, {"content": f"the token is {SECRET}"}, "bob", _Deaf())
-
     assert cleaned_record(MEMORY, marked) is marked.value
 
 
 def test_only_fields_without_text_may_change_behind_the_redactor() -> None:
     marked = redact_record(MEMORY, memory_of("x", pinned=True))
-
     assert with_fields(marked, pinned=False).value.pinned is False
     with pytest.raises(AssertionError):
         with_fields(marked, content=SECRET)
