@@ -10,20 +10,18 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.formats import encode
-from agent_memory.cli.options import Anyone, agent_given, choose_agent
+from agent_memory.cli.options import Anyone, choose_agent, given
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import FAILED, Place, command
 from agent_memory.cli.screen import Screen
-from agent_memory.cli.text import counted, for_shell, one_line, plain
+from agent_memory.cli.text import for_shell, one_line, plain
 from agent_memory.doctor import Action, AgentReport, Finding, HomeReport, examine, repair_all, salvaged
 from agent_memory.files.layout import folder_of
-from agent_memory.files.wording import human
+from agent_memory.files.wording import counted, human
 from agent_memory.models import check_agent_id, utc_now
 
 _AREA_WIDTH: Final = 12
 _MARK_WIDTH: Final = 9
-_WIDTH: Final = 100
-"""What `Screen` uses of a wide terminal."""
 _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
 
 
@@ -46,7 +44,7 @@ async def doctor(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:
     """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
-    agent = agent_given(place, place.given(Anyone).agent)
+    agent = given(place, "agent", place.given(Anyone).agent)
     if salvage is not None:
         _salvage(place.screen, place.root, agent, salvage)
     elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):
@@ -106,37 +104,24 @@ def _show(screen: Screen, report: HomeReport, *, verbose: bool) -> None:
 
 
 def _rows(screen: Screen, findings: Any) -> None:
-    indent = 2 + _MARK_WIDTH + _AREA_WIDTH
+    indent = " " * (2 + _MARK_WIDTH + _AREA_WIDTH)
     for finding in findings:
         mark = finding.severity.name
-        body = screen.wrapped(one_line(finding.sentence), indent)
-        if finding.size is not None:
-            size = Text(f"  {human(finding.size)}", "dim")
-            body[-1].rstrip()
-            if screen.out.is_terminal and indent + len(body[-1]) + len(size) > min(screen.out.width, _WIDTH):
-                body.append(Text(size.plain.strip(), "dim"))
-            else:
-                body[-1] = body[-1] + size
-        head = Text.assemble(
-            "  ", (f"{mark.lower():<{_MARK_WIDTH}}", _STYLES[mark]), (f"{finding.area:<{_AREA_WIDTH}}", "dim")
-        )
-        for position, line in enumerate(body):
-            screen.show(Text.assemble(head if position == 0 else " " * indent, line))
+        marked = (f"{mark.lower():<{_MARK_WIDTH}}", _STYLES[mark])
+        head = Text.assemble("  ", marked, (f"{finding.area:<{_AREA_WIDTH}}", "dim"))
+        size = "" if finding.size is None else human(finding.size)
+        show_beside(screen, head, one_line(finding.sentence), tail=size)
         for detail in finding.details:
-            show_beside(screen, Text(" " * (indent + 2)), one_line(detail), "dim")
+            show_beside(screen, Text(f"{indent}  "), one_line(detail), "dim")
         if finding.advice:
-            style = "italic" if screen.out.is_terminal else ""
-            show_beside(screen, Text(f"{' ' * indent}→ "), for_shell(finding.advice), style)
+            show_beside(screen, Text(f"{indent}→ "), for_shell(finding.advice), "italic")
 
 
 def _verdict(findings: Any) -> Any:
     names = [finding.severity.name for finding in findings]
-    parts = [
-        (counted(names.count(name), name.lower()), _STYLES[name])
-        for name in ("PROBLEM", "WARNING")
-        if names.count(name)
-    ]
-    return Text(", ").join(Text(text, style) for text, style in parts) if parts else Text("healthy", "green")
+    found = [(name, number) for name in ("PROBLEM", "WARNING") if (number := names.count(name))]
+    parts = [Text(counted(number, name.lower()), _STYLES[name]) for name, number in found]
+    return Text(", ").join(parts or [Text("healthy", "green")])
 
 
 def _figures(agent: AgentReport) -> tuple[str, str]:

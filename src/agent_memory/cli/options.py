@@ -51,7 +51,7 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
     async def ids() -> list[tuple[str, str]]:
         root = root_given(ctx)
-        async with opened(choose_agent(_said(ctx, "agent"), root, may_be_new=False), root) as service:
+        async with opened(choose_agent(given(ctx, "agent"), root, may_be_new=False), root) as service:
             memories = await service.admin.everything()
         found = [(memory.id, one_line(memory.content)[:60]) for memory in reversed(memories)]
         return [pair for pair in found if pair[0].startswith(incomplete)][:_COMPLETED]
@@ -170,16 +170,10 @@ def parameters_of(*groups: type) -> list[Any]:
 
 def root_given(ctx: typer.Context, said: str | None = None) -> Path:
     """Return the folder of all agents that a command line names, before or after the command."""
-    return root_of(_said(ctx, "root", said) or ServiceSettings().storage_root)
+    return root_of(given(ctx, "root", said) or ServiceSettings().storage_root)
 
 
-def agent_given(ctx: typer.Context, said: str | None) -> str | None:
-    """Return the agent that a command line names, before or after the command."""
-    named: str | None = _said(ctx, "agent", said)
-    return named
-
-
-def _said(ctx: typer.Context, name: str, value: Any = None) -> Any:
+def given(ctx: typer.Context, name: str, value: Any = None) -> Any:
     """Return an option's value: after the command's name, else before it, else from the environment."""
     value = ctx.params.get(name, value)
     source = ctx.get_parameter_source(name)

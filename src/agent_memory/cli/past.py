@@ -10,11 +10,12 @@ import typer
 from agent_memory.cli.options import MemoryId, MemoryIds, Yes, complete_id, one_of, resolved
 from agent_memory.cli.render import show_forgotten, show_versions
 from agent_memory.cli.running import Run, command
-from agent_memory.cli.text import counted, day
+from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import sort_of
+from agent_memory.files.wording import counted
 from agent_memory.models import ACCESS, Memory, Version, to_text
 from agent_memory.service.views import whole_memory
 

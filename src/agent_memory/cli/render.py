@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from agent_memory.cli.text import counted, day, minute, one_line, plain, to_json
-from agent_memory.files.wording import human
+from agent_memory.cli.text import day, minute, one_line, plain, to_json
+from agent_memory.files.wording import counted, human
 from agent_memory.models import offered_values, utc_now
 
 if TYPE_CHECKING:
@@ -202,10 +202,22 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
         _row(screen, "", str(line))
 
 
-def show_beside(screen: Screen, head: Text, text: str, style: str = "") -> None:
-    """Print `text` to the right of `head`; its further lines stay in its column."""
-    for position, line in enumerate(screen.wrapped(text, len(head))):
+def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
+    """Print `text` to the right of `head`; its further lines stay in its column.
+
+    A `tail` comes dim behind the last line or, where it does not fit, below it.
+    """
+    lines = screen.wrapped(text, len(head))
+    for line in lines:
         line.stylize(style)
+    if tail:
+        lines[-1].rstrip()
+        used = len(head) + len(lines[-1]) + len(f"  {tail}")
+        if screen.width is None or used <= screen.width:
+            lines[-1] = Text.assemble(lines[-1], (f"  {tail}", "dim"))
+        else:
+            lines.append(Text(tail, "dim"))
+    for position, line in enumerate(lines):
         screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
 
 

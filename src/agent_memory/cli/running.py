@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agent_memory.cli.options import Common, Shape, Whose, agent_given, choose_agent, opened, parameters_of, root_given
+from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
 from agent_memory.cli.screen import Form, Screen
 from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
 
@@ -188,7 +188,7 @@ class Command(PlaceCommand):
     async def _run(self, ctx: Any) -> None:
         from agent_memory.service import Caller
 
-        agent = agent_given(ctx, ctx.given(Whose).agent)
+        agent = given(ctx, "agent", ctx.given(Whose).agent)
         name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
         async with opened(name, ctx.root) as ctx.service:
             ctx.caller = Caller(SESSION_ID)

@@ -63,6 +63,11 @@ class Screen:
         """Whether the one JSON document is wanted."""
         return self.form == "json"
 
+    @property
+    def width(self) -> int | None:
+        """How many columns of a terminal are used; None for a pipe."""
+        return min(self.out.width, _MAX_WIDTH) if self.out.is_terminal else None
+
     # -- results ------------------------------------------------------------------------------------------------------
 
     def document(self, value: Any) -> None:
@@ -83,9 +88,8 @@ class Screen:
         rows = narrowed(document[key], self.fields)
         self.document({**document, key: rows})
         if self.form in {"table", "csv", "jsonl"}:
-            width = self._width() if self.out.is_terminal else None
             shown = self.fields or (columns if self.form == "table" else None)
-            self.raw("".join(f"{line}\n" for line in lines_of(rows, self.form, shown, width)))
+            self.raw(formatted(rows, self.form, shown, self.width))
 
     def flush(self) -> None:
         """Print the JSON document, if that is wanted; what a reader has closed is not printed."""
@@ -177,9 +181,9 @@ class Screen:
         return self._lines(Text(plain(text)), indent, None)
 
     def _lines(self, text: Text, indent: int, max_lines: int | None) -> list[Text]:
-        if not self.out.is_terminal:
+        if self.width is None:
             return list(text.split("\n", allow_blank=True))
-        width = max(_MIN_WIDTH, self._width() - indent)
+        width = max(_MIN_WIDTH, self.width - indent)
         lines = list(text.wrap(self.out, width))
         if max_lines is None or len(lines) <= max_lines:
             return lines
@@ -187,9 +191,6 @@ class Screen:
         last.truncate(width - 2)
         last.rstrip()
         return [*lines[: max_lines - 1], last + Text(" …")]
-
-    def _width(self) -> int:
-        return min(self.out.width, _MAX_WIDTH)
 
 
 def _console(*, stderr: bool) -> Console:
@@ -238,8 +239,8 @@ def narrowed(rows: Sequence[Row], fields: Sequence[str] | None) -> list[Row]:
     return [{name: row.get(name) for name in fields} for row in rows]
 
 
-def lines_of(rows: Sequence[Row], form: str, columns: Sequence[str] | None, width: int | None) -> Iterator[str]:
-    """Yield the lines of a table, of CSV or of JSON lines.
+def formatted(rows: Sequence[Row], form: str, columns: Sequence[str] | None, width: int | None) -> str:
+    """Return rows as a table, as CSV or as JSON lines, line ends included.
 
     Args:
         rows: Mappings of the same fields.
@@ -248,23 +249,21 @@ def lines_of(rows: Sequence[Row], form: str, columns: Sequence[str] | None, widt
         width: Columns of the terminal that the table must fit; None for whole values.
     """
     if form == "jsonl":
-        yield from (to_json(row) for row in rows)
-    elif form == "csv":
-        names = columns or list(dict.fromkeys(name for row in rows for name in row))
-        yield from _csv(rows, names) if names else ()
-    else:
-        yield from _table(rows, columns or [], width)
+        return "".join(f"{to_json(row)}\n" for row in rows)
+    if form == "table":
+        return "".join(f"{line}\n" for line in _table(rows, columns or [], width))
+    names = columns or list(dict.fromkeys(name for row in rows for name in row))
+    return _csv(rows, names) if names else ""
 
 
-def _csv(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[str]:
-    for cells in (columns, *([_harmless(plain(_as_text(row.get(name)))) for name in columns] for row in rows)):
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="").writerow(cells)
-        yield buffer.getvalue()
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        texts = [plain(_as_text(row.get(name))) for name in columns]
+        writer.writerow([f"'{text}" if text.startswith(_FORMULA) else text for text in texts])
+    return buffer.getvalue()
 
 
 def _as_text(value: Any) -> str:

@@ -66,11 +66,6 @@ def minute(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M %z}"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return `1 memory`, `2,000 memories`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def _escape(character: str, forms: Iterable[tuple[str, int]] = (("x", 2), ("u", 4), ("U", 8))) -> str:
     code = ord(character)
     letter, digits = next(each for each in forms if code < 16 ** each[1])

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,11 +12,11 @@ import typer
 from agent_memory.cli.formats import Format, decode, encode
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
-from agent_memory.cli.text import counted
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.temporary import remove_leftovers
+from agent_memory.files.wording import counted
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings, build_settings
 
@@ -41,7 +42,7 @@ class Tally:
     Args:
         screen: Where to.
         done: The verb in the past, such as `Imported`.
-        labels: What each of the memories to come is called where one is refused: its id, or `line 7`.
+        labels: How each of the memories to come is named where one is refused: its `id`, or its `line` in the file.
         there: Where those are that were there already: `here` or `there`.
 
     Attributes:
@@ -52,34 +53,33 @@ class Tally:
         self,
         screen: Screen,
         done: str,
-        labels: Sequence[str],
+        labels: Sequence[dict[str, Any]],
         there: str = "here",
     ) -> None:
         self._screen = screen
         self._done, self._there = done, there
         self._labels = labels
         self._told = 0
-        self.counts = {"stored": 0, "present": 0, "differs": 0, "refused": 0}
+        self.counts = Counter(stored=0, present=0, differs=0, refused=0)
         self.problems: list[dict[str, Any]] = []
         self.redacted: dict[str, None] = {}
         self.unknown_fields: dict[str, None] | None = None
         screen.last_words = self._stopped
 
-    def refuse(self, label: str, problem: str) -> None:
+    def refuse(self, line: int, problem: str) -> None:
         """Count one that cannot even be tried."""
         self.counts["refused"] += 1
-        self._note(label, problem)
+        self.problems.append({"line": line, "problem": problem})
 
     def note(self, imported: "Imported") -> None:
         """Count the next memory."""
         self.counts[imported.outcome] += 1
-        if imported.lowered:
-            self.counts["lowered"] = self.counts.get("lowered", 0) + 1
-        if imported.raised:
-            self.counts["raised"] = self.counts.get("raised", 0) + 1
+        for change in ("lowered", "raised"):
+            if getattr(imported, change):
+                self.counts[change] += 1
         self.redacted.update(dict.fromkeys(imported.redacted))
         if imported.error is not None:
-            self._note(self._labels[self._told], imported.error.message)
+            self.problems.append({**self._labels[self._told], "problem": imported.error.message})
         self._told += 1
 
     @contextlib.contextmanager
@@ -115,31 +115,28 @@ class Tally:
         if self.problems:
             raise typer.Exit(FAILED)
 
-    def _note(self, label: str, problem: str) -> None:
-        kind, _, number = label.rpartition(" ")
-        self.problems.append({"line": int(number), "problem": problem} if kind else {"id": label, "problem": problem})
-
     def _stopped(self) -> str:
         return f"Stopped after {self._told:,} of {len(self._labels):,}; do it again to go on."
 
     def _tell(self) -> None:
         say = self._screen.note
         for problem in self.problems[:_SHOWN_PROBLEMS]:
-            say(f"{problem['id'] if 'id' in problem else 'line ' + str(problem['line'])}: {problem['problem']}")
+            which = problem.get("id") or f"line {problem['line']}"
+            say(f"{which}: {problem['problem']}")
         if len(self.problems) > _SHOWN_PROBLEMS:
             say(f"… and {len(self.problems) - _SHOWN_PROBLEMS} more; --json lists them all.")
         if self.redacted:
             say(f"Secrets were removed ({', '.join(self.redacted)}); they are never stored.")
         if self.unknown_fields:
             say(f"Left aside, unknown to this version: {', '.join(self.unknown_fields)}.")
-        if self.counts.get("lowered"):
+        if self.counts["lowered"]:
             say(
                 f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future or what it "
                 "replaces counts only with --trusted. If the file is your own, say the same again with it."
             )
         there = self.counts["present"] + self.counts["differs"]
         parts = [f"{self._done} {counted(self.counts['stored'], 'memory', 'memories')}"]
-        raised, forgotten, refused = (self.counts.get(name, 0) for name in ("raised", "forgotten", "refused"))
+        raised, forgotten, refused = (self.counts[name] for name in ("raised", "forgotten", "refused"))
         parts += [f"skipped {there:,} that were there"] if there else []
         parts += [f"raised {raised:,} of them to what the file claims"] if raised else []
         parts += [f"left {forgotten:,} forgotten"] if forgotten else []
@@ -192,15 +189,16 @@ async def import_(
     """
     chosen = _format_of(file, form)
     records = list(decode(_read(file), chosen, run.service.agent_id))
-    found = [(f"line {record.line}", record.memory) for record in records if record.memory is not None]
-    report = Tally(run.screen, "Would import" if dry_run else "Imported", [label for label, _ in found])
-    report.counts |= {"lowered": 0, "raised": 0}
+    found = [record for record in records if record.memory is not None]
+    labels = [{"line": record.line} for record in found]
+    report = Tally(run.screen, "Would import" if dry_run else "Imported", labels)
+    report.counts.update(lowered=0, raised=0)
     report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
     for record in records:
         if record.memory is None:
-            report.refuse(f"line {record.line}", record.problem)
+            report.refuse(record.line, record.problem)
     with report.counting("Importing") as each:
-        memories = [memory for _, memory in found]
+        memories = [record.memory for record in records if record.memory is not None]
         await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
     report.end()
 
@@ -301,7 +299,7 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
 
 async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Tally:
     """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
-    report = Tally(run.screen, f"{doing}ed", [memory.id for memory in memories], there="there")
+    report = Tally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there="there")
     report.counts["forgotten"] = 0
     with report.counting(f"{doing}ing") as each:
         await run.service.admin.transfer(memories, each, run.caller, to=target)

@@ -8,9 +8,9 @@ import typer
 from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
 from agent_memory.cli.render import others_of, show_agents
 from agent_memory.cli.running import Group, Place, PlaceCommand, Run, command, perform
-from agent_memory.cli.text import counted
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
+from agent_memory.files.wording import counted
 from agent_memory.models import to_text
 from agent_memory.storage import (
     AgentSummary,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.cli.running import opened
-from agent_memory.cli.screen import lines_of
+from agent_memory.cli.screen import formatted
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:
@@ -81,8 +81,13 @@ def test_every_command_with_rows_has_the_forms(bob: Callable[..., Result]) -> No
 
 
 def test_a_spreadsheet_gets_no_formula_and_a_terminal_no_code() -> None:
-    (_, line) = lines_of([{"text": '=HYPERLINK("x")\x1b[2J'}], "csv", ["text"], None)
+    (_, line) = formatted([{"text": '=HYPERLINK("x")\x1b[2J'}], "csv", ["text"], None).splitlines()
     assert line == '"\'=HYPERLINK(""x"")\\x1b[2J"'
+
+
+def test_a_text_of_several_lines_is_one_value_of_csv() -> None:
+    text = formatted([{"id": A, "text": "First,\nsecond."}], "csv", ["id", "text"], None)
+    assert list(csv.reader(io.StringIO(text))) == [["id", "text"], [A, "First,\nsecond."]]
 
 
 def test_nothing_found_is_no_line_of_csv(bob: Callable[..., Result]) -> None:
@@ -93,7 +98,7 @@ def test_nothing_found_is_no_line_of_csv(bob: Callable[..., Result]) -> None:
 def test_a_table_of_many_columns_fits_the_terminal_and_names_fields_as_they_are() -> None:
     columns = ["id", "trust", "content", "pinned", "expires_at"]
     row = {"id": A, "trust": "high", "content": "Maria likes tea. " * 9, "pinned": True}
-    lines = list(lines_of([{**row, "expires_at": "2027-01-01T00:00:00Z"}], "table", columns, 80))
+    lines = formatted([{**row, "expires_at": "2027-01-01T00:00:00Z"}], "table", columns, 80).splitlines()
     assert lines[0].split() == columns
     assert max(map(len, lines)) <= 80
     assert A in lines[1]
@@ -103,7 +108,7 @@ def test_a_table_of_many_columns_fits_the_terminal_and_names_fields_as_they_are(
 
 def test_a_table_fits_the_terminal() -> None:
     rows = [{"id": "a", "content": "漢字 " * 40}, {"id": "bb", "content": "short"}]
-    lines = list(lines_of(rows, "table", ["id", "content"], 40))
+    lines = formatted(rows, "table", ["id", "content"], 40).splitlines()
     assert lines[1].endswith("…")
     assert max(map(len, lines)) <= 40
     assert lines[2] == "bb  short"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.cli.text import counted, for_shell, one_line, plain, to_json
+from agent_memory.cli.text import for_shell, one_line, plain, to_json
 from agent_memory.errors import EmbeddingError, UnknownIdError
+from agent_memory.files.wording import counted
 
 _ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\u200b\U000e0073\udc80"))
 
