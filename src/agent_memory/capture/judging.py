@@ -113,13 +113,10 @@ def _veto(readings: _Readings, groups: frozenset[str]) -> Veto | None:
 
 def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: str, paragraph: str) -> None:
     best = max(matched, key=lambda rule: (speaker not in rule.weak_for, rule.confidence))
-    specific = [rule for rule in matched if rule.category != "auto"]
     verdict.rule = best
     verdict.weak = speaker in best.weak_for
-    if best.category != "auto":
-        verdict.category = best.category
-    elif specific:
-        verdict.category = max(specific, key=lambda rule: rule.confidence).category
+    if named := [best] if best.category != "auto" else [rule for rule in matched if rule.category != "auto"]:
+        verdict.category = max(named, key=lambda rule: rule.confidence).category
     confidence = best.confidence + min(_MAX_BONUS, _AGREEING_RULE_BONUS * (len(matched) - 1))
     if speaker == "assistant" and verdict.category in _CAUTIOUS:
         confidence -= _ASSISTANT_PENALTY

@@ -40,15 +40,12 @@ class TurnBuffer:
             The candidates that are not among them, and how many were dropped for which reason.
         """
         held, self._held = self._held, []
-        skipped: Counter[str] = Counter()
-        kept = []
-        for observation in held:
-            replaced = not (low_trust and observation.trust == "high")
-            if replaced and is_told(observation.content, stored_by_tool):
-                skipped["stored_by_tool"] += 1
-            else:
-                kept.append(observation)
-        return kept, skipped
+        kept = [
+            observation
+            for observation in held
+            if (low_trust and observation.trust == "high") or not is_told(observation.content, stored_by_tool)
+        ]
+        return kept, +Counter(stored_by_tool=len(held) - len(kept))
 
 
 class CaptureLedger:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.redaction.data import read_patterns
-from agent_memory.redaction.plausibility import MIN_SECRET, TRAILING, is_chosen, is_surely_password
+from agent_memory.redaction.plausibility import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder, looks_like_password, looks_random
 from agent_memory.redaction.values import names_a_secret
@@ -139,7 +139,7 @@ def _is_named(match: re.Match[str]) -> bool:
 
 
 def _is_argument(match: re.Match[str]) -> bool:
-    value = match["dq"] or match["sq"]
+    value, _ = value_in(match)
     return is_chosen(value) or looks_random(value)
 
 
@@ -159,7 +159,7 @@ _LAST: Final = (
     # Calls and pairs of code, such as setPassword with a text, or a login and a password as two arguments.
     _Rule(("(", ","), _SET, "password", _is_argument),
     _Rule(("(", ","), _ARGUMENTS, "password", _is_argument),
-    _Rule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(match["dq"] or match["sq"])),
+    _Rule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(value_in(match)[0])),
     _Rule(("{",), _BLOCK, "named-secret", _is_named),
 )
 
@@ -202,20 +202,19 @@ def _numbers(text: str) -> Iterator[Finding]:
 
 
 def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
-    group = next(name for name in ("dq", "sq", "bare") if match.groupdict().get(name))
-    value = match[group] if group != "bare" else match[group].rstrip(TRAILING)
-    if len(value) >= MIN_SECRET and not is_placeholder(value):
-        yield Finding(match.start(group), match.start(group) + len(value), kind)
+    value, first = value_in(match)
+    if is_worth(value):
+        yield Finding(first, first + len(value), kind)
 
 
 def _pairs(text: str) -> Iterator[Finding]:
     for match in _PAIR.finditer(text):
-        value = match["bare"].rstrip(TRAILING)
+        value, _ = value_in(match)
         if looks_like_password(value) and (match["slash"] or (is_chosen(value) and "." not in value)):
             yield from _plain(match, "password")
     for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
         for match in pattern.finditer(text) if stem in text else ():
-            value = match["bare"].rstrip(TRAILING)
+            value, _ = value_in(match)
             marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
             digits = sum(map(str.isdigit, value))
             if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
@@ -246,7 +245,7 @@ def _tables(text: str) -> Iterator[Finding]:
 
 def _asian(text: str) -> Iterator[Finding]:
     for match in _CJK.finditer(text):
-        value = match["bare"].rstrip(TRAILING)
+        value, first = value_in(match)
         letters = value.isalpha() and not (len(value) >= _LETTERS and value.lower() not in _HASHES)
         if not is_placeholder(value) and not letters:
-            yield Finding(match.start("bare"), match.start("bare") + len(value), "password")
+            yield Finding(first, first + len(value), "password")

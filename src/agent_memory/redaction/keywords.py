@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.plausibility import (
-    MIN_SECRET,
     TRAILING,
     is_assigned_secret,
     is_lone_secret,
@@ -21,10 +20,11 @@ from agent_memory.redaction.plausibility import (
     is_said_secret,
     is_told_secret,
     is_vaguely_assigned,
+    is_worth,
     passphrase_length,
+    value_in,
 )
 from agent_memory.redaction.protocol import Finding
-from agent_memory.redaction.shapes import is_placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +122,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     if found is not None:
         yield from found
         return
-    is_part = (start and text[start - 1].isalnum()) or _is_letter(text[end : end + 1])
+    is_part = (start and text[start - 1].isalnum()) or re.match(r"\w", text[end : end + 1])
     if short or is_part or _COMPOUND.match(lowered, end):
         return
     yield from _told(text, lowered[start:end], kind, end)
@@ -135,13 +135,13 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> 
     match = _ASSIGNED.match(text, end)
     if match is None:
         return None
-    value, first = _span(match)
+    value, first = value_in(match)
     if queried:
         value = value.partition("&")[0]
     rest = text[first + len(value) : first + len(value) + _GAP]
     if vague and not is_vaguely_assigned(value, rest):
         return None
-    if _is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
+    if is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
         return _with_more(text, kind, first, value)
     if kind != "code" and (length := passphrase_length(value, rest)):
         return iter([Finding(first, first + length, "password")])
@@ -152,8 +152,8 @@ def _on_the_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | Non
     match = _NEXT_LINE.match(text, end)
     if match is None:
         return None
-    value, first = _span(match)
-    return _with_more(text, kind, first, value) if _is_worth(value) and is_lone_secret(kind, value) else None
+    value, first = value_in(match)
+    return _with_more(text, kind, first, value) if is_worth(value) and is_lone_secret(kind, value) else None
 
 
 def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
@@ -161,9 +161,9 @@ def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
     stop = text.find("\n", end, end + _GAP)
     stop = min(len(text), end + _GAP) if stop < 0 else stop + 1
     for match, loose in _candidates(text, word, kind, end, stop):
-        value, first = _span(match)
+        value, first = value_in(match)
         rest = text[first + len(value) : first + len(value) + _GAP]
-        if _is_worth(value) and is_told_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
+        if is_worth(value) and is_told_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
             yield from _with_more(text, kind, first, value)
             return
         if kind == "password" and (length := passphrase_length(value, rest)):
@@ -198,14 +198,14 @@ def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding
         if match is None:
             return
         before = value
-        value, first = _span(match)
+        value, first = value_in(match)
         position = first + len(value)
         # Codes are listed line by line; below a password mostly the next setting follows.
         apart = kind != "code" and ("=" in value or ("\n" in text[match.start() : first] and not match["bullet"]))
         if (
             apart
             or text[position : position + 1] in {":", "="}
-            or not _is_worth(value)
+            or not is_worth(value)
             or not is_said_secret(kind, value, before, quoted=not match["bare"])
         ):
             return
@@ -224,22 +224,7 @@ def _said_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Fin
         shown = text[begin + token.start() : begin + token.end()]
         value = shown.strip(TRAILING + "([{<")
         verb = place > 1 and tokens[place - 2][0].strip(",.:;") in _VERBS
-        if _is_worth(value) and is_said_first(kind, value, verb=verb):
+        if is_worth(value) and is_said_first(kind, value, verb=verb):
             first = begin + token.start() + shown.index(value)
             yield Finding(first, first + len(value), kind)
         return
-
-
-def _span(match: re.Match[str]) -> tuple[str, int]:
-    """Return the value of a match and where it begins; a bare one without the sign that ends a sentence."""
-    group = next(name for name in ("quoted", "curly", "bare") if match[name])
-    value = match[group] if group != "bare" else match[group].rstrip(TRAILING)
-    return value, match.start(group)
-
-
-def _is_letter(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
-
-
-def _is_worth(value: str) -> bool:
-    return len(value) >= MIN_SECRET and not is_placeholder(value)

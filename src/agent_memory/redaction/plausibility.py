@@ -12,6 +12,7 @@ from agent_memory.redaction.shapes import (
     is_harmless_password,
     is_jumbled,
     is_known_harmless,
+    is_placeholder,
     looks_like_password,
     looks_random,
 )
@@ -42,6 +43,18 @@ _PRONOUNS: Final = frozenset(_DATA["pronouns"])
 _PREDICATES: Final = frozenset(_DATA["predicates"])
 """Words that are said about passwords."""
 _PREDICATE_ENDINGS: Final = re.compile(rf"(?i).*(?:{'|'.join(_DATA['predicate_endings'])})")
+
+
+def value_in(match: re.Match[str]) -> tuple[str, int]:
+    """Return what the last group of a match holds, and where; a `bare` value without the sign that ends a sentence."""
+    group = match.lastgroup or 0
+    value: str = match[group]
+    return value.rstrip(TRAILING) if group == "bare" else value, match.start(group)
+
+
+def is_worth(value: str) -> bool:
+    """Tell whether `value` is long enough for a secret, and none that only stands for one."""
+    return len(value) >= MIN_SECRET and not is_placeholder(value)
 
 
 def is_predicate(word: str) -> bool:

@@ -63,11 +63,10 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
         if form.starts and not any(start in text for start in form.starts):
             continue
         for match in form.pattern.finditer(text):
-            group: int | str = next((name for name in ("s", "t", "u") if match.groupdict().get(name)), 0)
+            group = match.lastgroup or 0
             if form.if_random and not looks_random(match[group]):
                 continue
-            start, end = match.span(group)
-            yield Finding(start, end, form.kind)
+            yield Finding(*match.span(group), form.kind)
     yield from _numbers(text)
     for match in _LONG_TOKEN.finditer(text):
         if looks_random_alone(match[0]) and not _INTEGRITY.search(text, max(0, match.start() - 40), match.start()):
@@ -105,11 +104,9 @@ def _private_keys(text: str) -> Iterator[Finding]:
         + [(*match.span(), False) for match in _KEY_END.finditer(text)]
     )
     done = 0
-    for place, (start, end, begins) in enumerate(marks):
-        following = marks[place + 1] if place + 1 < len(marks) else None
+    for (start, end, begins), (_, next_end, is_next) in zip(marks, [*marks, (0, 0, True)][1:], strict=True):
         if begins:
-            whole = following is not None and not following[2]
-            done = following[1] if whole and following is not None else _end_of_key_lines(text, end)
+            done = _end_of_key_lines(text, end) if is_next else next_end
             yield Finding(start, done, "private-key")
         elif start >= done:
             yield Finding(max(done, _start_of_key_lines(text, start, done)), end, "private-key")

@@ -133,7 +133,7 @@ def looks_random(token: str) -> bool:
     if len(token) < MIN_RANDOM_CHARS or token.isalpha() or is_known_harmless(token) or is_placeholder(token):
         return False
     if _HEX.fullmatch(token):
-        return len(token) >= MIN_RANDOM_CHARS and any(c.isdigit() for c in token) and any(c.isalpha() for c in token)
+        return any(map(str.isdigit, token)) and any(map(str.isalpha, token))
     switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
     mixed = any(c.islower() for c in token) and any(c.isupper() for c in token)
     worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
@@ -142,17 +142,14 @@ def looks_random(token: str) -> bool:
 
 def is_jumbled(token: str) -> bool:
     """Tell whether `token` is letters of both cases in no order, 16 or more: a key that happens to have no digit."""
-    if len(token) < _MIN_JUMBLED or not token.isalnum() or not token.isascii():
-        return False
-    return _is_shuffled(token)
+    return len(token) >= _MIN_JUMBLED and token.isalnum() and token.isascii() and _is_shuffled(token)
 
 
 def looks_random_alone(token: str) -> bool:
     """Tell whether `token` is a secret even with nothing around it: 32 or more characters of all three classes."""
     if len(token) < _MIN_STANDALONE_CHARS or is_known_harmless(token) or _HEX.fullmatch(token):
         return False
-    digits = sum(c.isdigit() for c in token)
-    if digits < _MIN_STANDALONE_DIGITS or not any(c.islower() for c in token) or not any(c.isupper() for c in token):
+    if sum(map(str.isdigit, token)) < _MIN_STANDALONE_DIGITS or not _is_mixed(token):
         return False
     worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
     return worded < HALF_WORDS and entropy(token) >= _MIN_STANDALONE_ENTROPY

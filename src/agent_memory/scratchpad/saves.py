@@ -29,6 +29,7 @@ from agent_memory.files.entries import names_of, size_of
 from agent_memory.files.exchange import put_in_place, undisturbed
 from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
 from agent_memory.files.wording import counted
+from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad.file import PadEdits, read_edits
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Clock
-    from agent_memory.redaction import Redactor
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Of a file that is read; a larger one is left alone. A hundred of the longest entries take a quarter."""
@@ -87,14 +87,14 @@ class PadFile:
     Args:
         path: The file.
         clock: Source of the present, for the names of what is set aside.
-        redactor: Takes secrets out of what is set aside; made when it is needed if omitted.
+        redactor: Takes secrets out of what is set aside; the built-in one when omitted.
         patience: Seconds to wait for a program that is in the middle of writing the file.
     """
 
     def __init__(self, path: Path, clock: Clock, redactor: Redactor | None = None, *, patience: float = 0.5) -> None:
         self.path = path
         self._clock = clock
-        self._redactor = redactor
+        self._redactor = redactor or SecretRedactor()
         self._patience = patience
 
     def look(self, *, patience: float | None = None, remove: bool = False) -> Look:
@@ -276,12 +276,7 @@ class PadFile:
         return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
 
     def _without_secrets(self, text: str) -> str:
-        if self._redactor is None:
-            from agent_memory.redaction import SecretRedactor  # rarely needed, and not at once made
-
-            self._redactor = SecretRedactor()
-        redact = self._redactor.redact
-        return "".join(redact(part).text for part in _parts(text))
+        return "".join(self._redactor.redact(part).text for part in _parts(text))
 
 
 def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
