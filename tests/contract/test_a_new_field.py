@@ -59,6 +59,7 @@ def test_a_field_and_its_filter_are_declared_once(with_project: Path) -> None:
     assert tools["changed"] == ["project"]
     assert tools["found"] == ["We bake at dawn"]
     assert tools["shown"][:2] == ["-", "mill"]
+    assert tools["shown"][2].startswith("mill [redacted")
     assert "ghp" not in result.stdout
     assert commands["listed"] == ["We grind at noon", "We bake at dawn"]
     assert commands["found"] == ["We bake at dawn"]

@@ -19,7 +19,7 @@ from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, 
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
-from agent_memory.models import Memory, offered_fields
+from agent_memory.models import Memory, offered_fields, to_text
 from agent_memory.service.views import promotion
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def store(
     run.screen.document(
         {
             "memory_id": memory.id,
-            "stored_at": memory.model_dump(mode="json")["timestamp"],
+            "stored_at": to_text(memory.timestamp),
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
             "duplicate": stored.duplicate,
@@ -282,17 +282,16 @@ def _open_editor(path: Path) -> None:
 
 
 def _editor() -> list[str]:
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    try:
-        editor = shlex.split(named) if named else []
-    except ValueError:
-        editor = [named] if named else []
-    found = next((name for name in _FALLBACK_EDITORS if shutil.which(name)), None)
-    if not editor and found is None:
+    named = (os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip()
+    named = named or next(filter(shutil.which, _FALLBACK_EDITORS), "")
+    if not named:
         raise ConfigurationError(
             "There is no editor to open.", code="no_editor", recovery="Set the environment variable VISUAL or EDITOR."
         )
-    return editor or [str(found)]
+    try:
+        return shlex.split(named)
+    except ValueError:  # a path with a quote in it
+        return [named]
 
 
 def _kept(run: Run, error: AgentMemoryError | OSError, path: Path, original: str) -> Exception:
