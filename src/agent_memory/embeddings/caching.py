@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.cache import rounded
@@ -29,6 +29,7 @@ class CachingEmbedder:
 
     Attributes:
         ready: Whether the model is loaded.
+        query: Returns the vector of a query, remembered if it was embedded lately; raises what the embedder raises.
     """
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
@@ -36,29 +37,13 @@ class CachingEmbedder:
         self.is_remote = bool(getattr(embedder, "is_remote", False))
         self.ready = False
         self._lock = threading.Lock()
-        self._queries: OrderedDict[str, Vector] = OrderedDict()
+        self.query = lru_cache(maxsize=_REMEMBERED_QUERIES)(embedder.embed_query)
         self._unsaved: dict[bytes, Vector] = {}
 
     @property
     def has_unsaved(self) -> bool:
         """Whether vectors wait to be kept."""
         return bool(self._unsaved)
-
-    def remembered(self, query: str) -> Vector | None:
-        """Return the vector of a query that was embedded lately."""
-        with self._lock:
-            if query in self._queries:
-                self._queries.move_to_end(query)
-            return self._queries.get(query)
-
-    def query(self, query: str) -> Vector:
-        """Return the vector of a query; raises what the embedder raises."""
-        vector = self.embedder.embed_query(query)
-        with self._lock:
-            self._queries[query] = vector
-            while len(self._queries) > _REMEMBERED_QUERIES:
-                self._queries.popitem(last=False)
-        return vector
 
     def documents(self, texts: dict[bytes, str], *, load: bool, stops: Callable[[], bool]) -> dict[bytes, Vector]:
         """Return the vectors of texts by their hashes; raises what the embedder raises.

@@ -217,8 +217,6 @@ class EmbeddingWorker:
 
     def embed_query(self, text: str) -> Vector | None:
         """Return the vector of a query, or None while there is no model or when it fails (see `status`)."""
-        if (known := self._source.remembered(text)) is not None:
-            return known
         with self._state:
             if not self._source.ready:
                 self._begin()

@@ -114,22 +114,17 @@ class SearchIndex:
 
         Args:
             request: What is asked; one without content words is answered with the latest documents.
-            question: What `embedded_question` returned for this request; None reads it, and embeds it, here.
+            question: What `embedded_question` returned for this request; asked for here when omitted.
             hides: Tells of an id whether that document must not be found, whatever the filters say; None finds all.
         """
         self.warm()
-        if question is None:
-            question = read_question(request.text, request.now, self.corpus.talks.speakers())
+        question = question or self.embedded_question(request)
         scope = self._scope(request, hides)
         search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope)
-        if self.vectors is not None and question.embedded_text and self.vectors.ready:
-            vector = question.vector
-            if vector is None:
-                vector = self.vectors.embed_query(question.embedded_text)
-            if vector is not None:
-                cosines, least = self.vectors.cosines(vector, scope), self.vectors.similarity_threshold
-                wanted = self._settings.similarity_threshold
-                search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
+        if self.vectors is not None and question.vector is not None and self.vectors.ready:
+            cosines, least = self.vectors.cosines(question.vector, scope), self.vectors.similarity_threshold
+            wanted = self._settings.similarity_threshold
+            search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
         return rank_recent(search) if search.cosines is None and not question.weights else rank(search)
 
     def _scope(self, request: SearchRequest, hides: Callable[[str], bool] | None) -> Scope | None:

@@ -16,11 +16,11 @@ Owns this protocol and the payloads. Must not judge a memory, and knows no searc
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.embeddings import text_hash
 from agent_memory.errors import ReadOnlyError, StorageError, unknown_outcome
 from agent_memory.journal.replay import apply_change
 from agent_memory.logs import get_logger
@@ -238,11 +238,6 @@ def whole_record(row: Payload) -> dict[str, Any]:
     return {**row["record"], **access}
 
 
-def text_of(content: str) -> str:
-    """Return what a vector is bound to: sha256 (hex) of the content, to the letter."""
-    return hashlib.sha256(content.encode()).hexdigest()
-
-
 def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
     access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
     rest = {key: value for key, value in record.items() if key not in ACCESS}
@@ -256,7 +251,7 @@ def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | N
         **access,
         "seq_born": born[0],
         "place": born[1],
-        "text": text_of(rest[text]),
+        "text": text_hash(rest[text]).hex(),  # what its vector is bound to
         "embedded": None,
         "has_vector": False,
         "gone": False,

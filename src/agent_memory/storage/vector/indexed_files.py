@@ -14,8 +14,9 @@ from agent_memory.storage.files import ranking_of
 from agent_memory.storage.threaded import Opened
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.engine import is_installed
-from agent_memory.storage.vector.maintenance import Indexed, IndexMaintenance, IndexOptions
+from agent_memory.storage.vector.maintenance import IndexMaintenance, IndexOptions
 from agent_memory.storage.vector.possible import impossible
+from agent_memory.storage.vector.sync import Indexed
 
 if TYPE_CHECKING:
     from agent_memory.storage.files import Files

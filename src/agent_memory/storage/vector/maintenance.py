@@ -18,17 +18,14 @@ from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.migration import Built, Estimate, Progress, build_index, estimate
 from agent_memory.storage.vector.shards import Shards
-from agent_memory.storage.vector.sync import IndexSync
+from agent_memory.storage.vector.sync import Indexed, IndexSync
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from agent_memory.embeddings import EmbeddingService
-    from agent_memory.files.layout import AgentFolder
-    from agent_memory.storage.replica import Replica
     from agent_memory.storage.trouble import Trouble
-    from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.worker import Worker
 
 log = get_logger(__name__)
@@ -54,29 +51,6 @@ class IndexOptions:
 DEFAULT_OPTIONS: Final = IndexOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """What an index is made of, as its storage knows it.
-
-    Attributes:
-        folder: The agent's folder.
-        replica: The memories.
-        candidates: The dense side of the store's search.
-        embeddings: Whose vectors these are.
-        worker: The thread that reads the store.
-        prepare: Waits until every memory has its vector, for so many seconds at most.
-        sizes: Returns how many memories there are, and how many characters one has on average.
-    """
-
-    folder: AgentFolder
-    replica: Replica[Any]
-    candidates: AnnIndex
-    embeddings: EmbeddingService[Any]
-    worker: Worker
-    prepare: Callable[[float | None], Awaitable[bool]]
-    sizes: Callable[[], Awaitable[tuple[int, float]]]
-
-
 class IndexMaintenance:
     """Opens the index of an agent, has it built, and moves the agent to the engine and back.
 
@@ -99,9 +73,7 @@ class IndexMaintenance:
         self._indexed, self._batch, self._options = indexed, batch, options
         self._embeddings, self._worker = indexed.embeddings, indexed.worker
         self._shards = Shards(indexed.folder)
-        self.sync = IndexSync(
-            indexed.replica, indexed.candidates, self._shards, self._embeddings, options.start, wanted=wanted
-        )
+        self.sync = IndexSync(indexed, self._shards, options.start, wanted=wanted)
         self.backend = _VECTOR if wanted else self._shards.active()[0]
         self._task: asyncio.Task[None] | None = None
         self._building = asyncio.Lock()

@@ -10,20 +10,23 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from agent_memory.embeddings import EmbeddingService
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.storage.replica import Replica
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.vector.engine import EngineClient
     from agent_memory.storage.vector.shards import Shards, ShardState
+    from agent_memory.storage.worker import Worker
 
 log = get_logger(__name__)
 
@@ -38,14 +41,35 @@ _TROUBLE_SECONDS: Final = 60.0
 _WARM_AT_ONCE: Final = 200
 
 
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What an index is made of, as its storage knows it.
+
+    Attributes:
+        folder: The agent's folder.
+        replica: The memories.
+        candidates: The dense side of the store's search.
+        embeddings: Whose vectors these are.
+        worker: The thread that reads the store.
+        prepare: Waits until every memory has its vector, for so many seconds at most.
+        sizes: Returns how many memories there are, and how many characters one has on average.
+    """
+
+    folder: AgentFolder
+    replica: Replica[Any]
+    candidates: AnnIndex
+    embeddings: EmbeddingService[Any]
+    worker: Worker
+    prepare: Callable[[float | None], Awaitable[bool]]
+    sizes: Callable[[], Awaitable[tuple[int, float]]]
+
+
 class IndexSync:
     """Gives searches the engine of the index in use, and keeps what changed since it was built.
 
     Args:
-        replica: The memories; read in the thread that calls `step`.
-        index: Gets the engine, and what changed since its index was built.
+        indexed: The memories, read in the thread that calls `step`, and what gets the engine.
         shards: Which index is in use.
-        embeddings: Whose vectors these are.
         start: Starts the engine's process for a shard's folder.
         wanted: Use an index even where the switch does not say so yet.
 
@@ -56,23 +80,13 @@ class IndexSync:
     """
 
     def __init__(
-        self,
-        replica: Replica[Any],
-        index: AnnIndex,
-        shards: Shards,
-        embeddings: EmbeddingService[Any],
-        start: Callable[[Path], EngineClient],
-        *,
-        wanted: bool,
+        self, indexed: Indexed, shards: Shards, start: Callable[[Path], EngineClient], *, wanted: bool
     ) -> None:
         self.wanted = wanted
         self.needs_build: str | None = None
         self.problem: str | None = None
-        self._replica = replica
-        self._index = index
-        self._shards = shards
-        self._embeddings = embeddings
-        self._start = start
+        self._replica, self._index, self._embeddings = indexed.replica, indexed.candidates, indexed.embeddings
+        self._shards, self._start = shards, start
         self._client: EngineClient | None = None
         self._closing: threading.Thread | None = None
         self._shard = ""
@@ -203,10 +217,8 @@ class IndexSync:
     def _failed(self, error: AgentMemoryError) -> None:
         log.warning("vector_engine_failed", code=error.code, error=error.message)
         self.problem = error.message
-        client, self._client = self._client, None
-        self._index.engine = None  # before anything else: searches look at every memory from now on
-        if client is not None:
-            client.kill()
+        if self._client is not None:
+            self._client.kill()
         self.release()
         self._not_before = time.monotonic() + _TROUBLE_SECONDS
 
