@@ -125,7 +125,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             "stored_at": to_text(stored.memory.timestamp),
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
-            **_told(
+            **_present(
                 duplicate_of=stored.memory.id if stored.duplicate else None,
                 redacted=list(stored.redacted),
                 trust="low" if stored.memory.trust == "low" else None,
@@ -186,7 +186,7 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         updated = await service.update(args.memory_id, changes, self.session.caller)
         self.session.turn.stored.append(updated.memory.content)
         output = {"memory_id": updated.memory.id, "updated_at": to_text(updated.at), "fields": list(updated.fields)}
-        return {**output, **_told(redacted=list(updated.redacted))}
+        return {**output, **_present(redacted=list(updated.redacted))}
 
 
 class ForgetTool(MemoryTool[inputs.MemoryIdInput]):
@@ -200,7 +200,7 @@ class ForgetTool(MemoryTool[inputs.MemoryIdInput]):
         outcome = await service.forget(args.memory_id, self.session.caller)
         self.session.note_returned([outcome.memory])
         until = outcome.kept_until and outcome.kept_until.date().isoformat()  # they may want it gone sooner, or back
-        more = _told(text_kept_until=until, older_versions=list(outcome.older_versions))
+        more = _present(text_kept_until=until, older_versions=list(outcome.older_versions))
         return {"memory_id": outcome.memory.id, "forgotten": True, **more}
 
 
@@ -217,7 +217,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
         except AgentMemoryError as error:
             off = {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
             folder = self.session.folder() if isinstance(error, StorageError) else None
-            return {**off, **_told(folder=folder, warnings=list(self.session.warnings))}
+            return {**off, **_present(folder=folder, warnings=list(self.session.warnings))}
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
         status = await service.status()
@@ -230,7 +230,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             "folder": status.folder,
             "counts": counts,
             **{name: getattr(status, name) for name in ("embedder", "health", "last_write", "suggestions")},
-            **_told(low_trust_since=self.session.taint.by, warnings=list(self.session.warnings)),
+            **_present(low_trust_since=self.session.taint.by, warnings=list(self.session.warnings)),
         }
         return {**output, **(full if args.detail == "full" else {})}
 
@@ -259,7 +259,7 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
         return {**output, "announce": " ".join(announce)} if announce else output
 
 
-def _told(**optional: Any) -> dict[str, Any]:
+def _present(**optional: Any) -> dict[str, Any]:
     """Return what has something to say."""
     return {name: value for name, value in optional.items() if value}
 

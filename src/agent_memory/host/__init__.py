@@ -1,4 +1,4 @@
-"""The seam to Amplifier: session, identity, turn. Everything below knows no host; the modules above are thin."""
+"""The adapter to Amplifier: session, identity, turn. Packages below import no host; the modules above are thin."""
 
 from agent_memory.host.identity import (
     MEMORY_ASSISTANT,

@@ -24,13 +24,13 @@ _MOST_LOOKED_AT: Final = 1000
 
 @dataclass(slots=True)
 class _Call:
-    """A tool's work on the file; without `until` it is under way, and only what `is_told` was ended by its own end."""
+    """A tool's work on the file; without `until` it is under way, and only what `is_ended` was ended by its own end."""
 
     session_id: str
     key: str
     since: float
     until: float | None = None
-    is_told: bool = False
+    is_ended: bool = False
 
 
 class ModelWrites:
@@ -75,8 +75,8 @@ class ModelWrites:
             self.begin_call(data, session_id)
 
         turns = {} if is_child else {"prompt:submit": begin_turn, "orchestrator:complete": end_turn}
-        heard = {"tool:pre": begin_call, **turns}
-        undo = [register(event, handler, priority=_EARLY, name=_NAME) for event, handler in heard.items()]
+        handlers = {"tool:pre": begin_call, **turns}
+        undo = [register(event, handler, priority=_EARLY, name=_NAME) for event, handler in handlers.items()]
         return [*undo, lambda: self.end_calls(session_id)]
 
     def begin_turn(self, session_id: str = "") -> None:
@@ -108,20 +108,20 @@ class ModelWrites:
             self._add(_Call(session_id, _key(event), self._now()))
 
     def end_call(self, event: dict[str, Any], session_id: str = "") -> bool:
-        """Note that a tool has ended; tell whether it may have written the file.
+        """Note that a tool has ended; return whether it may have written the file.
 
         One whose beginning was not reported may have begun with the turn, or with the first that is under way.
         """
         if not self._is_meant(event):
             return False
         key, now = _key(event), self._now()
-        begun = [call for call in self._calls if (call.session_id, call.key, call.is_told) == (session_id, key, False)]
+        begun = [call for call in self._calls if (call.session_id, call.key, call.is_ended) == (session_id, key, False)]
         if not begun:
             under_way = (call.since for call in self._calls if call.until is None)
             since = min((moment for moment in (self._turn_since, *under_way) if moment is not None), default=now)
             begun = [_Call(session_id, key, since)]
             self._add(begun[0])
-        begun[0].until, begun[0].is_told = now, True
+        begun[0].until, begun[0].is_ended = now, True
         return True
 
     def wrote_at(self, moment: float, *, is_tainted: bool) -> bool:

@@ -69,11 +69,9 @@ class SessionMemory:
         return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}.json"
 
     def _forget_oldest(self) -> None:
-        notes = list(self._folder.glob("*.json"))
-        if len(notes) > _REMEMBERED_SESSIONS:
-            notes.sort(key=lambda path: path.stat().st_mtime)
-            for note in notes[: len(notes) - _REMEMBERED_SESSIONS]:
-                note.unlink(missing_ok=True)
+        notes = sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for note in notes[_REMEMBERED_SESSIONS:]:
+            note.unlink(missing_ok=True)
 
 
 class Resume:

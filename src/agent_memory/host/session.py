@@ -1,6 +1,6 @@
 """`MemorySession`: what the three modules of one session share. Its settings, its agent, its service, its turn.
 
-The seam to the host: the only place that touches a coordinator beyond mounting.
+The adapter to the host: the only place that touches a coordinator beyond mounting.
 """
 
 from __future__ import annotations

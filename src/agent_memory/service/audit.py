@@ -91,9 +91,7 @@ def _try_to_lock(descriptor: int) -> None:
     A process that was stopped may hold the lock without end; a line joined to an incomplete one is the lesser harm.
     """
     for _ in range(_TRIES):
-        try:
+        with contextlib.suppress(OSError):
             lock_at_once(descriptor)
-        except OSError:
-            time.sleep(_BETWEEN_TRIES)
-        else:
             return
+        time.sleep(_BETWEEN_TRIES)

@@ -43,15 +43,15 @@ class Degradation:
         news = [trouble for name, trouble in now.items() if self._known.get(name) != trouble.code]
         self._known = {name: trouble.code for name, trouble in now.items()}
         for trouble in news:
-            await self._tell(trouble.component, trouble.code, trouble.sentence.strip(), caller)
+            await self._emit(trouble.component, trouble.code, trouble.sentence.strip(), caller)
 
     async def failed(self, component: str, code: str, message: str, caller: Caller) -> None:
         """Emit an event: a call failed in part. None, if the call before failed in the same way."""
-        told, self._begun[component] = self._begun.get(component), code
-        if told != code:
-            await self._tell(component, code, message, caller)
+        reported, self._begun[component] = self._begun.get(component), code
+        if reported != code:
+            await self._emit(component, code, message, caller)
 
-    async def _tell(self, component: str, code: str, message: str, caller: Caller) -> None:
+    async def _emit(self, component: str, code: str, message: str, caller: Caller) -> None:
         await self._report("memory:degraded", caller, component=component, code=code, message=message)
 
     def worked(self, component: str) -> None:
@@ -59,7 +59,7 @@ class Degradation:
         self._begun.pop(component, None)
 
     async def after_store(self, caller: Caller) -> str | None:
-        """Return why what was stored cannot be found by meaning, unless the session has been informed."""
+        """Return why what was stored cannot be found by its embedding, unless the session has been informed."""
         await self.look(caller)
         trouble = next((each for each in self._storage.troubles() if each.component == "embedder"), None)
         if trouble is None or trouble.code == self._answered:
@@ -72,8 +72,8 @@ class Degradation:
         self.worked("storage")
         await self.look(caller)
         state = results.degraded and self._known.get("embedder", "pending")
-        told, self._answered = self._answered, state
-        return results.degraded if state != told else None
+        before, self._answered = self._answered, state
+        return results.degraded if state != before else None
 
     async def note(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
         """Write one line of the audit log.

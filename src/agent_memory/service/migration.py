@@ -1,6 +1,6 @@
 """Moving an agent's memory between backends while sessions use it: suggested, announced, undone. Builds nothing itself.
 
-Owns the events of a migration and when one is suggested. Knows no engine: it asks the storage.
+Decides when a migration is suggested, and emits its events. The storage does the work.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Migration:
         return self._moving.locked()
 
     async def rollback(self, caller: Caller) -> bool:
-        """Answer from the files alone again; tell whether that was not so already. Nothing stored since is lost.
+        """Answer from the files alone again; return whether that was not so already. Nothing stored since is lost.
 
         Raises:
             ConfigurationError: This storage has nothing to go back to.
@@ -174,7 +174,7 @@ class _Watch:
         self.done, self.total, self.count = 0, total, total
         self._report, self._caller, self._further = report, caller, further
         self._begun = time.monotonic()
-        self._told = ("", 0.0)
+        self._reported = ("", 0.0)
 
     @property
     def seconds(self) -> float:
@@ -187,9 +187,9 @@ class _Watch:
         now = time.monotonic()
         if self._further is not None:
             await self._further(stage, done, total)
-        if stage == self._told[0] and now < self._told[1] + _PROGRESS_SECONDS and done < total:
+        if stage == self._reported[0] and now < self._reported[1] + _PROGRESS_SECONDS and done < total:
             return
-        self._told = (stage, now)
+        self._reported = (stage, now)
         await self._report(
             "memory:migration_progress",
             self._caller,

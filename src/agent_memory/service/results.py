@@ -43,7 +43,7 @@ class Found:
 
     @property
     def mode(self) -> str:
-        """How it was searched: by words, by meaning or both."""
+        """How it was searched: by words, by embeddings or both."""
         return self.results.mode
 
     def __len__(self) -> int:
@@ -102,7 +102,7 @@ class CaptureOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """State of one agent's memory, as far as it can be told without searching."""
+    """State of one agent's memory, as far as it is known without a search."""
 
     agent_id: str
     backend: str

@@ -14,7 +14,7 @@ from agent_memory.service.caller import NOBODY
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from agent_memory.scratchpad import PadEdits, ScratchpadManager
+    from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.scratchpad.saves import Look, PadFile, Save
     from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.limits import Limits
@@ -119,7 +119,7 @@ class ScratchpadSync:
             raise
 
     async def _bring_into_step(self, caller: Caller) -> bool:
-        """Take over what was saved and render, until no save came in between; tell whether that was possible.
+        """Take over what was saved and render, until no save came in between; return whether that was possible.
 
         The lock is held.
         """
@@ -151,8 +151,8 @@ class ScratchpadSync:
 
     async def _not_now(self, error: StorageError, caller: Caller) -> None:
         """Report, once, that edits are still in the file; the next look at the scratchpad tries again."""
-        told, self._trouble = self._trouble, error.code
-        if told != error.code:
+        before, self._trouble = self._trouble, error.code
+        if before != error.code:
             log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
             await self._intake.degraded(error, error.message, caller)
 
@@ -180,22 +180,21 @@ class EditIntake:
 
     async def take_over(self, save: Save, caller: Caller) -> None:
         """Apply each edit by itself; of what is refused a copy is kept, since the file is rendered anew."""
-        if save.problem is not None:
-            name = await asyncio.to_thread(self._file.keep_aside, save.content)
-            message = f"{save.problem.message} Your edit is kept as {name}, and the file was rendered anew."
-            await self._set_aside(save.problem, message, caller)
-        else:
-            model = self._model_at(save.changed_at)
-            refused = await self._apply(save.edits, caller, model)
-            if refused:
-                name, first = await asyncio.to_thread(self._file.keep_aside, save.content), refused[0]
-                what = f"{len(refused)} edits of scratchpad.yaml were refused ({first.message})"
-                message = f"{what} The file was kept as {name}."
-                await self._set_aside(first, message, caller)
+        refused = await self._apply(save, caller) if save.problem is None else [save.problem]
+        if refused:
+            first, name = refused[0], await asyncio.to_thread(self._file.keep_aside, save.content)
+            message = (
+                f"{len(refused)} edits of scratchpad.yaml were refused ({first.message}) The file was kept as {name}."
+                if save.problem is None
+                else f"{first.message} Your edit is kept as {name}, and the file was rendered anew."
+            )
+            log.warning("scratchpad_edit_set_aside", code=first.code, error=message)
+            await self.degraded(first, message, caller)
         await asyncio.to_thread(self._file.discard, save)
 
-    async def _apply(self, edits: PadEdits, caller: Caller, model: Caller | None) -> list[ValidationError]:
+    async def _apply(self, save: Save, caller: Caller) -> list[ValidationError]:
         """Take over up to `MAX_EDITS` edits, as a person's or as the model's; return why the others were not."""
+        edits, model = save.edits, self._model_at(save.changed_at)
         kind, writer = ("user", caller.as_person()) if model is None else ("assistant", model)
         spoken = {"source": {"kind": kind, "detail": "scratchpad.yaml"}, "trust": writer.trust}
         refused: list[ValidationError] = []
@@ -229,11 +228,6 @@ class EditIntake:
         if writer.trust == "low":
             raise ValidationError("A model that has read a stranger's text takes nothing out of the scratchpad.")
         await self._writes.evict(memory_id)
-
-    async def _set_aside(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
-        """Report, by event and warning, that an edit is in another file now."""
-        log.warning("scratchpad_edit_set_aside", code=error.code, error=message)
-        await self.degraded(error, message, caller)
 
     async def degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
         """Emit an event: something about the scratchpad does not work."""

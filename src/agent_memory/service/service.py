@@ -1,6 +1,6 @@
 """`MemoryService`: the one write path and the one way to ask. What tools, hooks and the command line call.
 
-bound sizes → normalise → redact → validate → dedupe → append → project → emit. Knows no host.
+bound sizes → normalise → redact → validate → dedupe → append → project → emit. Imports no host.
 """
 
 from __future__ import annotations

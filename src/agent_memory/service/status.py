@@ -1,4 +1,4 @@
-"""What `memory_status` tells: counts, health, the last write, and what could be done better."""
+"""What `memory_status` answers: counts, health, the last write, and what could be done better."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ATTENTION: Final = (
     *("not_writable", "disk_full", "locks_fail", "rejected_unusable", "lock_unusable"),
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
-"""Codes, the gravest first. Notes are left to the doctor."""
+"""Codes, the most severe first. Notes are left to the doctor."""
 
 
 async def describe_status(
@@ -116,7 +116,7 @@ def _suggestions(
 
 
 def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
-    """Return what wants attention, the gravest first; takes a few milliseconds.
+    """Return what wants attention, the most severe first; takes a few milliseconds.
 
     The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
     """
