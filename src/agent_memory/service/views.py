@@ -6,6 +6,7 @@ nothing that JSON cannot carry.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import MEMORY, to_text, visible
@@ -85,15 +86,11 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
     The second value joins the answer: empty, or how many were left out, and what to do.
     """
     every = list(views)
-    shown, chars = 0, 0
-    for view in every:
-        chars += len(view["content"])
-        if shown and chars > MAX_CHARS:
-            break
-        shown += 1
-    left = len(every) - shown
+    sizes = accumulate(len(view["content"]) for view in every)
+    shown = every[: max(1, sum(size <= MAX_CHARS for size in sizes))]
+    left = len(every) - len(shown)
     note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."
-    return every[:shown], {"left_out": note} if left else {}
+    return shown, {"left_out": note} if left else {}
 
 
 def _score(hit: MemorySearchResult) -> dict[str, Any]:
