@@ -86,7 +86,7 @@ class StorageError(AgentMemoryError):
         message: What failed, and what still works.
         code: Stable machine-readable word; the class default when omitted.
         recovery: One sentence: what the reader can do now.
-        path: The file or folder it is about. Shown where a person asked; a model is told its name alone.
+        path: The file or folder it is about. Shown where a person asked; a model gets its name alone.
     """
 
     default_code = "storage"
@@ -149,7 +149,7 @@ class SystemRefusedError(AgentMemoryError):
 
 
 def unknown_outcome(what: str) -> StorageError:
-    """Return the error for a change of which nobody knows whether it was made: `what` says why, as a sentence."""
+    """Return the error for a change that may or may not have been made: `what` says why, as a sentence."""
     return StorageError(
         f"{what} It is not known whether the change was made.",
         code="unknown",
@@ -160,7 +160,7 @@ def unknown_outcome(what: str) -> StorageError:
 def refused_by_system(error: Exception) -> SystemRefusedError | None:
     """Return an error of ours for one that the system raises from anywhere, even from an import; None for any other.
 
-    For the edges, where a person or a model is told: below, what reads or writes files has better words.
+    For the edges, where a person or a model reads it: below, what reads or writes files has better words.
     """
     is_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
     is_system = isinstance(error, OSError | MemoryError) and not isinstance(error, BrokenPipeError)

@@ -53,7 +53,7 @@ OPENAI_DIMENSIONS: Final = {
 WITHOUT_EFFECT: Final = {
     "cache_ttl_seconds": "memories are read from the journal, which is always current, so nothing has to expire",
 }
-"""Settings of earlier configurations that are accepted and do nothing, each with the reason, which the user is told."""
+"""Settings of earlier configurations that are accepted and do nothing, each with the reason, which a warning states."""
 
 
 def _check_embedder(name: str) -> str:

@@ -61,7 +61,7 @@ def load_yaml(text: str) -> Any:
 
 
 def load_own_yaml(text: str) -> Any:
-    """Return the value of a file of this package, with libyaml where it is there: nobody else wrote it."""
+    """Return the value of a file of this package, with libyaml where it is there: it comes from no one else."""
     return yaml.load(text, Loader=_PARSER)  # noqa: S506 - the safe loader, by a name that ruff does not follow
 
 

@@ -1,4 +1,4 @@
-"""The handlers: each puts what it heard on the recorder's queue and returns. No extraction, no disk, no waiting."""
+"""The handlers: each puts a message on the recorder's queue and returns. No extraction, no disk, no waiting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amplifier_core import HookResult
 
 from agent_memory.logs import get_logger
 from amplifier_module_hooks_memory_capture.messages import last_assistant_text, text_of_content, text_of_result
-from amplifier_module_hooks_memory_capture.recorder import Heard
+from amplifier_module_hooks_memory_capture.recorder import SessionMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ class CaptureHooks:
         """Take the user's words."""
         self._turn_open = True
         prompt = data.get("prompt") if isinstance(data, dict) else None
-        await self._hear(text_of_content(prompt), "user")
+        await self._take_text(text_of_content(prompt), "user")
         return HookResult()
 
     async def on_tool(self, _event: str, data: Any) -> HookResult:
@@ -68,25 +68,25 @@ class CaptureHooks:
         name = data.get("tool_name")
         if isinstance(name, str) and not name.startswith(OWN_TOOLS):
             result = data.get("result", data.get("tool_result"))
-            await self._hear(text_of_result(result), f"tool:{name}")
+            await self._take_text(text_of_result(result), f"tool:{name}")
         return HookResult()
 
     async def on_turn_end(self, _event: str, _data: Any) -> HookResult:
         """Take the assistant's last words, then end the turn."""
         if self._settings.observe_turn_completions:
-            await self._hear_assistant()
+            await self._take_assistant()
         await self._end_turn()
         return HookResult()
 
     async def on_session_end(self, _event: str, _data: Any) -> HookResult:
         """Finish what waits, within a bound."""
         if self._settings.observe_session_end and self._turn_open:
-            await self._hear_assistant()
+            await self._take_assistant()
         await self._end_turn()
         await self._recorder.drain()
         return HookResult()
 
-    async def _hear_assistant(self) -> None:
+    async def _take_assistant(self) -> None:
         context = self._coordinator.get("context")
         if context is None:
             return
@@ -96,13 +96,13 @@ class CaptureHooks:
             log.warning("capture_context_unreadable", error=type(error).__name__)
             self._recorder.miss("context_unreadable")
             return
-        await self._hear(last_assistant_text(messages), "assistant")
+        await self._take_text(last_assistant_text(messages), "assistant")
 
-    async def _hear(self, text: str, source: str) -> None:
+    async def _take_text(self, text: str, source: str) -> None:
         if text.strip():
             self._turn_open = True
             await self._recorder.take(
-                Heard(text, source, low_trust=self._session.taint.by is not None and source != "user")
+                SessionMessage(text, source, low_trust=self._session.taint.by is not None and source != "user")
             )
 
     async def _end_turn(self) -> None:

@@ -28,14 +28,14 @@ log = get_logger(__name__)
 
 DRAIN_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.05
-"""Between hearing and extracting: the event that brought the words finishes first, since extraction needs the GIL."""
+"""Between taking and extracting: the event that brought the words finishes first, since extraction needs the GIL."""
 _QUEUE_SIZE: Final = 1000
 """Messages waiting; more means the worker is stuck, and the conversation must not grow the heap because of that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """Something was said: by whom (`user`, `assistant`, `tool:<name>`), when, and whether after untrusted output."""
+class SessionMessage:
+    """What was said: by whom (`user`, `assistant`, `tool:<name>`), when, and whether after untrusted output."""
 
     text: str
     source: str
@@ -52,7 +52,7 @@ class TurnEnded:
 
 
 class Recorder:
-    """Turns what was heard into memories.
+    """Turns messages into memories.
 
     Raises:
         ConfigurationError: A pattern of the user's own cannot be used.
@@ -65,25 +65,25 @@ class Recorder:
         self._buffer = TurnBuffer()
         self._ledger = CaptureLedger(settings.max_captures_per_session)
         self._skipped_in_turn: Counter[str] = Counter()
-        self._queue: asyncio.Queue[Heard | TurnEnded] = asyncio.Queue()
+        self._queue: asyncio.Queue[SessionMessage | TurnEnded] = asyncio.Queue()
         self._queue_size = queue_size
         self._worker: asyncio.Task[None] | None = None
         self._turn_open = False
         self._hurry = asyncio.Event()
         self._closed = False
 
-    async def take(self, item: Heard | TurnEnded) -> None:
+    async def take(self, item: SessionMessage | TurnEnded) -> None:
         """Queue `item` (or, with `async_capture: false`, deal with it now)."""
         if self._closed:
             return
-        self._turn_open = isinstance(item, Heard)
+        self._turn_open = isinstance(item, SessionMessage)
         if not self._settings.async_capture:
             await self._deal_with(item)
             return
         if self._worker is None or self._worker.done():
             self._worker = asyncio.get_running_loop().create_task(self._work())
         # The end of a turn always gets in: without it, its candidates would meet what the next turn stored.
-        if isinstance(item, Heard) and self._queue.qsize() >= self._queue_size:
+        if isinstance(item, SessionMessage) and self._queue.qsize() >= self._queue_size:
             self.miss("queue_full")
             log.warning("capture_queue_full", waiting=self._queue.qsize())
         else:
@@ -148,10 +148,10 @@ class Recorder:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), _PAUSE_SECONDS)
 
-    async def _deal_with(self, item: Heard | TurnEnded) -> None:
+    async def _deal_with(self, item: SessionMessage | TurnEnded) -> None:
         try:
-            if isinstance(item, Heard):
-                await self._listen(item)
+            if isinstance(item, SessionMessage):
+                await self._extract(item)
             else:
                 await self._store(item)
         except AgentMemoryError as error:
@@ -161,17 +161,17 @@ class Recorder:
             log.warning("capture_failed", error=type(error).__name__)
             await self._tell({"internal_error": 1})
 
-    async def _listen(self, heard: Heard) -> None:
+    async def _extract(self, message: SessionMessage) -> None:
         extraction = await asyncio.to_thread(
             self._extractor.examine,
-            heard.text,
-            heard.source,
+            message.text,
+            message.source,
             returned=tuple(self._session.turn.returned),
-            now=heard.at,
+            now=message.at,
             session_id=self._session.session_id,
         )
         observations: list[Observation] = extraction.observations
-        if heard.low_trust:
+        if message.low_trust:
             observations = [observation.model_copy(update={"trust": "low"}) for observation in observations]
         self._buffer.hold(observations)
         self._skipped_in_turn.update(extraction.skipped)

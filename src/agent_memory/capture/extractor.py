@@ -132,7 +132,7 @@ class Extractor:
             text: One message, as it was said.
             source: `user`, `assistant` or `tool:<name>`.
             returned: Contents that our own tools returned in this session: said again by others than the user, they are
-                no news. What the user says again may be a confirmation; the service knows what is known.
+                no news. What the user says again may be a confirmation; the service compares it with what is stored.
             now: When the message was said; becomes `observed_at`.
             session_id: Of the session it was said in.
         """

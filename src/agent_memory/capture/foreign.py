@@ -1,4 +1,4 @@
-"""What memory itself put into a conversation, and which part of a tool's output a teammate wrote. Knows no category."""
+"""What memory itself put into a conversation, and which part of a tool's output a teammate wrote. No category here."""
 
 from __future__ import annotations
 

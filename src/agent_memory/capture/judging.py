@@ -1,4 +1,4 @@
-"""One sentence against the rules: which holds, how sure, what forbids it. Knows nothing of neighbouring sentences."""
+"""One sentence against the rules: which holds, how sure, what forbids it. Sees no neighbouring sentence."""
 
 from __future__ import annotations
 

@@ -108,12 +108,12 @@ class _Memory:
 
 
 def _is_about(action: Action, clause: str, memory: _Memory) -> bool:
-    told = _telling(action, clause)
-    if memory.is_most_of(told):
+    words = _telling(action, clause)
+    if memory.is_most_of(words):
         return True
-    if action != "forget" and _any("remembering").search(clause) and told & memory.all:
+    if action != "forget" and _any("remembering").search(clause) and words & memory.all:
         return True
-    if (_any("told").search(clause) or _any("ended").search(clause)) and memory.is_topic(told):
+    if (_any("told").search(clause) or _any("ended").search(clause)) and memory.is_topic(words):
         return True
     return _names_memory(_bare(action, clause), memory)
 

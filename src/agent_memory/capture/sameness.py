@@ -1,13 +1,13 @@
-"""Whether one statement says what another says: the three rungs by which a capture is left out as known.
+"""Whether one statement says what another says: the three comparisons that leave out a known capture.
 
 1. *Exact*, `models.content_hash`: equal but for case, width and white space. The storage asks it under its lock, of
    every text that is to be stored once, and of what was forgotten.
 2. *Near*, `is_near_duplicate`: the same telling words in the same order, but for harmless ones. Asked of what the
    session has captured, and by the write path of the nearest memories.
-3. *Told*, `is_told`: half of the telling words (`_TOLD`). Asked at the end of a turn, of what the model itself stored
-   in it: it words a fact anew, so less has to agree.
+3. *Restated*, `is_restated`: half of the telling words (`_RESTATED`). Asked at the end of a turn, of what the model
+   itself stored in it: it words a fact anew, so less has to agree.
 
-The loosest comes first, since what it compares with is least: told, near in the session, exact among what was
+The loosest comes first, since what it compares with is least: restated, near in the session, exact among what was
 forgotten, near among the nearest memories, exact under the lock. A memory of low trust never covers another's.
 
 In doubt two statements are different: a repetition that is stored costs a line, a correction that is dropped leaves
@@ -29,7 +29,7 @@ from agent_memory.retrieval import query_terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TOLD: Final = 0.5
+_RESTATED: Final = 0.5
 """Share of the telling words that has to be in what the model stored in this turn."""
 _ASKING: Final = frozenset(
     query_terms("please remember keep mind note always user prefer prefers want wants use uses used")
@@ -78,19 +78,21 @@ def _harmless() -> frozenset[str]:
     return _ASKING.union(query_terms(" ".join(read_patterns("opposites")["harmless"])))
 
 
-def is_told(content: str, stored: Sequence[str]) -> bool:
+def is_restated(content: str, stored: Sequence[str]) -> bool:
     """Tell whether `content` says what the model stored in this turn, in one memory or spread over several."""
     words = word_set(content)
-    told = [(text, other) for text in stored if (other := word_set(text))]
+    others = [(text, other) for text in stored if (other := word_set(text))]
     if not words:
         return False
     if any(
-        len(words & other) >= _TOLD * min(len(words), len(other)) and _keeps_meaning(content, text)
-        for text, other in told
+        len(words & other) >= _RESTATED * min(len(words), len(other)) and _keeps_meaning(content, text)
+        for text, other in others
     ):
         return True
-    together = frozenset[str]().union(*(other for _, other in told))
-    return len(words & together) >= _TOLD * len(words) and _keeps_meaning(content, " ".join(text for text, _ in told))
+    together = frozenset[str]().union(*(other for _, other in others))
+    return len(words & together) >= _RESTATED * len(words) and _keeps_meaning(
+        content, " ".join(text for text, _ in others)
+    )
 
 
 def differ_in_meaning(one: str, other: str) -> bool:
@@ -98,15 +100,15 @@ def differ_in_meaning(one: str, other: str) -> bool:
     return _turning(one) != _turning(other)
 
 
-def _keeps_meaning(content: str, told: str) -> bool:
+def _keeps_meaning(content: str, stored: str) -> bool:
     """Tell whether what the model stored keeps the numbers and names of `content` and whether it is negated.
 
     Other than a repetition it may say more, and say "never" where the user said "do not".
     """
-    mine, told_ = _turning(content), _turning(told)
-    if mine.keys().isdisjoint(_opposites()[2]) != told_.keys().isdisjoint(_opposites()[2]):
+    mine, theirs = _turning(content), _turning(stored)
+    if mine.keys().isdisjoint(_opposites()[2]) != theirs.keys().isdisjoint(_opposites()[2]):
         return False
-    return all(word in told_ for word in mine if _CODE_NAME.search(word))
+    return all(word in theirs for word in mine if _CODE_NAME.search(word))
 
 
 def _turning(text: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Text into sentences, with quoted passages blanked out. Knows no rule and no category."""
+"""Text into sentences, with quoted passages blanked out. Applies no rule and chooses no category."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from agent_memory.capture.sameness import is_near_duplicate, is_told
+from agent_memory.capture.sameness import is_near_duplicate, is_restated
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class TurnBuffer:
         kept = [
             observation
             for observation in held
-            if (low_trust and observation.trust == "high") or not is_told(observation.content, stored_by_tool)
+            if (low_trust and observation.trust == "high") or not is_restated(observation.content, stored_by_tool)
         ]
         return kept, +Counter(stored_by_tool=len(held) - len(kept))
 

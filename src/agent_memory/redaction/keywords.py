@@ -18,7 +18,7 @@ from agent_memory.redaction.plausibility import (
     is_near_secret,
     is_said_first,
     is_said_secret,
-    is_told_secret,
+    is_stated_secret,
     is_vaguely_assigned,
     is_worth,
     passphrase_length,
@@ -125,7 +125,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     is_part = (start and text[start - 1].isalnum()) or re.match(r"\w", text[end : end + 1])
     if short or is_part or _COMPOUND.match(lowered, end):
         return
-    yield from _told(text, lowered[start:end], kind, end)
+    yield from _stated(text, lowered[start:end], kind, end)
     if kind != "token":
         yield from _said_before(text, lowered, kind, start)
 
@@ -156,14 +156,14 @@ def _on_the_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | Non
     return _with_more(text, kind, first, value) if is_worth(value) and is_lone_secret(kind, value) else None
 
 
-def _told(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
-    """Yield what prose tells: "the password for the printer is …", and tokens a few words away."""
+def _stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
+    """Yield what prose states: "the password for the printer is …", and tokens a few words away."""
     stop = text.find("\n", end, end + _GAP)
     stop = min(len(text), end + _GAP) if stop < 0 else stop + 1
     for match, loose in _candidates(text, word, kind, end, stop):
         value, first = value_in(match)
         rest = text[first + len(value) : first + len(value) + _GAP]
-        if is_worth(value) and is_told_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
+        if is_worth(value) and is_stated_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
             yield from _with_more(text, kind, first, value)
             return
         if kind == "password" and (length := passphrase_length(value, rest)):

@@ -120,7 +120,7 @@ def is_lone_secret(kind: str, value: str) -> bool:
     return value.isalpha() and len(value) >= _MIN_WORD and not is_predicate(value)
 
 
-def is_told_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
+def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
     """Decide on `keyword … is value`; with `loose` on one after a word such as "to"."""
     if loose and not looks_like_password(value):
         return False

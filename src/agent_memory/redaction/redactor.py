@@ -1,4 +1,4 @@
-"""`SecretRedactor`: all detectors, one pass after another until nothing is left to find. Knows no pattern itself."""
+"""`SecretRedactor`: all detectors, one pass after another until nothing is left to find. Holds no pattern itself."""
 
 from __future__ import annotations
 

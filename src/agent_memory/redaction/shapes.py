@@ -1,4 +1,4 @@
-"""What a secret looks like, letter by letter: randomness, card numbers, placeholders. Knows no context, no provider."""
+"""What a secret looks like, letter by letter: randomness, card numbers, placeholders. No context, no provider here."""
 
 from __future__ import annotations
 

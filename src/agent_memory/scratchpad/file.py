@@ -153,8 +153,8 @@ def _stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
 
 def _index(items: list[dict[str, Any]]) -> list[str]:
     """Return the lines that say what was rendered, without the mark they begin with."""
-    told = [bytes.fromhex(item["id"].removeprefix("mem-") + _hash(item)[:_HASH_DIGITS]) for item in items]
-    words = [f" {base64.urlsafe_b64encode(each).decode()}" for each in told]
+    packed = [bytes.fromhex(item["id"].removeprefix("mem-") + _hash(item)[:_HASH_DIGITS]) for item in items]
+    words = [f" {base64.urlsafe_b64encode(each).decode()}" for each in packed]
     return ["".join(words[at : at + _A_LINE]) for at in range(0, len(words), _A_LINE)]
 
 
@@ -164,8 +164,8 @@ def _rendered(text: str, footer: re.Match[str]) -> dict[str, str]:
     for line in _INDEX.findall(text):
         for word in line.split():
             with contextlib.suppress(binascii.Error):
-                told = base64.urlsafe_b64decode(word).hex()
-                known[f"mem-{told[: 2 * _ID_BYTES]}"] = told[2 * _ID_BYTES :]
+                digits = base64.urlsafe_b64decode(word).hex()
+                known[f"mem-{digits[: 2 * _ID_BYTES]}"] = digits[2 * _ID_BYTES :]
     return known
 
 

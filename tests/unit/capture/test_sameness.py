@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.capture import is_near_duplicate
-from agent_memory.capture.sameness import differ_in_meaning, is_told
+from agent_memory.capture.sameness import differ_in_meaning, is_restated
 
 CORRECTIONS = [
     ("The payments service must log full card numbers in staging.", "never"),
@@ -87,8 +87,8 @@ def test_a_statement_that_adds_a_fact_is_no_repetition() -> None:
 
 
 def test_the_model_may_tell_it_in_its_own_words() -> None:
-    assert is_told("I really prefer dark mode in every editor", ["User prefers dark mode in editors"])
-    assert is_told("please never push to main", ["User does not want pushes to main"])
+    assert is_restated("I really prefer dark mode in every editor", ["User prefers dark mode in editors"])
+    assert is_restated("please never push to main", ["User does not want pushes to main"])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_model_may_tell_it_in_its_own_words() -> None:
     ],
 )
 def test_what_the_model_stored_with_another_meaning_is_not_what_was_said(said: str, stored: str) -> None:
-    assert not is_told(said, [stored])
+    assert not is_restated(said, [stored])
 
 
 def test_case_and_white_space_change_no_meaning() -> None:
