@@ -4,7 +4,7 @@ from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, Vect
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
 from agent_memory.retrieval.query import read_question
-from agent_memory.retrieval.results import Hit, Limits, Question, Ranking, RankingSettings, Rejected
+from agent_memory.retrieval.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
 from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.retrieval.tokens import query_terms
 
@@ -13,13 +13,13 @@ __all__ = [
     "DenseIndex",
     "ExactCosines",
     "Hit",
-    "Limits",
     "Question",
     "Ranking",
     "RankingSettings",
     "Rejected",
     "Scope",
     "SearchIndex",
+    "SearchLimits",
     "VectorSource",
     "embedded_texts",
     "query_terms",

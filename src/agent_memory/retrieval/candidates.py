@@ -1,7 +1,7 @@
 """Candidates of one search: the best by words and the best by embedding that pass the filters, and how many there are.
 
 Looks at as few documents as it can: with 100,000 of them half may hold a word of the query. So counts are exact while
-they are small and estimated beyond `Limits.counted`. Changes nothing; `ranking` orders them.
+they are small and estimated beyond `SearchLimits.counted`. Changes nothing; `ranking` orders them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.dense import Cosines
     from agent_memory.retrieval.facets import Scope
     from agent_memory.retrieval.postings import Postings
-    from agent_memory.retrieval.results import IndexedDocument, Limits, Question, RankingSettings
+    from agent_memory.retrieval.results import IndexedDocument, Question, RankingSettings, SearchLimits
     from agent_memory.retrieval.scores import Scores
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class Search:
     request: SearchRequest
     question: Question
     settings: RankingSettings
-    limits: Limits
+    limits: SearchLimits
     cosines: Cosines | None = None
     least: float = 0.0
     floor: float = 0.0
@@ -72,7 +72,7 @@ class Search:
 
 
 @dataclass(slots=True)
-class Found:
+class CandidateLists:
     """Documents above the floor: by words and by embedding (with raw cosines), best first, and how many in all."""
 
     scores: Scores  # by number; also of documents that the filters leave out
@@ -103,7 +103,7 @@ class _Sifted(Generic[T]):
         return len(self.kept) == self.total
 
 
-def find(search: Search) -> Found:
+def find(search: Search) -> CandidateLists:
     """Return at least the best `search.size` of each list, and how many there are."""
     scores = search.corpus.postings.scores(search.question.weights)
     scope, limits, size = search.scope, search.limits, search.size
@@ -123,7 +123,7 @@ def find(search: Search) -> Found:
     both = 0 if search.cosines is None else _in_both(search, search.cosines, scores, words, near)
     filtered = dict.fromkeys([*words.left_out, *(one for one, _ in near.left_out)])
     total = max(words.total + near.total - both, len(words.kept), len(near.kept))
-    return Found(scores, words.kept, near.kept, list(filtered), total)
+    return CandidateLists(scores, words.kept, near.kept, list(filtered), total)
 
 
 def _anywhere(search: Search, scores: Scores) -> tuple[_Ranked[str], _Ranked[_Near]]:

@@ -15,7 +15,7 @@ from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.ranking import rank, rank_recent
-from agent_memory.retrieval.results import UNREAD, IndexedDocument, Limits, Question, Ranking, RankingSettings
+from agent_memory.retrieval.results import UNREAD, IndexedDocument, Question, Ranking, RankingSettings, SearchLimits
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Document, SearchRequest
     from agent_memory.retrieval.dense import VectorSource
 
-_SETTINGS, _LIMITS = RankingSettings(), Limits()
+_SETTINGS, _LIMITS = RankingSettings(), SearchLimits()
 
 
 class SearchIndex:
@@ -40,7 +40,7 @@ class SearchIndex:
     """
 
     def __init__(
-        self, settings: RankingSettings = _SETTINGS, vectors: VectorSource | None = None, limits: Limits = _LIMITS
+        self, settings: RankingSettings = _SETTINGS, vectors: VectorSource | None = None, limits: SearchLimits = _LIMITS
     ) -> None:
         self.vectors = vectors
         self._settings, self.limits = settings, limits

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.retrieval.results import Limits
+from agent_memory.retrieval.results import SearchLimits
 from agent_memory.retrieval.scores import FewScores, ManyScores, Scores, numpy_if_there
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ class Postings:
     Args:
         k1: Term frequency saturation.
         b: Length normalisation, 0..1.
-        arrays_from: As in `Limits`.
+        arrays_from: As in `SearchLimits`.
     """
 
-    def __init__(self, k1: float, b: float, arrays_from: int = Limits().arrays_from) -> None:
+    def __init__(self, k1: float, b: float, arrays_from: int = SearchLimits().arrays_from) -> None:
         self._k1 = k1
         self._b = b
         self._arrays_from = arrays_from

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.models import MatchType
-    from agent_memory.retrieval.candidates import Found, Search
+    from agent_memory.retrieval.candidates import CandidateLists, Search
     from agent_memory.retrieval.results import IndexedDocument
 
 _Key = tuple[float, float, str]
@@ -56,7 +56,7 @@ def rank_recent(search: Search) -> Ranking:
     return Ranking(tuple(hits), len(kept), "keyword")
 
 
-def _pool(search: Search, found: Found) -> list[str]:
+def _pool(search: Search, found: CandidateLists) -> list[str]:
     """Choose which candidates to look at closely: the best of each list, and the neighbours of those in a talk."""
     scope, among_best = search.scope, search.limits.with_neighbours
     by_words = found.words[: search.size]
@@ -69,7 +69,7 @@ def _pool(search: Search, found: Found) -> list[str]:
     return list(pool)
 
 
-def _evidence(search: Search, found: Found, pool: list[str]) -> dict[str, Evidence]:
+def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[str, Evidence]:
     corpus, question = search.corpus, search.question
     gathered = {one: Evidence(bm25=found.scores[corpus.documents[one].number]) for one in pool}
     most = max((each.bm25 for each in gathered.values()), default=0.0)
@@ -123,7 +123,7 @@ def _match_type(evidence: Evidence, floor: float) -> MatchType:
     return "hybrid" if evidence.bm25 > 0 else "vector"
 
 
-def _left_out(search: Search, found: Found) -> list[Rejected]:
+def _left_out(search: Search, found: CandidateLists) -> list[Rejected]:
     most = search.limits.rejections
     shown = found.filtered[:most]
     if search.cosines is None:

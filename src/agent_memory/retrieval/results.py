@@ -62,7 +62,7 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """How much of a search is looked at closely; what lies beyond is sorted out by cheaper means, or estimated.
 
     Attributes:

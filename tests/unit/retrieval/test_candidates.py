@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.models import CATEGORIES, DateRange, Document, SearchFilters, SearchRequest
-from agent_memory.retrieval import DenseIndex, Hit, Limits, SearchIndex, facets
+from agent_memory.retrieval import DenseIndex, Hit, SearchIndex, SearchLimits, facets
 from agent_memory.retrieval.candidates import sift
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def make(number: int) -> Document:
     return Document(f"mem-{number:012x}", f"{WORDS[number % 5]} {WORDS[number % 3]} {number}", facets, stored, stored)
 
 
-def with_limits(index: SearchIndex, limits: Limits) -> SearchIndex:
+def with_limits(index: SearchIndex, limits: SearchLimits) -> SearchIndex:
     """Return an index of the same documents and vectors."""
     other = SearchIndex(vectors=index.vectors, limits=limits)
     for entry in index.corpus.documents.values():
@@ -60,13 +60,13 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-@pytest.mark.parametrize("few", [Limits().few, -1])
+@pytest.mark.parametrize("few", [SearchLimits().few, -1])
 @pytest.mark.parametrize("arrays_from", [0, 10**9])
 @pytest.mark.parametrize("numpy", [True, False])
 def test_a_shortcut_finds_what_going_through_all_finds(
     monkeypatch: pytest.MonkeyPatch, index: SearchIndex, filters: SearchFilters, few: int, arrays_from: int, numpy: bool
 ) -> None:
-    index = with_limits(index, Limits(few=few, arrays_from=arrays_from))
+    index = with_limits(index, SearchLimits(few=few, arrays_from=arrays_from))
     if not numpy:
         monkeypatch.setattr(facets, "numpy_if_there", lambda: None)
 
@@ -107,14 +107,14 @@ def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_ma
         return [hit.id for hit in ranking.hits], ranking.total_found
 
     exact = found(index)
-    hits, total = found(with_limits(index, Limits(counted=40)))
+    hits, total = found(with_limits(index, SearchLimits(counted=40)))
     assert hits == exact[0]
     assert total == pytest.approx(exact[1], rel=0.35)
 
 
 def test_a_count_beyond_what_is_looked_at_is_close(index: SearchIndex) -> None:
     request = SearchRequest("ledger audit cart", 5, NOW)
-    exact, estimated = index.search(request), with_limits(index, Limits(counted=50)).search(request)
+    exact, estimated = index.search(request), with_limits(index, SearchLimits(counted=50)).search(request)
     assert estimated.hits == exact.hits
     assert estimated.total_found == pytest.approx(exact.total_found, rel=0.2)
 

@@ -16,7 +16,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError
 from agent_memory.memories import VectorStorage
-from agent_memory.retrieval import Limits
+from agent_memory.retrieval import SearchLimits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.vector import engine
@@ -132,7 +132,9 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     monkeypatch: pytest.MonkeyPatch,
     filters: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr(storage.opened.replica.index, "limits", Limits(few=-1))  # so few would be looked at one by one
+    monkeypatch.setattr(
+        storage.opened.replica.index, "limits", SearchLimits(few=-1)
+    )  # so few would be looked at one by one
     memories = facts(NEAREST + 100)
     await stored(storage, memories[:-20])
     await storage.migrate()
