@@ -251,7 +251,9 @@ async def test_an_index_is_built_of_its_records(root: Path, clock: FrozenClock) 
     assert await entities.prepare()
     await entities.close()
     said: list[dict[str, Any]] = []
-    build(folder_of("bob", root), ENTITY, embedder.identity, activate=False, say=lambda **fields: said.append(fields))
+    build(
+        folder_of("bob", root), ENTITY, embedder.identity, activate=False, report=lambda **fields: said.append(fields)
+    )
     assert (said[-1]["stage"], said[-1]["points"]) == ("done", 1)
 
 

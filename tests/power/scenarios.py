@@ -258,7 +258,7 @@ async def moved(base: Path, ack: Ack) -> None:
     for round_ in range(2):
         await growing.prepare(None)
         await growing.close()
-        build(growing.folder, MEMORY, embedder.identity, activate=True, say=lambda **_: None)
+        build(growing.folder, MEMORY, embedder.identity, activate=True, report=lambda **_: None)
         built = [path for path in growing.folder.index.rglob("*") if path.is_file() and path.suffix != ".lock"]
         safe = [path.relative_to(base).as_posix() for path in (*built, growing.folder.metadata)]
         await bob.done("migrate", durable=tuple(safe))

@@ -69,7 +69,7 @@ async def lived(root: Path, clock: FrozenClock, *, migrated: bool) -> dict[str, 
     await storage.prepare(None)
     await service.close()
     if migrated:
-        build(storage.folder, MEMORY, EMBEDDER.identity, activate=True, say=lambda **_: None)
+        build(storage.folder, MEMORY, EMBEDDER.identity, activate=True, report=lambda **_: None)
     return await state_of(storage)
 
 

@@ -1,4 +1,4 @@
-"""`CachingEmbedder`: the order cache, embedder, cache. Deals in texts and their hashes; knows no queue, no thread."""
+"""`CachingEmbedder`: the order cache, embedder, cache. Deals in texts and their hashes; has no queue and no thread."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CachingEmbedder:
 
         Args:
             texts: By their hashes; none loads the model.
-            load: Load the model even if the cache knows all of them.
+            load: Load the model even if the cache has all of them.
             stops: Asked between two pieces; the rest is then left out.
         """
         identity = self.embedder.identity

@@ -39,8 +39,8 @@ MAX_TOKENS: Final = 256
 _FILES: Final = ("model.onnx", "tokenizer.json")
 
 THRESHOLD: Final = 0.15
-"""Least raw cosine of a hit by meaning alone. On benchmarks/data/facts.jsonl 97 % of the answers lie above it and 17 %
-of everything else; 0.25 would lose 8 % of the answers, "which database did we pick" (0.22) among them."""
+"""Least raw cosine of a hit by its embedding alone. On benchmarks/data/facts.jsonl 97 % of the answers lie above it and
+17 % of everything else; 0.25 would lose 8 % of the answers, "which database did we pick" (0.22) among them."""
 
 
 class LocalEmbedder(Embedder):
@@ -73,7 +73,7 @@ class LocalEmbedder(Embedder):
 
     @property
     def similarity_threshold(self) -> float:
-        """Least raw cosine of a hit by meaning alone, see `THRESHOLD`."""
+        """Least raw cosine of a hit by its embedding alone, see `THRESHOLD`."""
         return THRESHOLD
 
     def missing(self) -> str | None:
@@ -153,7 +153,7 @@ class _Models:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Know of none: a forked child has none of its parent's threads, and cannot wait for its locks."""
+        """Drop all: a forked child has none of its parent's threads, and cannot wait for its locks."""
         self._loading = threading.Lock()
         self._loaded: WeakValueDictionary[tuple[object, ...], _OnnxModel] = WeakValueDictionary()
 

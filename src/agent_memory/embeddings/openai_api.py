@@ -29,8 +29,8 @@ _DOLLARS_PER_MILLION: Final = {
 """List prices from OpenAI's pricing page, in US dollars per million tokens."""
 
 THRESHOLD: Final = 0.25
-"""Least raw cosine of a hit by meaning alone. From published examples, not measured by us: set `similarity_threshold`
-to your own figure if it shows too much or too little."""
+"""Least raw cosine of a hit by its embedding alone. From published examples, not measured by us: set
+`similarity_threshold` to your own figure if it shows too much or too little."""
 
 _NO_KEY: Final = "no API key for the embedding model; search continues by keyword"
 
@@ -104,7 +104,7 @@ class OpenAIEmbedder(Embedder):
 
     @property
     def similarity_threshold(self) -> float:
-        """Least raw cosine of a hit by meaning alone, see `THRESHOLD`."""
+        """Least raw cosine of a hit by its embedding alone, see `THRESHOLD`."""
         return THRESHOLD
 
     def missing(self) -> str | None:

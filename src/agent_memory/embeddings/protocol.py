@@ -67,7 +67,7 @@ class Embedder(Protocol):
 
     @property
     def similarity_threshold(self) -> float:
-        """Least raw cosine at which a text found by meaning alone is worth showing; differs by model."""
+        """Least raw cosine at which a text found by its embedding alone is worth showing; differs by model."""
 
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one vector per text.

@@ -77,7 +77,7 @@ class EmbeddingService(Generic[IndexT]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that could be found by meaning."""
+        """Whether there is nothing that could be found by its embedding."""
         return self.index is not None and self.index.is_empty
 
     @property
@@ -101,12 +101,12 @@ class EmbeddingService(Generic[IndexT]):
         return self._embedder.identity
 
     async def ready(self, patience: float | None) -> bool:
-        """Wait until searches go by meaning too; tell whether they do.
+        """Wait until searches go by embeddings too; tell whether they do.
 
         Args:
             patience: Seconds at most; None waits for all that is to be embedded. With a patience, a long queue is
                 waited for only once: after that, words answer until it is short. An embedder that failed last time
-                tries again behind the answers.
+                tries again in the background.
         """
         if self._worker is None or self.index is None:
             return False

@@ -1,4 +1,4 @@
-"""A real embedder without a model, for tests of whatever uses one. Deterministic, instant, and no good at meaning."""
+"""A real embedder without a model, for tests of whatever uses one. Deterministic, instant, and no good at synonyms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HashEmbedder:
 
     Args:
         dimension: Numbers in a vector.
-        synonyms: Words to treat as another, e.g. `{"db": "database"}`; this is its whole notion of meaning.
+        synonyms: Words to treat as another, e.g. `{"db": "database"}`; the only ones it treats alike.
         model: Name in the identity; another name is another identity.
 
     Attributes:
@@ -45,7 +45,7 @@ class HashEmbedder:
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one unit vector per text, shape (len(texts), dimension)."""
         if not self.gate.wait(_GATE_SECONDS):
-            raise EmbeddingError("Nobody opened the gate.")
+            raise EmbeddingError("No test opened the gate.")
         if self.failure is not None:
             raise self.failure
         self.embedded.extend(texts)

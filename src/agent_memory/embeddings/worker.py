@@ -164,7 +164,7 @@ class EmbeddingWorker:
 
     @property
     def similarity_threshold(self) -> float:
-        """The embedder's own floor for a hit by meaning alone."""
+        """The embedder's own floor for a hit by its embedding alone."""
         return self._source.embedder.similarity_threshold
 
     @property
@@ -225,7 +225,7 @@ class EmbeddingWorker:
             return self._source.query(text)
         except Exception as error:  # noqa: BLE001 - as in `_run`: words still find
             with self._state:
-                self._backlog.problem = _told(error)
+                self._backlog.problem = _as_embedding_error(error)
             return None
 
     def drain(self, timeout: float | None = None) -> bool:
@@ -265,7 +265,7 @@ class EmbeddingWorker:
         try:
             thread.start()
         except RuntimeError as error:  # no room for a thread: tried again with the next text
-            self._backlog.rest(_told(error))
+            self._backlog.rest(_as_embedding_error(error))
             return
         self._thread = thread
         _WORKING.add(self)
@@ -293,7 +293,7 @@ class EmbeddingWorker:
             found = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
         except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
             with self._state:
-                self._backlog.failed(batch, _told(error), ready=self._source.ready)
+                self._backlog.failed(batch, _as_embedding_error(error), ready=self._source.ready)
                 self._state.notify_all()
             return
         self._done.extend(found.items())
@@ -329,7 +329,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WORKING.clear)  # threads and locks of the parent
 
 
-def _told(error: Exception) -> EmbeddingError:
+def _as_embedding_error(error: Exception) -> EmbeddingError:
     if isinstance(error, EmbeddingError):
         return error
     return EmbeddingError(

@@ -209,7 +209,7 @@ class ServerEmbeddings:
             self._filler.submit(self.vectors.fill)
 
     async def ready(self, patience: float | None) -> bool:
-        """Wait until searches go by meaning too; tell whether they do. Arguments as in `EmbeddingService.ready`.
+        """Wait until searches go by embeddings too; tell whether they do. Arguments as in `EmbeddingService.ready`.
 
         Raises:
             StorageError: The server does not answer.

@@ -54,13 +54,13 @@ def main(arguments: Sequence[str]) -> None:
     os.umask(0o077)  # the engine gives its files the rights it likes
     os.nice(_NICENESS)
     _end_with_parent()
-    say = _speaker()
+    report = _reporter()
     try:
-        build(folder, Kind.at(name), identity, activate="--activate" in flags, say=say, batch=int(batch))
+        build(folder, Kind.at(name), identity, activate="--activate" in flags, report=report, batch=int(batch))
     except BrokenPipeError:
         os._exit(1)  # the agent has ended
     except AgentMemoryError as error:
-        say(stage="failed", **error.as_dict())
+        report(stage="failed", **error.as_dict())
         sys.exit(_BUSY_CODE if isinstance(error, BusyError) else 1)
 
 
@@ -70,7 +70,7 @@ def build(
     identity: EmbedderIdentity,
     *,
     activate: bool,
-    say: Any,
+    report: Any,
     batch: int = 100,
 ) -> None:
     """Build, check and take into use a new shard.
@@ -80,7 +80,7 @@ def build(
         kind: Of which records.
         identity: Whose vectors to take from the cache.
         activate: Make the vector backend the active one; otherwise only if it still is.
-        say: Called with the fields of each report.
+        report: Called with the fields of each message.
         batch: Texts whose vectors are moved together.
 
     Raises:
@@ -95,26 +95,26 @@ def build(
         journal, state = Journal(folder.path / kind.journal, {kind.name}), State(kind, folder.agent_id)
         state.absorb(journal.poll())
         (generation, seq), total = journal.watermark, len(state.records)
-        say(stage="load", done=0, total=total)
+        report(stage="load", done=0, total=total)
         shard = Shard.create(unfinished / "shard", identity.dimension)
         try:
             with contextlib.closing(VectorCache(folder.vectors)) as cache:
-                written = _load(shard, state, min(batch, _MOST_AT_ONCE), cache, identity, say)
+                written = _load(shard, state, min(batch, _MOST_AT_ONCE), cache, identity, report)
             state.absorb(Update(reset=True))  # a graph takes the room
-            say(stage="index", done=0, total=written)
+            report(stage="index", done=0, total=written)
             shard.flush()
             shard.optimize()
-            say(stage="check", done=0, total=written)
+            report(stage="check", done=0, total=written)
             _check(shard, written)
         finally:
             with contextlib.suppress(AgentMemoryError):
                 shard.close()
-        say(stage="switch", done=written, total=written)
+        report(stage="switch", done=written, total=written)
         shards.finish(name, unfinished, ShardState(str(identity), identity.dimension, generation, seq))
         if activate or shards.active()[0] == "vector":
             shards.switch("vector", name, str(identity))
         shards.remove_unused()
-    say(stage="done", shard=name, memories=total, points=written)
+    report(stage="done", shard=name, memories=total, points=written)
 
 
 def _load(
@@ -123,7 +123,7 @@ def _load(
     at_once: int,
     cache: VectorCache,
     identity: EmbedderIdentity,
-    say: Any,
+    report: Any,
 ) -> int:
     """Write every record that has all its vectors; return how many points these are."""
     written = done = 0
@@ -141,7 +141,7 @@ def _load(
             shard.upsert(written, payloads, [vector.tolist() for vector in vectors])
         written += len(payloads)
         done += len(portion)
-        say(stage="load", done=done, total=total)
+        report(stage="load", done=done, total=total)
     return written
 
 
@@ -192,15 +192,15 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _speaker() -> Any:
+def _reporter() -> Any:
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever the engine prints is no report
 
-    def say(**fields: Any) -> None:
+    def report(**fields: Any) -> None:
         reports.write(json.dumps(fields) + "\n")
         reports.flush()
 
-    return say
+    return report
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from agent_memory.embeddings import EmbeddingService
     from agent_memory.storage.trouble import Trouble
     from agent_memory.storage.worker import Worker
 
@@ -115,7 +114,7 @@ class IndexMaintenance:
         async with self._building:
             built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
         self.backend = _VECTOR
-        await self._worker.run(self.sync.step)  # lets go of the index from before
+        await self._worker.run(self.sync.step)  # releases the earlier index
         self.after_write()
         return built
 
@@ -234,7 +233,7 @@ async def _end(task: asyncio.Task[None] | None) -> None:
 async def _build(
     indexed: Indexed, options: IndexOptions, progress: Progress | None, *, batch: int, activate: bool
 ) -> Built:
-    await _embed_all(indexed.embeddings, indexed.prepare, progress)
+    await _embed_all(indexed, progress)
     identity = await asyncio.to_thread(indexed.embeddings.identity)
     return await options.build(
         indexed.folder, indexed.replica.kind, identity, activate=activate, batch=batch, progress=progress
@@ -247,29 +246,25 @@ async def _release(worker: Worker, sync: IndexSync) -> None:
         await asyncio.to_thread(closing.join)
 
 
-async def _embed_all(
-    embeddings: EmbeddingService[Any],
-    prepare: Callable[[float | None], Awaitable[bool]],
-    progress: Progress | None,
-) -> None:
+async def _embed_all(indexed: Indexed, progress: Progress | None) -> None:
     """Wait until every memory has its vector.
 
     Raises:
         MigrationError: One cannot be made.
     """
-    preparing = asyncio.ensure_future(prepare(None))
+    preparing = asyncio.ensure_future(indexed.prepare(None))
     try:
         most = 0
         while not preparing.done():
             await asyncio.wait({preparing}, timeout=0.2)
-            pending = int(embeddings.describe().get("pending", 0))
+            pending = int(indexed.embeddings.describe().get("pending", 0))
             most = max(most, pending)
             if progress is not None and most:
                 await progress("embed", most - pending, most)
         preparing.result()
     finally:
         preparing.cancel()
-    state = embeddings.describe()
+    state = indexed.embeddings.describe()
     if state["status"] != "ready":
         raise MigrationError(f"Not every memory has a vector: {state.get('problem', 'the embedder is not ready')}.")
 

@@ -49,7 +49,7 @@ def filled(folder: AgentFolder, memories: list[Memory]) -> list[Memory]:
 
 def built(folder: AgentFolder, *, activate: bool = True) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
-    build(folder, MEMORY, EMBEDDER.identity, activate=activate, say=lambda **fields: said.append(fields))
+    build(folder, MEMORY, EMBEDDER.identity, activate=activate, report=lambda **fields: said.append(fields))
     return said
 
 

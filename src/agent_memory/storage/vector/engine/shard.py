@@ -1,4 +1,4 @@
-"""`Shard`: one folder of the embedded engine. The only file that imports `qdrant_edge` and knows its names.
+"""`Shard`: one folder of the embedded engine. The only file that imports `qdrant_edge` and uses its names.
 
 Runs in child processes only: each call holds the interpreter lock, up to minutes (`optimize` of 100,000 points), and a
 file cut short under the engine's memory map ends the process. Holds points and payloads, not memories.
