@@ -1,18 +1,10 @@
-"""Memories, the kind of record that people know by name: their storages.
+"""Memories, the kind of record that people know by name: their storages."""
 
-Each name loads what it needs when it is first asked for: files need no server's client, and the other way round.
-"""
-
-from typing import TYPE_CHECKING
-
-from agent_memory.late import offer as _offer
-
-if TYPE_CHECKING:
-    from agent_memory.memories.detect import detect_storage, rollback_migration, should_migrate
-    from agent_memory.memories.file import FileStorage
-    from agent_memory.memories.memory_storage import MemoryStorage
-    from agent_memory.memories.server import QdrantServerStorage
-    from agent_memory.memories.vector import MigratableStorage, VectorStorage
+from agent_memory.memories.detect import detect_storage, rollback_migration, should_migrate
+from agent_memory.memories.file import FileStorage
+from agent_memory.memories.memory_storage import MemoryStorage
+from agent_memory.memories.server import QdrantServerStorage
+from agent_memory.memories.vector import MigratableStorage, VectorStorage
 
 __all__ = [
     "FileStorage",
@@ -24,15 +16,3 @@ __all__ = [
     "rollback_migration",
     "should_migrate",
 ]
-
-if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "memories.detect": "detect_storage rollback_migration should_migrate",
-            "memories.file": "FileStorage",
-            "memories.server": "QdrantServerStorage",
-            "memories.memory_storage": "MemoryStorage",
-            "memories.vector": "MigratableStorage VectorStorage",
-        },
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib
+import pkgutil
 import secrets
 import sys
 from dataclasses import dataclass
@@ -85,11 +85,11 @@ class Kind(Generic[R]):
         """Return the kind that stands at `module:NAME`.
 
         Raises:
-            TypeError: There is none.
+            TypeError: What stands there is none.
+            AttributeError: Nothing stands there.
             ImportError: There is no such module.
         """
-        module, _, name = place.partition(":")
-        found = vars(importlib.import_module(module)).get(name)
+        found = pkgutil.resolve_name(place)
         if not isinstance(found, Kind):
             raise TypeError(f"There is no kind of record at {place}.")
         return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic
 
-from agent_memory.models import Record
+from agent_memory.models.kind import R
 from agent_memory.retrieval import Rejected
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models import SearchRequest
     from agent_memory.retrieval import Hit, Ranking
-
-R = TypeVar("R", bound=Record)
 
 LOOKED_AT: Final = 60
 """Hits among which replacements are looked for, as many as a ranking looks at closely."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.journal import Records, apply_change
 from agent_memory.models import Version
-from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from agent_memory.journal import Entry
+    from agent_memory.journal import Change, Entry
     from agent_memory.models.kind import R
     from agent_memory.storage.state import State
+
+    _Raw = dict[str, Any] | None
 
 
 def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> list[Version[R]]:
@@ -28,15 +30,11 @@ def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> li
         record_id: Which one.
         entries: At least all that concern it, in the order of the file.
     """
-    records: Records = {}
-    versions: list[Version[R]] = []
-    for entry in entries:
-        for change in entry.changes:
-            concerns = change.kind == state.kind.name and change.id == record_id
-            if concerns and apply_change(records, change, entry.at) and change.op != "touch":
-                record = _record(state, record_id, records)
-                versions.append(Version(entry.seq, datetime.fromisoformat(entry.at), change.op, record))
-    return versions
+    return [
+        Version(entry.seq, datetime.fromisoformat(entry.at), change.op, _loaded(state, record_id, after))
+        for entry, change, _, after in _replayed(state, entries)
+        if change.id == record_id and change.op != "touch"
+    ]
 
 
 def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection[str]], Sequence[Entry]]) -> list[R]:
@@ -55,46 +53,40 @@ def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection
         gone = [change.id for change in entry.changes if change.kind == state.kind.name and change.op == "delete"]
         if record_id in gone:
             taken = [record_id, *(each for each in gone if each != record_id)]
-    entries = naming(taken) if taken else []
-    last = [record for each in taken if (record := _last_of(state, each, entries)) is not None]
-    if not last:
+    whole: dict[str, R] = {}
+    for _, change, _, after in _replayed(state, naming(taken) if taken else ()):
+        if change.id in taken and (record := _loaded(state, change.id, after)) is not None:
+            whole[change.id] = record
+    if not whole:
         raise UnknownIdError(
-            f"{quoted(record_id)} is no {state.kind.name} that was forgotten and can be brought back.",
+            f"{str(record_id)[:40]!r} is no {state.kind.name} that was forgotten and can be brought back.",
             recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
         )
-    return [record for record in last if record.id not in state.records]
+    return [whole[each] for each in taken if each in whole and each not in state.records]
 
 
 def forgotten(state: State[R], entries: Iterable[Entry]) -> list[tuple[R, datetime]]:
     """Return what was forgotten and when, as it was before, the last first."""
-    records: Records = {}
     gone: dict[str, tuple[R, datetime]] = {}
-    for entry in entries:
-        for change in entry.changes:
-            if change.kind != state.kind.name:
-                continue
-            before = _record(state, change.id, records) if change.op == "delete" else None
-            if apply_change(records, change, entry.at):
-                gone.pop(change.id, None)
-                if before is not None:
-                    gone[change.id] = (before, datetime.fromisoformat(entry.at))
+    for entry, change, before, _ in _replayed(state, entries):
+        gone.pop(change.id, None)
+        if change.op == "delete" and (record := _loaded(state, change.id, before)) is not None:
+            gone[change.id] = record, datetime.fromisoformat(entry.at)
     return list(reversed(gone.values()))
 
 
-def _last_of(state: State[R], record_id: str, entries: Sequence[Entry]) -> R | None:
-    """Return a record as it last was, with its accesses; None if it never was whole."""
+def _replayed(state: State[R], entries: Iterable[Entry]) -> Iterator[tuple[Entry, Change, _Raw, _Raw]]:
+    """Yield each change that has an effect, with what the journal says of its record before and after it."""
     records: Records = {}
-    last = None
     for entry in entries:
         for change in entry.changes:
-            if change.kind == state.kind.name and change.id == record_id and apply_change(records, change, entry.at):
-                last = _record(state, record_id, records) or last
-    return last
+            before = records.get(change.id)
+            if change.kind == state.kind.name and apply_change(records, change, entry.at):
+                yield entry, change, before, records.get(change.id)
 
 
-def _record(state: State[R], record_id: str, records: Records) -> R | None:
-    try:
-        record = records.get(record_id)
-        return state.kind.load(state.agent_id, record_id, record) if record is not None else None
-    except pydantic.ValidationError:
-        return None
+def _loaded(state: State[R], record_id: str, raw: _Raw) -> R | None:
+    """Return a record; None where there is none, or where it breaks the data model."""
+    with contextlib.suppress(pydantic.ValidationError):
+        return state.kind.load(state.agent_id, record_id, raw) if raw is not None else None
+    return None

@@ -95,7 +95,8 @@ class Replica(Generic[R]):
         """See `Storage.health`."""
         self._absorb(self.log.poll(thorough=True))
         problems, notes = self.log.report()
-        problems += self.state.complaints()
+        problems += [f"{record_id}: {reason}" for record_id, reason in self.state.invalid.items()]
+        problems += self.state.replacements.complaints()
         report: dict[str, Any] = {"status": "damaged" if problems else "ok"}
         if problems:
             report |= {"problems": len(problems), "first_problems": problems[:5]}
@@ -165,11 +166,11 @@ class Replica(Generic[R]):
         known = self.state.records if update.reset and self.log.rewritten > self._rewritten else {}
         self._rewritten = self.log.rewritten
         if update.reset or update.entries:
-            for record_id, record in self.state.absorb(update).items():
-                if record is None:
+            for record_id, document in self.state.columns(self.state.absorb(update)):
+                if document is None:
                     self.index.remove(record_id)
                 else:
-                    self.index.put(self.kind.document(record))
+                    self.index.put(document)
         if lost := lost_since(known, self.state.records):  # it was acknowledged once
             with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
                 self.log.keep_lost(lost)

@@ -22,12 +22,12 @@ from agent_memory.models import to_text
 from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Kind
     from agent_memory.storage.recency import Order
+    from agent_memory.storage.state import State
 
 _VERSION: Final = 1
 _MOST_BYTES: Final = 8 * 1024 * 1024
@@ -64,34 +64,26 @@ class Shortlist(Generic[R]):
         except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError):
             return None
 
-    def write(
-        self,
-        order: Order,
-        chosen: Sequence[R],
-        seq: int,
-        every: Iterable[R],
-        now: datetime,
-    ) -> None:
-        """Keep `chosen`, which a reading of the journal up to `seq` gave; costs nothing but time if it cannot.
+    def write(self, order: Order, state: State[R], seq: int, now: datetime) -> None:
+        """Keep what `Storage.recent` returns now; costs nothing but time if it cannot.
 
         Args:
-            order: The rule by which it was chosen.
-            chosen: What `Storage.recent` returned.
+            order: The rule by which it is chosen.
+            state: The records; the next of them to expire ends its time.
             seq: Of the last entry that was read.
-            every: Of which the next to expire ends its time.
             now: The present.
         """
         with contextlib.suppress(OSError, AgentMemoryError, MalformedLineError):
             journal = self._identity_up_to(seq)
             if journal is None:
                 return
-            ends = [memory.expires_at for memory in every if memory.expires_at]
+            ends = [memory.expires_at for memory in state.records.values() if memory.expires_at]
             known: dict[str, Any] = {
                 "asked": _asked(order),
                 "journal": journal,
                 "since": to_text(now) if ends else None,
                 "until": min((to_text(end) for end in ends if end > now), default=None),
-                "memories": [[memory.id, memory.to_record()] for memory in chosen],
+                "memories": [[memory.id, memory.to_record()] for memory in state.recent(order, now)],
             }
             replace_file(self._path, json.dumps(known, ensure_ascii=False).encode(), durable=False)
             if _identity(self._journal.stat()) != journal:

@@ -69,9 +69,8 @@ class Shown(Generic[R]):
         if order is None or self._shortlist is None or not replica.log.watermark[1]:
             return
         with contextlib.suppress(StorageError):
-            state, now = replica.refresh(), replica.clock()
-            seq = replica.log.watermark[1]
-            self._shortlist.write(order, state.recent(order, now), seq, state.records.values(), now)
+            state = replica.refresh()
+            self._shortlist.write(order, state, replica.log.watermark[1], replica.clock())
 
     def drop(self) -> None:
         """Remove what is kept: something in it was forgotten or reworded."""

@@ -1,8 +1,6 @@
 """`State`: what one agent's records of one kind are now, and what follows from them. Pure: updates in, answers out.
 
-Everything here is derived from the log's entries, so another implementation may keep it otherwise. Columns of what
-filters, order and ranking need (timestamps, expiry, trust, facets) are kept once, by the search index in `retrieval`
-(its facets and rows), not here; an implementation by segments has to take them over from there.
+Everything here is derived from the log's entries, so another implementation may keep it otherwise.
 """
 
 from __future__ import annotations
@@ -16,15 +14,22 @@ from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.table import RecordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from agent_memory.journal import Update
-    from agent_memory.models import Kind
+    from agent_memory.models import Document, Kind
 
 
 class State(Generic[R]):
     """All records of one kind.
+
+    Four questions are what other parts build on, however the records are kept:
+
+    - `get(id)`: one record, whole.
+    - `recent(order, now)`: what a scratchpad is chosen from.
+    - `columns(ids)`: what filters, order and ranking need of records; a search index keeps it, this does not.
+    - `since(seq)`: which records an index that was built at `seq` has to look at again.
 
     Args:
         kind: Of which kind.
@@ -63,8 +68,8 @@ class State(Generic[R]):
         """Return a record, also a superseded or expired one, or None."""
         return self.records.get(record_id)
 
-    def absorb(self, update: Update) -> dict[str, R | None]:
-        """Take in what a look at the log brought; return each record that changed by it, None for one that is gone."""
+    def absorb(self, update: Update) -> Collection[str]:
+        """Take in what a look at the log brought; return the ids of what changed by it, gone records included."""
         before: Mapping[str, R] = {}
         if update.reset:
             before = self.records
@@ -82,7 +87,13 @@ class State(Generic[R]):
             changed |= {key: record for key, record in self.records.items() if before.get(key) is not record}
         for order in self._recency.values():
             order.update(changed)
-        return changed
+        return changed.keys()
+
+    def columns(self, record_ids: Iterable[str]) -> Iterator[tuple[str, Document | None]]:
+        """Yield each id with the text, facets, times, accesses and trust of its record; None for one that is gone."""
+        for record_id in record_ids:
+            record = self.records.get(record_id)
+            yield record_id, None if record is None else self.kind.document(record)
 
     def since(self, seq: int) -> set[str]:
         """Return the ids of what was stored, changed or deleted after that change; accesses do not count."""
@@ -132,11 +143,6 @@ class State(Generic[R]):
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted and nothing with it is known now."""
         return content_hash(text) in self._table.forgotten and not self._texts.said_by(self.records, text)
-
-    def complaints(self) -> list[str]:
-        """Return what is wrong with records and between them, a sentence each."""
-        broken = [f"{record_id}: {reason}" for record_id, reason in self.invalid.items()]
-        return broken + self.replacements.complaints()
 
 
 class _Texts(Generic[R]):
