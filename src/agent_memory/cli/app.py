@@ -15,7 +15,7 @@ from typer.main import get_command
 from typing_extensions import override
 
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
-from agent_memory.cli.running import USAGE, USAGE_ERROR, Command, Group, PlaceCommand, Plain, wants_json
+from agent_memory.cli.running import QUIET, USAGE, USAGE_ERROR, Command, Group, PlaceCommand, Plain, wants_json
 from agent_memory.cli.text import to_json
 from agent_memory.installing import installed_version
 
@@ -23,10 +23,6 @@ _HELP: Final = "Look after what an agent remembers: ask, correct, forget, take a
 _EPILOG: Final = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 another process is writing, 130 stopped by Ctrl-C."
 )
-_QUIET: Final[Any] = {
-    "pretty_exceptions_enable": False,  # they print local variables: what a memory says
-    "context_settings": {"help_option_names": ["-h", "--help"]},
-}
 
 
 class _Entry(NamedTuple):
@@ -128,7 +124,7 @@ class _Lazy(Group):
 
 def build() -> typer.Typer:
     """Return the application."""
-    app = typer.Typer(name="agent-memory", cls=_Lazy, help=_HELP, epilog=_EPILOG, invoke_without_command=True, **_QUIET)
+    app = typer.Typer(name="agent-memory", cls=_Lazy, help=_HELP, epilog=_EPILOG, invoke_without_command=True, **QUIET)
     app.callback()(_options)
     return app
 
@@ -140,7 +136,7 @@ def _load(name: str) -> Any:
     if entry.kind is None:
         command = get_command(body)
     else:
-        single = typer.Typer(add_completion=False, **_QUIET)
+        single = typer.Typer(add_completion=False, **QUIET)
         single.command(name, cls=entry.kind)(body)
         command = get_command(single)
     command.name = name

@@ -15,7 +15,7 @@ from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import FAILED, Place, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import for_shell, one_line, plain
-from agent_memory.doctor import Action, AgentReport, Finding, HomeReport, examine, repair_all, salvaged
+from agent_memory.doctor import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, human
 from agent_memory.models import check_agent_id, utc_now
@@ -130,8 +130,7 @@ def _figures(agent: AgentReport) -> tuple[str, str]:
 
 
 def _conclude(screen: Screen, report: HomeReport) -> None:
-    every = [*report.findings, *(finding for agent in report.agents for finding in agent.findings)]
-    open_ones = [finding for finding in every if finding.severity.name in {"WARNING", "PROBLEM"}]
+    open_ones = [finding for _, finding in report.every if finding.severity >= Severity.WARNING]
     if not open_ones:
         screen.show("Nothing wants your attention.", style="green")
         return
@@ -167,7 +166,7 @@ def _document(report: HomeReport, actions: list[Action], planned: list[dict[str,
             {
                 "agent_id": agent.agent_id,
                 "folder": str(agent.path),
-                "healthy": agent.severity.name in {"OK", "NOTE"},
+                "healthy": agent.severity < Severity.WARNING,
                 "memories": agent.memories,
                 "bytes": agent.size,
                 "findings": [finding.as_dict() for finding in agent.findings],
@@ -180,11 +179,9 @@ def _document(report: HomeReport, actions: list[Action], planned: list[dict[str,
 
 
 def _planned(report: HomeReport) -> list[dict[str, Any]]:
-    found: list[tuple[str | None, Finding]] = [(None, finding) for finding in report.findings]
-    found += [(agent.agent_id, finding) for agent in report.agents for finding in agent.findings]
     return [
         {"agent_id": agent_id, "code": finding.code, "repair": finding.repair}
-        for agent_id, finding in found
+        for agent_id, finding in report.every
         if finding.repair
     ]
 

@@ -100,11 +100,10 @@ def read_yaml(text: str) -> Any:
     """
     try:
         return load_yaml(text)
-    except yaml.MarkedYAMLError as error:
-        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ValidationError(f"This is not YAML{line}: {error.problem or error.context}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ValidationError(f"This is not YAML: {' '.join(str(error).split())[:200]}.") from None
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ValidationError(f"This is not YAML{line}: {_reason(error)}.") from None
 
 
 def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
@@ -167,10 +166,13 @@ def _yaml_document(chunk: bytes, first_line: int) -> Iterator[tuple[int, Any] | 
             yield first_line + each.start_mark.line, composer.construct_document(each)
     except UnicodeDecodeError:
         yield ImportedLine(first_line, problem="not UTF-8")
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        yield ImportedLine(
-            first_line + (mark.line if mark else 0), problem=f"not YAML: {error.problem or error.context}"
-        )
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        yield ImportedLine(first_line, problem=f"not YAML: {' '.join(str(error).split())[:200]}")
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        yield ImportedLine(first_line + (mark.line if mark else 0), problem=f"not YAML: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong with YAML, without the excerpt that the parser adds."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        return str(error.problem or error.context)
+    return " ".join(str(error).split())[:200]

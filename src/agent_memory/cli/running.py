@@ -32,6 +32,11 @@ STOPPED: Final = 130
 SESSION_ID: Final = "cli"
 """What events and memories carry as their session when a person works at the command line."""
 _LOGGED_ERROR: Final = re.compile(r'\berror="((?:[^"\\]|\\.)*)"')
+QUIET: Final[Any] = {
+    "pretty_exceptions_enable": False,  # they print local variables: what a memory says
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+"""What every application of typer's takes, that of all commands and that of a group."""
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
 """What typer and click raise for a wrong option, wherever a version of them keeps the class."""
 _USAGE_CODES: Final = frozenset({"invalid_filter", "usage", "unknown_category", "ambiguous_id"})

@@ -49,13 +49,7 @@ class Tally:
         unknown_fields: Fields of a file that were left aside; None where there is no file.
     """
 
-    def __init__(
-        self,
-        screen: Screen,
-        done: str,
-        labels: Sequence[dict[str, Any]],
-        there: str = "here",
-    ) -> None:
+    def __init__(self, screen: Screen, done: str, labels: Sequence[dict[str, Any]], there: str = "here") -> None:
         self._screen = screen
         self._done, self._there = done, there
         self._labels = labels
@@ -299,7 +293,8 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
 
 async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Tally:
     """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
-    report = Tally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there="there")
+    there = "here" if target is None else "there"
+    report = Tally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there)
     report.counts["forgotten"] = 0
     with report.counting(f"{doing}ing") as each:
         await run.service.admin.transfer(memories, each, run.caller, to=target)
@@ -320,9 +315,8 @@ async def _server(run: Run, url: str | None, collection: str, embedder: str) -> 
     settings = build_settings("agent-memory", ServiceSettings, values)
     # What was embedded for the files need not be embedded again for the server.
     cache = folder_of(run.service.agent_id, run.root).vectors
-    server = QdrantServerStorage(
-        run.service.agent_id, settings=settings, cache=cache if cache.exists() else None
-    )  # fmt: skip
+    kept = cache if cache.exists() else None
+    server = QdrantServerStorage(run.service.agent_id, settings=settings, cache=kept)
     try:
         yield server
     finally:

@@ -7,7 +7,7 @@ import typer
 
 from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
 from agent_memory.cli.render import others_of, show_agents
-from agent_memory.cli.running import Group, Place, PlaceCommand, Run, command, perform
+from agent_memory.cli.running import QUIET, Group, Place, PlaceCommand, Run, command, perform
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
 from agent_memory.files.wording import counted
@@ -132,14 +132,8 @@ def _none_named(place: Place) -> None:
         perform(place, lambda: list_agents(place))
 
 
-agents = typer.Typer(
-    cls=_Agents,
-    help=list_agents.__doc__,
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_HELP: Final = list_agents.__doc__
+agents = typer.Typer(cls=_Agents, help=_HELP, invoke_without_command=True, add_completion=False, **QUIET)
 agents.callback()(_none_named)
 agents.command("list", cls=PlaceCommand)(list_agents)
 for each in (rename, copy, delete):

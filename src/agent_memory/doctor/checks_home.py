@@ -143,11 +143,8 @@ def examine_parts() -> Iterator[Concern]:
     for extra, modules in _EXTRAS.items():
         missing = [module for module in modules if find_spec(module) is None]
         if missing:
-            yield Concern(
-                "parts_missing",
-                f"Not installed: {', '.join(missing)}; {_WITHOUT[extra]}.",
-                advice(extra),
-            )
+            what = f"Not installed: {', '.join(missing)}; {_WITHOUT[extra]}."
+            yield Concern("parts_missing", what, advice(extra))
     yield from _model()
 
 
@@ -160,14 +157,10 @@ def _model() -> Iterator[Concern]:
             found = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
         yield Concern("model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", again=True))
-        return
-    if found != MINILM_SHA256:
-        yield Concern(
-            "model_broken",
-            "The local model is not the expected one; memories are found by words alone.",
-            advice("local", again=True),
-            size_of(path),
-        )
+    else:
+        if found != MINILM_SHA256:
+            what = "The local model is not the expected one; memories are found by words alone."
+            yield Concern("model_broken", what, advice("local", again=True), size_of(path))
 
 
 def _version(distribution: str) -> str | None:

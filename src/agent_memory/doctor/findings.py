@@ -234,10 +234,15 @@ class HomeReport:
     agents: tuple[AgentReport, ...] = field(default=())
 
     @property
+    def every(self) -> list[tuple[str | None, Finding]]:
+        """All findings, each with the agent it is about; None for the home."""
+        found = [(agent.agent_id, finding) for agent in self.agents for finding in agent.findings]
+        return [*((None, finding) for finding in self.findings), *found]
+
+    @property
     def severity(self) -> Severity:
         """The gravest of all findings."""
-        own = max((finding.severity for finding in self.findings), default=OK)
-        return max((own, *(agent.severity for agent in self.agents)))
+        return max((finding.severity for _, finding in self.every), default=OK)
 
     @property
     def healthy(self) -> bool:

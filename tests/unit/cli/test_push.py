@@ -55,6 +55,14 @@ def test_what_one_machine_pushed_another_pulls(cli: Callable[..., Result]) -> No
     assert cli("pull", at="elsewhere").stdout == "Pulled 0 memories, skipped 2 that were there.\n"
 
 
+def test_a_text_that_differs_stays_where_it_is(cli: Callable[..., Result]) -> None:
+    stored = json.loads(cli("store", "--agent", "bob", "--json", "tea").stdout)
+    cli("push")
+    cli("update", stored["memory_id"], "--content", "coffee")
+    assert "1 of those skipped have another text there, which stays." in cli("push").stderr
+    assert "1 of those skipped have another text here, which stays." in cli("pull").stderr
+
+
 def test_programs_get_counts(cli: Callable[..., Result]) -> None:
     cli("store", "--agent", "bob", "tea")
     counts: dict[str, Any] = json.loads(cli("push", "--json").stdout)
