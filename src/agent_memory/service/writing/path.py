@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pydantic
+
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import MEMORY, may_stand_for
+from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, MEMORY, may_stand_for
+from agent_memory.models.times import UtcDatetime
 from agent_memory.service.results import CaptureOutcome, Updated
 from agent_memory.service.trust import SAID, TrustGate, statement_of
-from agent_memory.service.writing.drafts import check_expiry, normalised, stamped
 from agent_memory.storage.cleaning import make_record, redact_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Clock, Memory, Observation
@@ -67,7 +71,7 @@ class WritePath:
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
         drafted = await self._draft(values, caller.session_id)
-        check_expiry(drafted.value.expires_at, self._clock())
+        _check_expiry(drafted.value.expires_at, self._clock())
         admitted = await self.gate.admit(drafted, caller)
         return await self._append(admitted, caller, unique=admitted.value.supersedes is None)
 
@@ -75,11 +79,11 @@ class WritePath:
         self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
     ) -> Updated:
         """Change fields of a memory; see `MemoryService.update`."""
-        cleaned = await asyncio.to_thread(redact_fields, MEMORY, normalised(changes), self.redactor)
+        cleaned = await asyncio.to_thread(redact_fields, MEMORY, _normalised(changes), self.redactor)
         before = await self.storage.get(memory_id)
         changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
-            check_expiry(changing.value.get("expires_at"), self._clock())
+            _check_expiry(changing.value.get("expires_at"), self._clock())
         after = await self.storage.update(memory_id, changing)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
@@ -117,7 +121,7 @@ class WritePath:
     async def _draft(self, values: Mapping[str, Any] | str, session_id: str) -> Redacted[Memory]:
         """Return the memory that `values` make: bounded, validated, without secrets."""
         stamp = {"timestamp": self._clock(), "created_by_session": session_id}
-        fields = normalised(stamped(values, stamp))
+        fields = _normalised(_stamped(values, stamp))
         return await asyncio.to_thread(make_record, MEMORY, fields, self.storage.agent_id, self.redactor)
 
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
@@ -184,3 +188,71 @@ class WritePath:
             may_stand_for(found.memory.trust, memory.trust) and is_near_duplicate(found.memory.content, memory.content)
             for found in nearest
         )
+
+
+def _normalised(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` (fields of a memory) bounded and normalised.
+
+    Raises:
+        ValidationError: Too long, or too many.
+    """
+    if not isinstance(values, Mapping):
+        raise ValidationError(
+            f"Nothing was stored: the fields of a memory are a mapping, got {type(values).__name__}.",
+            recovery="Give them as in {'content': 'Maria likes tea.'}.",
+        )
+    normal = dict(values)
+    _bound(normal)
+    if isinstance(normal.get("content"), str):
+        normal["content"] = normal["content"].replace("\r\n", "\n").strip()
+    if isinstance(normal.get("category"), str):
+        normal["category"] = normal["category"].strip().lower()
+    return normal
+
+
+def _stamped(values: Mapping[str, Any] | str, stamp: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a new memory, of which a text alone is the content; the stamp fills what they leave out.
+
+    Raises:
+        ValidationError: They are neither text nor a mapping.
+    """
+    if isinstance(values, str):
+        return {**stamp, "content": values}
+    if not isinstance(values, Mapping):
+        raise ValidationError(
+            f"Nothing was stored: a memory is a text or a mapping of its fields, got {type(values).__name__}.",
+            recovery="Give it as 'Maria likes tea.' or {'content': 'Maria likes tea.', 'tags': ['drinks']}.",
+        )
+    return {**stamp, **values}
+
+
+def _check_expiry(expires_at: object, now: datetime) -> None:
+    """Refuse an end that has passed: the memory would never be found.
+
+    Raises:
+        ValidationError: It has passed. A value that is no time is refused with the other fields.
+    """
+    if expires_at is None:
+        return
+    try:
+        moment = pydantic.TypeAdapter(UtcDatetime).validate_python(expires_at)
+    except pydantic.ValidationError:
+        return
+    if moment <= now:
+        raise ValidationError(
+            f"Nothing was stored: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so no search would find it.",
+            recovery="Name a date to come, or leave it out; to take a memory away, forget it.",
+        )
+
+
+def _bound(values: Mapping[str, Any]) -> None:
+    """Refuse by size alone, before anything costs time."""
+    content, tags = values.get("content"), values.get("tags")
+    if isinstance(content, str) and len(content) > MAX_CONTENT_CHARS:
+        raise ValidationError(
+            f"Nothing was stored: content has {len(content)} characters, at most {MAX_CONTENT_CHARS} are kept.",
+            code="too_long",
+            recovery="Store the essence, or several memories.",
+        )
+    if isinstance(tags, list) and len(tags) > MAX_TAGS:
+        raise ValidationError(f"Nothing was stored: {len(tags)} tags, at most {MAX_TAGS} are kept.", code="too_many")
