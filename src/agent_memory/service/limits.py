@@ -1,4 +1,4 @@
-"""`Limits`: how long the service waits for what may take long. Constructor values, for tests and unusual machines."""
+"""`ServiceLimits`: how long the service waits for what may take long. Given by the constructor, for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServiceLimits:
     """Seconds.
 
     Attributes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.scratchpad.saves import Look, PadFile, Save
     from agent_memory.service.caller import Caller, Writes
-    from agent_memory.service.limits import Limits
+    from agent_memory.service.limits import ServiceLimits
 
 log = get_logger(__name__)
 
@@ -39,7 +39,7 @@ class ScratchpadSync:
         attribute_edits: Distinguishes a model's edits from a person's; see `EditIntake.attribute_edits`.
     """
 
-    def __init__(self, manager: ScratchpadManager, writes: Writes, limits: Limits) -> None:
+    def __init__(self, manager: ScratchpadManager, writes: Writes, limits: ServiceLimits) -> None:
         self._manager, self._file = manager, manager.pad_file
         self._limits = limits
         self._intake = EditIntake(manager.pad_file, writes)

@@ -30,7 +30,7 @@ from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
 from agent_memory.service.events import EVENTS, fingerprint, payload
-from agent_memory.service.limits import Limits
+from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.migration import Migration
 from agent_memory.service.pad import Pad
 from agent_memory.service.past import Past
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_LIMITS: Final = Limits()
+_LIMITS: Final = ServiceLimits()
 _MAX_QUERY_CHARS: Final = 10_000
 """A query that is longer says more than any memory can."""
 
@@ -59,7 +59,7 @@ class MemoryService:
 
     Args:
         storage: Where the memories are.
-        settings: Limits and thresholds.
+        settings: ServiceLimits and thresholds.
         redactor: Takes secrets out of whatever is written.
         audit: Where changes are noted; None keeps no such log.
         clock: Source of the present.
@@ -81,7 +81,7 @@ class MemoryService:
         redactor: Redactor | None = None,
         audit: AuditLog | None = None,
         clock: Clock = utc_now,
-        limits: Limits = _LIMITS,
+        limits: ServiceLimits = _LIMITS,
     ) -> None:
         self.storage = storage
         self.settings = settings or ServiceSettings()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.service import AuditLog, Caller, MemoryService
-from agent_memory.service.limits import Limits
+from agent_memory.service.limits import ServiceLimits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 
@@ -55,11 +55,11 @@ async def make_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable
     """Return a function that opens bob's memory with some settings; all are closed at the end."""
     opened: list[MemoryService] = []
 
-    def make(limits: Limits | None = None, **settings: Any) -> MemoryService:
+    def make(limits: ServiceLimits | None = None, **settings: Any) -> MemoryService:
         chosen = ServiceSettings(embedder="none", storage_root=str(root), **settings)
         storage = FileStorage("bob", settings=chosen, clock=clock)
         service = MemoryService(
-            storage, chosen, audit=AuditLog(storage.folder.audit), clock=clock, limits=limits or Limits()
+            storage, chosen, audit=AuditLog(storage.folder.audit), clock=clock, limits=limits or ServiceLimits()
         )
         opened.append(service)
         return service

@@ -11,7 +11,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog, MemoryService
-from agent_memory.service.limits import Limits
+from agent_memory.service.limits import ServiceLimits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MigratableStorage
 from tests.engines import made_index, options
@@ -41,7 +41,7 @@ async def open_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable
     def make(model: Embedder | None = None, patience: float = 2.0, **settings: Any) -> MemoryService:
         chosen = ServiceSettings(storage_root=str(root), **settings)
         storage = FileStorage("bob", settings=chosen, clock=clock, embedder=model)
-        audit, limits = AuditLog(storage.folder.audit), Limits(search_patience=patience)
+        audit, limits = AuditLog(storage.folder.audit), ServiceLimits(search_patience=patience)
         opened.append(MemoryService(storage, chosen, audit=audit, clock=clock, limits=limits))
         return opened[-1]
 

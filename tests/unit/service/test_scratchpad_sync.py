@@ -17,7 +17,7 @@ from agent_memory.memories import QdrantServerStorage
 from agent_memory.scratchpad import ScratchpadManager, saves
 from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.service import MemoryService
-from agent_memory.service.limits import Limits
+from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.scratchpad_sync import MAX_EDITS
 from agent_memory.settings import ServiceSettings
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener
 
-IMPATIENT = Limits(edits_patience=0.01)
+IMPATIENT = ServiceLimits(edits_patience=0.01)
 
 
 @dataclass
