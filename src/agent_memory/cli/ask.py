@@ -159,10 +159,9 @@ def ordered(memories: Iterable[Memory], order: Order) -> list[Memory]:
 
     Among equals the one stored last comes first, except with the oldest first.
     """
-    found = list(memories)
     if order == "oldest":
-        return sorted(found, key=_ORDERS[order])
-    found.reverse()  # sorting is stable
+        return sorted(memories, key=_ORDERS[order])
+    found = list(memories)[::-1]  # sorting is stable
     return sorted(found, key=_ORDERS[order], reverse=True)
 
 
@@ -269,14 +268,9 @@ async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]
 
 def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the best few of every reason, in their order."""
-    share = _EXPLAINED // max(1, len({each["reason"] for each in rejected}))
-    seen: Counter[str] = Counter()
-    chosen = []
-    for each in rejected:
-        seen[each["reason"]] += 1
-        if seen[each["reason"]] <= share:
-            chosen.append(each)
-    return chosen
+    reasons = [each["reason"] for each in rejected]
+    share = _EXPLAINED // max(1, len(set(reasons)))
+    return [each for place, each in enumerate(rejected) if reasons[:place].count(each["reason"]) < share]
 
 
 async def _why(run: Run, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:

@@ -196,10 +196,9 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
     good = status == "ok"
     number = f", {counted(int(health['problems']), 'problem')}" if health.get("problems") else ""
     _row(screen, "health", status + number, style="green" if good else "bold red")
-    if "message" in health:
-        _row(screen, "", str(health["message"]))
-    for line in (*health.get("first_problems", ()), *health.get("notes", ())):
-        _row(screen, "", str(line))
+    for line in (health.get("message"), *health.get("first_problems", ()), *health.get("notes", ())):
+        if line:
+            _row(screen, "", str(line))
 
 
 def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
