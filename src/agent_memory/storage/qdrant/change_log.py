@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_memory.errors import BusyError, UnsupportedError
 from agent_memory.journal import GRACE, Change, Entry, Update
-from agent_memory.models import Clock, to_text, utc_now
-from agent_memory.storage.qdrant.limits import SERVER_LIMITS
+from agent_memory.models import Clock, to_text
 from agent_memory.storage.qdrant.log import LostRaceError, ServerLog, whole_record
 from agent_memory.storage.table import FORGOTTEN
 
@@ -34,26 +33,17 @@ class ServerChangeLog:
         server: Their order.
         clock: Source of the present.
         longest_wait: Seconds after a lost race.
-        pause: Waits some seconds after a lost race; for tests.
     """
 
     is_near: Final = False
     grace: Final = None
     rewritten: Final = 0
 
-    def __init__(
-        self,
-        kind: Kind[Any],
-        server: ServerLog,
-        clock: Clock = utc_now,
-        longest_wait: float = SERVER_LIMITS.longest_wait,
-        pause: Callable[[float], object] = time.sleep,
-    ) -> None:
+    def __init__(self, kind: Kind[Any], server: ServerLog, clock: Clock, longest_wait: float) -> None:
         self._kind = kind
         self._server = server
         self._clock = clock
         self._longest_wait = longest_wait
-        self._pause = pause
         self._has_marks = False
 
     @property
@@ -123,7 +113,7 @@ class ServerChangeLog:
             try:
                 return attempt()
             except LostRaceError:
-                self._pause(wait * random.uniform(0.5, 1))  # noqa: S311 - keeps clients from racing in step
+                time.sleep(wait * random.uniform(0.5, 1))  # noqa: S311 - keeps clients from racing in step
                 wait = min(2 * wait, self._longest_wait)
         raise BusyError("Other clients change this memory without a break; nothing was written.")
 

@@ -87,7 +87,6 @@ class Wire:
         tenant: The agent's key; part of every filter and of every point's id.
         kind: Of which records: their points say so.
         pauses: Seconds between two attempts of one request.
-        pause: Waits some seconds; for tests.
     """
 
     def __init__(
@@ -98,14 +97,12 @@ class Wire:
         kind: str,
         *,
         pauses: tuple[float, ...] = SERVER_LIMITS.pauses,
-        pause: Callable[[float], object] = time.sleep,
     ) -> None:
         self._client = client
         self._name = collection
         self._tenant = tenant
         self._kind = kind
         self._pauses = pauses
-        self._pause = pause
         self._down_until = 0.0
         self._head = self.point(f"{HEAD}:")
 
@@ -313,7 +310,7 @@ class Wire:
                 if pause is None or not _may_pass(error):
                     raise self._translated(error, maybe_sent=maybe_sent) from None
                 asked = float(getattr(error, "retry_after_s", 0) or 0)
-                self._pause(min(_LONGEST_PAUSE, max(asked, pause * random.uniform(1, 1.5))))  # noqa: S311 - spreads load
+                time.sleep(min(_LONGEST_PAUSE, max(asked, pause * random.uniform(1, 1.5))))  # noqa: S311 - spreads load
             else:
                 self._down_until = 0.0
                 return answer
