@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
+    Run = Callable[..., Result]
+
 A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
 
 
@@ -25,7 +27,7 @@ def document(result: Result) -> Any:
 
 
 @pytest.fixture
-def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `agent-memory` for an empty storage root, with nothing said by the environment."""
     for name in ("AGENT_MEMORY_AGENT", "NO_COLOR", "FORCE_COLOR", "VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)
@@ -42,7 +44,7 @@ def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def bob(cli: Callable[..., Result], tmp_path: Path) -> Callable[..., Result]:
+def bob(cli: Run, tmp_path: Path) -> Run:
     """Return the same once an agent bob knows three things; C replaces A."""
     entries: list[dict[str, Any]] = [
         {"id": A, "content": "The ledger is in MySQL.", "timestamp": "2026-01-10T12:00:00Z", "category": "decision"},

@@ -16,13 +16,12 @@ from agent_memory.storage import agents, folder_of
 from tests.unit.cli.conftest import B, C
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from typer.testing import Result
+    from tests.unit.cli.conftest import Run
 
 
-def test_agents_tells_how_much_there_is(bob: Callable[..., Result], root: Path) -> None:
+def test_agents_tells_how_much_there_is(bob: Run, root: Path) -> None:
     bob("store", "x", "-a", "carol")
     bob("forget", B, "--yes", "-a", "bob")
     rows = json.loads(bob("agents", "--json").stdout)["agents"]
@@ -31,15 +30,13 @@ def test_agents_tells_how_much_there_is(bob: Callable[..., Result], root: Path) 
     assert str(root / "bob") in bob("agents", "list").stdout
 
 
-def test_an_agent_that_cannot_be_read_is_listed(bob: Callable[..., Result], root: Path) -> None:
+def test_an_agent_that_cannot_be_read_is_listed(bob: Run, root: Path) -> None:
     (root / "bob" / "memories.yaml").unlink()
     (root / "bob" / "memories.yaml").mkdir()
     assert "unreadable" in bob("agents").stdout
 
 
-def test_an_agent_that_is_a_link_out_of_the_root_is_listed(
-    bob: Callable[..., Result], root: Path, tmp_path: Path
-) -> None:
+def test_an_agent_that_is_a_link_out_of_the_root_is_listed(bob: Run, root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "memories.yaml").write_text("")
     (root / "carol").symlink_to(tmp_path / "elsewhere")
@@ -48,11 +45,11 @@ def test_an_agent_that_is_a_link_out_of_the_root_is_listed(
     assert "leads out of the storage root" in rows[1]["problem"]
 
 
-def test_no_agents_yet_is_no_failure(cli: Callable[..., Result]) -> None:
+def test_no_agents_yet_is_no_failure(cli: Run) -> None:
     assert "no agents" in cli("agents").stderr
 
 
-def test_a_renamed_agent_knows_what_it_knew(bob: Callable[..., Result], root: Path) -> None:
+def test_a_renamed_agent_knows_what_it_knew(bob: Run, root: Path) -> None:
     before = bob("export").stdout
     bob("agents", "rename", "bob", "robert", "--yes")
     assert not (root / "bob").exists()
@@ -61,7 +58,7 @@ def test_a_renamed_agent_knows_what_it_knew(bob: Callable[..., Result], root: Pa
     assert bob("export", "-a", "Robert").stdout == before
 
 
-def test_a_copy_is_one_of_its_own(bob: Callable[..., Result]) -> None:
+def test_a_copy_is_one_of_its_own(bob: Run) -> None:
     before = bob("export").stdout
     bob("agents", "copy", "bob", "twin")
     assert bob("export", "-a", "twin").stdout == before
@@ -69,27 +66,25 @@ def test_a_copy_is_one_of_its_own(bob: Callable[..., Result]) -> None:
     assert bob("export", "-a", "bob").stdout == before
 
 
-def test_a_deleted_agent_leaves_nothing(bob: Callable[..., Result], root: Path) -> None:
+def test_a_deleted_agent_leaves_nothing(bob: Run, root: Path) -> None:
     bob("store", "x", "-a", "carol")
     bob("agents", "delete", "bob", "--yes")
     assert [path.name for path in root.iterdir()] == ["carol"]
 
 
 @pytest.mark.parametrize("command", [["rename", "bob", "CAROL", "--yes"], ["copy", "bob", "carol"]], ids=lambda c: c[0])
-def test_a_name_that_is_taken_is_refused(bob: Callable[..., Result], command: list[str]) -> None:
+def test_a_name_that_is_taken_is_refused(bob: Run, command: list[str]) -> None:
     bob("store", "x", "-a", "carol")
     assert "[agent_exists]" in bob("agents", *command, code=1).stderr
 
 
 @pytest.mark.parametrize("command", [["rename", "bbo", "x", "--yes"], ["copy", "bbo", "x"], ["delete", "bbo", "--yes"]])
-def test_an_agent_that_is_none_is_refused(bob: Callable[..., Result], command: list[str]) -> None:
+def test_an_agent_that_is_none_is_refused(bob: Run, command: list[str]) -> None:
     assert "There are: bob" in bob("agents", *command, code=1).stderr
 
 
 @pytest.mark.parametrize("command", [["rename", "bob", "robert"], ["delete", "bob"]], ids=lambda c: c[0])
-def test_what_another_process_has_open_stays_where_it_is(
-    bob: Callable[..., Result], root: Path, command: list[str]
-) -> None:
+def test_what_another_process_has_open_stays_where_it_is(bob: Run, root: Path, command: list[str]) -> None:
     script = "import sys; file = open(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", script, str(root / "bob" / "memories.yaml")],
@@ -104,7 +99,7 @@ def test_what_another_process_has_open_stays_where_it_is(
     bob("agents", *command, "--yes")
 
 
-def test_a_locked_agent_is_not_touched(bob: Callable[..., Result], root: Path) -> None:
+def test_a_locked_agent_is_not_touched(bob: Run, root: Path) -> None:
     with folder_lock(root / "bob"):
         assert "[busy" in bob("agents", "delete", "bob", "--yes", code=4).stderr
 
@@ -113,7 +108,7 @@ def test_a_locked_agent_is_not_touched(bob: Callable[..., Result], root: Path) -
     "command", [["agents"], ["agents", "copy", "bob", "twin"], ["agents", "rename", "bob", "x", "-y"]]
 )
 def test_what_an_interrupted_deletion_or_copying_left_goes_with_the_next_command(
-    bob: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+    bob: Run, root: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     bob("store", "The vault is in Basel", "-a", "carol")
 
@@ -135,9 +130,7 @@ def test_what_an_interrupted_deletion_or_copying_left_goes_with_the_next_command
     assert [path.name for path in root.iterdir() if path.name.startswith(("_deleted", "_copy"))] == []
 
 
-def test_a_folder_that_could_not_be_removed_is_named(
-    bob: Callable[..., Result], root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_could_not_be_removed_is_named(bob: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -159,6 +152,6 @@ def test_a_copying_under_way_is_left_alone(root: Path) -> None:
     assert agents.sweep_agents(root) == [under_way]
 
 
-def test_a_name_that_is_taken_is_told_before_anything_is_asked(bob: Callable[..., Result]) -> None:
+def test_a_name_that_is_taken_is_told_before_anything_is_asked(bob: Run) -> None:
     bob("store", "Tea at noon.", "--agent", "alice")
     assert "[agent_exists]" in bob("agents", "rename", "bob", "alice", code=1).stderr

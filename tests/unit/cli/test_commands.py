@@ -17,10 +17,11 @@ from agent_memory.models import CATEGORIES
 from tests.unit.cli.conftest import A, B, C, document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from typer.testing import Result
+
+    from tests.unit.cli.conftest import Run
 
 HOSTILE = "\x1b[2Jgone [bold red]markup[/] :smile: \x9b31m"
 
@@ -33,9 +34,7 @@ def ids(result: Result, key: str = "results") -> list[str]:
 
 
 @pytest.mark.parametrize("command", [["status"], ["search", "x"], ["list"], ["show", A], ["export"], ["compact"]])
-def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(
-    cli: Callable[..., Result], root: Path, command: list[str]
-) -> None:
+def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=1)
     assert "There are no agents" in result.stderr
     assert "store --agent" in result.stderr
@@ -43,7 +42,7 @@ def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(
     assert not root.exists()
 
 
-def test_among_several_agents_one_has_to_be_named(bob: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_among_several_agents_one_has_to_be_named(bob: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     bob("store", "x", "--agent", "carol")
     assert "bob, carol" in bob("list", code=1).stderr
     assert ids(bob("list", "--json", "--agent", "bob"), "memories") == [C, B]
@@ -51,12 +50,12 @@ def test_among_several_agents_one_has_to_be_named(bob: Callable[..., Result], mo
     assert document(bob("list", "--json"))["agent_id"] == "carol"
 
 
-def test_a_mistyped_agent_is_not_created(bob: Callable[..., Result], root: Path) -> None:
+def test_a_mistyped_agent_is_not_created(bob: Run, root: Path) -> None:
     assert "There are: bob" in bob("search", "x", "--agent", "bbo", code=1).stderr
     assert not (root / "bbo").exists()
 
 
-def test_root_may_be_given_as_an_option(cli: Callable[..., Result], tmp_path: Path) -> None:
+def test_root_may_be_given_as_an_option(cli: Run, tmp_path: Path) -> None:
     cli("store", "x", "--agent", "dave", "--root", str(tmp_path / "elsewhere"))
     assert (tmp_path / "elsewhere" / "dave" / "memories.yaml").exists()
 
@@ -64,7 +63,7 @@ def test_root_may_be_given_as_an_option(cli: Callable[..., Result], tmp_path: Pa
 # -- asking -----------------------------------------------------------------------------------------------------------
 
 
-def test_status_tells_counts_and_health(bob: Callable[..., Result]) -> None:
+def test_status_tells_counts_and_health(bob: Run) -> None:
     shown = bob("status").stdout
     assert "3 (1 superseded)" in shown
     state = document(bob("status", "--json"))
@@ -72,7 +71,7 @@ def test_status_tells_counts_and_health(bob: Callable[..., Result]) -> None:
     assert set(state["health"].get("degraded", {})) <= {"embedder"}, "without a model, words find"
 
 
-def test_status_names_damaged_lines(bob: Callable[..., Result], root: Path) -> None:
+def test_status_names_damaged_lines(bob: Run, root: Path) -> None:
     with (root / "bob" / "memories.yaml").open("a") as journal:
         journal.write("--- \x1b[2Jbroken\n")
     shown = bob("status").stdout
@@ -80,7 +79,7 @@ def test_status_names_damaged_lines(bob: Callable[..., Result], root: Path) -> N
     assert "line 5" in shown
 
 
-def test_status_of_an_unreadable_journal_is_an_answer_and_a_failure(bob: Callable[..., Result], root: Path) -> None:
+def test_status_of_an_unreadable_journal_is_an_answer_and_a_failure(bob: Run, root: Path) -> None:
     (root / "bob" / "memories.yaml").rename(root / "bob" / "kept.yaml")
     (root / "bob" / "memories.yaml").mkdir()
     result = bob("status", code=1)
@@ -89,9 +88,7 @@ def test_status_of_an_unreadable_journal_is_an_answer_and_a_failure(bob: Callabl
 
 
 @pytest.mark.parametrize("command", [["search", "ledger"], ["list"], ["show", A], ["export"], ["store", "x"]])
-def test_an_unreadable_journal_is_an_error_with_advice(
-    bob: Callable[..., Result], root: Path, command: list[str]
-) -> None:
+def test_an_unreadable_journal_is_an_error_with_advice(bob: Run, root: Path, command: list[str]) -> None:
     (root / "bob" / "memories.yaml").unlink()
     (root / "bob" / "memories.yaml").mkdir()
     result = bob(*command, code=1)
@@ -100,7 +97,7 @@ def test_an_unreadable_journal_is_an_error_with_advice(
     assert len(result.stderr.strip().splitlines()) == 2
 
 
-def test_search_finds_and_says_how(bob: Callable[..., Result]) -> None:
+def test_search_finds_and_says_how(bob: Run) -> None:
     found = document(bob("search", "ledger", "--json"))
     assert ([each["id"] for each in found["results"]], found["mode"]) == ([C], "keyword")
     assert "parts" not in found["results"][0]
@@ -110,7 +107,7 @@ def test_search_finds_and_says_how(bob: Callable[..., Result]) -> None:
     assert "keyword" in second
 
 
-def test_search_with_superseded_finds_the_old_and_says_so(bob: Callable[..., Result]) -> None:
+def test_search_with_superseded_finds_the_old_and_says_so(bob: Run) -> None:
     assert set(ids(bob("search", "ledger", "--superseded", "--json"))) == {A, C}
     assert f"replaced by {C}" in bob("search", "ledger", "--superseded").stdout
 
@@ -127,12 +124,12 @@ def test_search_with_superseded_finds_the_old_and_says_so(bob: Callable[..., Res
         (["--limit", "1"], [C]),
     ],
 )
-def test_search_keeps_to_its_filters(bob: Callable[..., Result], options: list[str], found: list[str]) -> None:
+def test_search_keeps_to_its_filters(bob: Run, options: list[str], found: list[str]) -> None:
     """A query that says nothing finds the latest, so that the filters alone decide."""
     assert ids(bob("search", "", *options, "--json")) == found
 
 
-def test_explain_tells_parts_and_what_was_left_out(bob: Callable[..., Result]) -> None:
+def test_explain_tells_parts_and_what_was_left_out(bob: Run) -> None:
     shown = bob("search", "ledger", "--explain").stdout
     assert "similarity" in shown
     assert "bm25" in shown
@@ -143,12 +140,12 @@ def test_explain_tells_parts_and_what_was_left_out(bob: Callable[..., Result]) -
     assert [each["id"] for each in found["rejected"]] == [A]
 
 
-def test_explain_names_the_expired(bob: Callable[..., Result]) -> None:
+def test_explain_names_the_expired(bob: Run) -> None:
     bob("import", "-", given='{"content": "The ledger is frozen.", "expires_at": "2026-01-01"}\n')
     assert "  expired" in bob("search", "ledger", "--explain").stdout
 
 
-def test_no_hit_is_an_exit_code_and_no_output(bob: Callable[..., Result]) -> None:
+def test_no_hit_is_an_exit_code_and_no_output(bob: Run) -> None:
     result = bob("search", "xylophone", code=3)
     assert (result.stdout, "Nothing found." in result.stderr) == ("", True)
     assert document(bob("search", "xylophone", "--json", code=3))["results"] == []
@@ -179,23 +176,23 @@ def test_no_hit_is_an_exit_code_and_no_output(bob: Callable[..., Result]) -> Non
         ["agents", "rename", "bob", "bobby"],
     ],
 )
-def test_wrong_usage_ends_with_2(bob: Callable[..., Result], arguments: list[str]) -> None:
+def test_wrong_usage_ends_with_2(bob: Run, arguments: list[str]) -> None:
     result = bob(*arguments, code=2)
     assert result.stdout == ""
     assert result.stderr
 
 
-def test_list_is_newest_first_without_the_replaced(bob: Callable[..., Result]) -> None:
+def test_list_is_newest_first_without_the_replaced(bob: Run) -> None:
     assert ids(bob("list", "--json"), "memories") == [C, B]
     assert ids(bob("list", "-n", "1", "--json"), "memories") == [C]
 
 
-def test_list_of_the_scratchpad_has_its_order(bob: Callable[..., Result]) -> None:
+def test_list_of_the_scratchpad_has_its_order(bob: Run) -> None:
     bob("pin", B)
     assert ids(bob("list", "--scratchpad", "--json"), "memories") == [B, C]
 
 
-def test_show_has_every_field(bob: Callable[..., Result]) -> None:
+def test_show_has_every_field(bob: Run) -> None:
     shown = document(bob("show", A, "--json"))
     assert shown["superseded_by"] == C
     assert {"access_count", "links", "metadata", "source", "trust"} <= shown.keys()
@@ -204,12 +201,12 @@ def test_show_has_every_field(bob: Callable[..., Result]) -> None:
     assert text.endswith("The ledger is in MySQL.\n")
 
 
-def test_show_is_no_access(bob: Callable[..., Result]) -> None:
+def test_show_is_no_access(bob: Run) -> None:
     bob("show", B)
     assert document(bob("show", B, "--json"))["access_count"] == 0
 
 
-def test_looking_changes_nothing(bob: Callable[..., Result], root: Path) -> None:
+def test_looking_changes_nothing(bob: Run, root: Path) -> None:
     journal = (root / "bob" / "memories.yaml").read_bytes()
     for command in (["search", "tea"], ["list"], ["show", B], ["status"], ["export"]):
         bob(*command)
@@ -217,15 +214,13 @@ def test_looking_changes_nothing(bob: Callable[..., Result], root: Path) -> None
 
 
 @pytest.mark.parametrize("command", [["list"], ["search", "coffee"], ["export"], ["show", B]], ids=lambda c: c[0])
-def test_a_persons_edit_of_the_scratchpad_is_known_to_every_command(
-    bob: Callable[..., Result], root: Path, command: list[str]
-) -> None:
+def test_a_persons_edit_of_the_scratchpad_is_known_to_every_command(bob: Run, root: Path, command: list[str]) -> None:
     pad = root / "bob" / "scratchpad.yaml"
     pad.write_text(pad.read_text().replace("Maria likes tea.", "Maria likes coffee."))
     assert "Maria likes coffee." in bob(*command).stdout
 
 
-def test_changes_are_noted_as_the_command_lines(bob: Callable[..., Result], root: Path) -> None:
+def test_changes_are_noted_as_the_command_lines(bob: Run, root: Path) -> None:
     bob("pin", B)
     last = json.loads((root / "bob" / "events.jsonl").read_text().splitlines()[-1])
     assert (last["event"], last["session_id"]) == ("memory:updated", "cli")
@@ -234,9 +229,7 @@ def test_changes_are_noted_as_the_command_lines(bob: Callable[..., Result], root
 @pytest.mark.parametrize(
     "command", [["show"], ["promote"], ["pin"], ["unpin"], ["update", "--pin"], ["forget", "--yes"]], ids=lambda c: c[0]
 )
-def test_an_unknown_id_ends_with_3_and_names_the_commands_that_find_it(
-    bob: Callable[..., Result], command: list[str]
-) -> None:
+def test_an_unknown_id_ends_with_3_and_names_the_commands_that_find_it(bob: Run, command: list[str]) -> None:
     result = bob(*command, "mem-ffffffffffff", code=3)
     assert result.stdout == ""
     assert "`agent-memory search`" in result.stderr
@@ -245,7 +238,7 @@ def test_an_unknown_id_ends_with_3_and_names_the_commands_that_find_it(
 # -- hostile content --------------------------------------------------------------------------------------------------
 
 
-def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Callable[..., Result], tmp_path: Path) -> None:
+def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Run, tmp_path: Path) -> None:
     entry = {"id": A, "content": HOSTILE, "tags": [HOSTILE], "created_by_session": HOSTILE, "metadata": {"k": HOSTILE}}
     entry |= {"source": {"kind": "tool", "detail": HOSTILE}, "links": [{"rel": HOSTILE, "id": B}]}
     (tmp_path / "evil.jsonl").write_text(json.dumps(entry))
@@ -266,7 +259,7 @@ def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Callable[..
 # -- changing ---------------------------------------------------------------------------------------------------------
 
 
-def test_store_keeps_all_its_options(bob: Callable[..., Result]) -> None:
+def test_store_keeps_all_its_options(bob: Run) -> None:
     stored = document(
         bob("store", "Freeze on Friday.", "-c", "task", "-t", "Ops", "--expires", "2999-12-31", "--pin", "--json")
     )
@@ -277,30 +270,30 @@ def test_store_keeps_all_its_options(bob: Callable[..., Result]) -> None:
     assert (memory["created_by_session"], memory["source"]["kind"]) == ("cli", "user")
 
 
-def test_what_is_piped_in_is_not_vouched_for(bob: Callable[..., Result]) -> None:
+def test_what_is_piped_in_is_not_vouched_for(bob: Run) -> None:
     stored = document(bob("store", "-", "--json", given="From a pipe.\n"))
     memory = document(bob("show", stored["memory_id"], "--json"))
     assert (memory["content"], memory["trust"]) == ("From a pipe.", "medium")
 
 
-def test_store_says_when_it_knew_that(bob: Callable[..., Result]) -> None:
+def test_store_says_when_it_knew_that(bob: Run) -> None:
     result = bob("store", "maria LIKES tea.")
     assert result.stdout == f"{B} says that already.\n"
 
 
-def test_store_removes_a_secret_and_says_so(bob: Callable[..., Result]) -> None:
+def test_store_removes_a_secret_and_says_so(bob: Run) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     result = bob("store", f"The token is {secret}.")
     assert "A secret was removed" in result.stderr
     assert secret not in bob("export").stdout
 
 
-def test_store_refuses_what_cannot_be_kept(bob: Callable[..., Result]) -> None:
+def test_store_refuses_what_cannot_be_kept(bob: Run) -> None:
     assert "10001 characters" in bob("store", "x" * 10_001, code=1).stderr
     assert "nothing was stored" in bob("store", "x", "--supersedes", "mem-ffffffffffff", code=3).stderr
 
 
-def test_promote_brings_back_what_had_left(bob: Callable[..., Result]) -> None:
+def test_promote_brings_back_what_had_left(bob: Run) -> None:
     assert "already" in bob("promote", B).stdout
     assert document(bob("promote", B, "--json")) == {
         "memory_id": B,
@@ -310,20 +303,20 @@ def test_promote_brings_back_what_had_left(bob: Callable[..., Result]) -> None:
     }
 
 
-def test_pin_and_unpin(bob: Callable[..., Result]) -> None:
+def test_pin_and_unpin(bob: Run) -> None:
     assert bob("pin", B).stdout == f"{B} is pinned now.\n"
     assert bob("pin", B).stdout == f"{B} was pinned already.\n"
     assert document(bob("unpin", B, "--json")) == {"memory_id": B, "pinned": False, "changed": True}
 
 
-def test_pinning_what_is_not_trusted_says_that_it_does_not_help(bob: Callable[..., Result], tmp_path: Path) -> None:
+def test_pinning_what_is_not_trusted_says_that_it_does_not_help(bob: Run, tmp_path: Path) -> None:
     (tmp_path / "low.jsonl").write_text('{"id": "mem-0000000000ff", "content": "From a page.", "trust": "low"}')
     bob("import", str(tmp_path / "low.jsonl"))
     assert "untrusted" in bob("pin", "mem-0000000000ff").stderr
     assert "untrusted" in bob("promote", "mem-0000000000ff", code=1).stderr
 
 
-def test_forget_with_yes_forgets_the_older_versions_too(bob: Callable[..., Result]) -> None:
+def test_forget_with_yes_forgets_the_older_versions_too(bob: Run) -> None:
     assert document(bob("forget", C, "--yes", "--json")) == {
         "memory_id": C,
         "forgotten": True,
@@ -333,12 +326,12 @@ def test_forget_with_yes_forgets_the_older_versions_too(bob: Callable[..., Resul
     assert ids(bob("list", "--json"), "memories") == [B]
 
 
-def test_forget_without_a_terminal_refuses(bob: Callable[..., Result]) -> None:
+def test_forget_without_a_terminal_refuses(bob: Run) -> None:
     assert "--yes" in bob("forget", B, code=2, given="y\n").stderr
     assert B in ids(bob("list", "--json"), "memories")
 
 
-def test_compact_tells_sizes(bob: Callable[..., Result]) -> None:
+def test_compact_tells_sizes(bob: Run) -> None:
     sizes = document(bob("compact", "--json"))
     assert 0 < sizes["bytes_after"] <= sizes["bytes_before"]
 
@@ -362,7 +355,7 @@ def test_every_kind_of_error_has_its_exit_code(error: AgentMemoryError, code: in
     assert exit_code(error) == code
 
 
-def test_version_and_help_need_no_memory(cli: Callable[..., Result], root: Path) -> None:
+def test_version_and_help_need_no_memory(cli: Run, root: Path) -> None:
     assert cli("--version").stdout.startswith("agent-memory ")
     assert "Exit codes" in cli("--help").stdout
     assert "ID......" not in cli("forget", "--help").stdout
@@ -388,7 +381,7 @@ def test_the_shell_is_offered_the_categories() -> None:
     assert complete_category("") == list(CATEGORIES)
 
 
-def test_who_breaks_the_scratchpad_file_is_told_where_the_edit_is(bob: Callable[..., Result], root: Path) -> None:
+def test_who_breaks_the_scratchpad_file_is_told_where_the_edit_is(bob: Run, root: Path) -> None:
     pad = root / "bob" / "scratchpad.yaml"
     pad.write_text("content: [one\n")
     said = bob("list").stderr
@@ -402,7 +395,7 @@ def test_who_breaks_the_scratchpad_file_is_told_where_the_edit_is(bob: Callable[
     assert "message" not in json.loads(bob("status", "--json").stdout)["health"]
 
 
-def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Callable[..., Result], root: Path) -> None:
+def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Run, root: Path) -> None:
     pad = root / "bob" / "scratchpad.yaml"
     pad.write_text(pad.read_text().replace("\n- id", f"\n- content: 'The password is {'hunter2'}{'horse'}.'\n- id", 1))
     assert "Secrets were removed from an edit" in bob("list").stderr
@@ -411,14 +404,14 @@ def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Callable[...,
     assert "were refused" in bob("list").stderr
 
 
-def test_an_end_that_has_passed_is_refused(bob: Callable[..., Result]) -> None:
+def test_an_end_that_has_passed_is_refused(bob: Run) -> None:
     assert "has passed" in bob("store", "Maria is away.", "--expires", "2020-01-01", code=1).stderr
     assert "has passed" in bob("update", B, "--expires", "2020-01-01", code=1).stderr
     assert document(bob("show", B, "--json"))["expires_at"] is None
     bob("update", B, "--expires", "2999-01-01")
 
 
-def test_options_that_contradict_each_other_are_refused(bob: Callable[..., Result]) -> None:
+def test_options_that_contradict_each_other_are_refused(bob: Run) -> None:
     bob("update", B, "--pin", "--unpin", code=2)
     bob("restore", "--version", "3", code=2)
     assert "[invalid_filter]" in bob("list", "--since", "2026-03-01", "--until", "2026-02-01", code=2).stderr
@@ -428,7 +421,7 @@ def test_options_that_contradict_each_other_are_refused(bob: Callable[..., Resul
     assert not document(bob("show", B, "--json"))["pinned"]
 
 
-def test_a_second_restore_asks_before_it_takes_back_an_older_change_of_text(bob: Callable[..., Result]) -> None:
+def test_a_second_restore_asks_before_it_takes_back_an_older_change_of_text(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     bob("forget", B, "--yes")
     assert "is back" in bob("restore", B).stdout

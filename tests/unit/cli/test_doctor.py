@@ -12,12 +12,13 @@ from agent_memory.cli.app import build
 from agent_memory.doctor import checks_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from typer.testing import Result
 
-    Cli = Callable[..., Result]
+    from tests.unit.cli.conftest import Run
+
+    Cli = Run
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ import pytest
 from tests.unit.cli.conftest import A
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from typer.testing import Result
+    from tests.unit.cli.conftest import Run
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     ],
     ids=lambda each: each[0] if isinstance(each, list) else "",
 )
-def test_an_error_has_its_code(bob: Callable[..., Result], command: list[str], code: int, word: str) -> None:
+def test_an_error_has_its_code(bob: Run, command: list[str], code: int, word: str) -> None:
     assert f"[{word}]" in bob(*command, code=code).stderr
     result = bob(*command, "--json", code=code)
     error = json.loads(result.stdout)["error"]
@@ -38,13 +37,13 @@ def test_an_error_has_its_code(bob: Callable[..., Result], command: list[str], c
 
 
 @pytest.mark.parametrize("arguments", [["list", "--limit", "0"], ["list", "--no-such"], ["no-such"]], ids=" ".join)
-def test_wrong_usage_is_json_where_that_was_asked_for(bob: Callable[..., Result], arguments: list[str]) -> None:
+def test_wrong_usage_is_json_where_that_was_asked_for(bob: Run, arguments: list[str]) -> None:
     result = bob(*arguments, "--json", code=2)
     assert json.loads(result.stdout)["error"]["code"] == "usage"
     assert result.stderr == ""
 
 
-def test_errors_name_the_whole_path(cli: Callable[..., Result], tmp_path: Path) -> None:
+def test_errors_name_the_whole_path(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = cli("list", "--root", str(tmp_path / "file"), code=1)
     assert str(tmp_path / "file") in result.stderr
@@ -53,6 +52,6 @@ def test_errors_name_the_whole_path(cli: Callable[..., Result], tmp_path: Path) 
     assert error["path"].startswith(str(within))
 
 
-def test_a_file_that_cannot_be_written_is_named_whole(bob: Callable[..., Result], tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named_whole(bob: Run, tmp_path: Path) -> None:
     target = tmp_path / "missing" / "out.yaml"
     assert str(target) in bob("export", str(target), code=1).stderr

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from typer.testing import Result
+    from tests.unit.cli.conftest import Run
 
 
-def test_history_tells_what_became_of_a_memory(bob: Callable[..., Result]) -> None:
+def test_history_tells_what_became_of_a_memory(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.", "--untag", "drinks")
     bob("forget", B, "--yes")
     versions = json.loads(bob("history", B, "--json").stdout)["versions"]
@@ -29,7 +28,7 @@ def test_history_tells_what_became_of_a_memory(bob: Callable[..., Result]) -> No
     bob("history", "mem-ffffffffffff", code=3)
 
 
-def test_what_was_forgotten_is_listed_and_comes_back(bob: Callable[..., Result]) -> None:
+def test_what_was_forgotten_is_listed_and_comes_back(bob: Run) -> None:
     before = sorted(bob("export").stdout.splitlines())
     forgotten = bob("forget", C, "--yes")
     assert f"agent-memory restore {C}" in forgotten.stderr
@@ -42,16 +41,16 @@ def test_what_was_forgotten_is_listed_and_comes_back(bob: Callable[..., Result])
     assert "Nothing that was forgotten" in bob("restore").stderr
 
 
-def test_forget_says_for_programs_how_long_the_text_stays(bob: Callable[..., Result]) -> None:
+def test_forget_says_for_programs_how_long_the_text_stays(bob: Run) -> None:
     assert json.loads(bob("forget", B, "--yes", "--json").stdout)["kept_until"] > "2026"
 
 
-def test_what_was_replaced_counts_again(bob: Callable[..., Result]) -> None:
+def test_what_was_replaced_counts_again(bob: Run) -> None:
     assert f"{C}, which had replaced it, stays" in bob("restore", A).stdout
     assert len(json.loads(bob("list", "--json").stdout)["memories"]) == 3
 
 
-def test_a_change_is_taken_back(bob: Callable[..., Result]) -> None:
+def test_a_change_is_taken_back(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     assert "content" in bob("restore", B).stdout
     assert "likes tea" in bob("show", B).stdout
@@ -65,7 +64,7 @@ def files_with(root: Path, text: str) -> list[str]:
     return [file.name for file in root.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
 
 
-def test_forgetting_now_leaves_the_text_in_no_file(bob: Callable[..., Result], root: Path) -> None:
+def test_forgetting_now_leaves_the_text_in_no_file(bob: Run, root: Path) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     result = bob("forget", B, "--now", "--yes")
     assert "gone from memories.yaml" in result.stdout
@@ -74,7 +73,7 @@ def test_forgetting_now_leaves_the_text_in_no_file(bob: Callable[..., Result], r
     bob("show", C)
 
 
-def test_compacting_now_ends_what_could_be_brought_back(bob: Callable[..., Result], root: Path) -> None:
+def test_compacting_now_ends_what_could_be_brought_back(bob: Run, root: Path) -> None:
     bob("forget", B, "--yes")
     assert files_with(root, "Maria likes") == ["memories.yaml"]
     bob("compact")
@@ -84,6 +83,6 @@ def test_compacting_now_ends_what_could_be_brought_back(bob: Callable[..., Resul
     assert files_with(root, "Maria likes") == []
 
 
-def test_copies_that_were_not_looked_into_are_named(bob: Callable[..., Result], root: Path) -> None:
+def test_copies_that_were_not_looked_into_are_named(bob: Run, root: Path) -> None:
     (root / "bob" / "memories.rejected.yaml").write_text("Maria likes")
     assert "memories.rejected.yaml" in bob("forget", B, "--now", "--yes").stderr

@@ -15,13 +15,12 @@ from agent_memory.cli.screen import formatted
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from typer.testing import Result
+    from tests.unit.cli.conftest import Run
 
 
-def listed(cli: Callable[..., Result], *options: str) -> list[str]:
+def listed(cli: Run, *options: str) -> list[str]:
     return [json.loads(line)["id"] for line in cli("list", "--format", "jsonl", *options).stdout.splitlines()]
 
 
@@ -36,11 +35,11 @@ def listed(cli: Callable[..., Result], *options: str) -> list[str]:
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_a_list_has_what_was_asked_for(bob: Callable[..., Result], options: list[str], expected: list[str]) -> None:
+def test_a_list_has_what_was_asked_for(bob: Run, options: list[str], expected: list[str]) -> None:
     assert listed(bob, *options) == expected
 
 
-def test_pinned_and_expired_memories_are_found_by_that(bob: Callable[..., Result], root: Path) -> None:
+def test_pinned_and_expired_memories_are_found_by_that(bob: Run, root: Path) -> None:
     async def expire() -> None:
         async with opened("bob", root) as service:
             await service.update(C, {"expires_at": "2026-03-11"}, may_have_expired=True)
@@ -54,11 +53,11 @@ def test_pinned_and_expired_memories_are_found_by_that(bob: Callable[..., Result
     assert json.loads(bob("status", "--json").stdout)["counts"]["expired"] == 1
 
 
-def test_how_many_there_are_in_all_is_told(bob: Callable[..., Result]) -> None:
+def test_how_many_there_are_in_all_is_told(bob: Run) -> None:
     assert json.loads(bob("list", "-n", "1", "--json").stdout)["total"] == 2
 
 
-def test_fields_are_chosen_in_their_order(bob: Callable[..., Result]) -> None:
+def test_fields_are_chosen_in_their_order(bob: Run) -> None:
     assert bob("list", "--fields", "content,id", "--format", "csv").stdout.splitlines() == [
         "content,id",
         f"The ledger is in PostgreSQL.,{C}",
@@ -70,7 +69,7 @@ def test_fields_are_chosen_in_their_order(bob: Callable[..., Result]) -> None:
     assert "drinks, maria" in table[2]
 
 
-def test_every_command_with_rows_has_the_forms(bob: Callable[..., Result]) -> None:
+def test_every_command_with_rows_has_the_forms(bob: Run) -> None:
     for command in (["search", "tea"], ["show", B], ["list"], ["agents"]):
         assert list(csv.DictReader(io.StringIO(bob(*command, "--format", "csv").stdout)))
         assert (
@@ -90,7 +89,7 @@ def test_a_text_of_several_lines_is_one_value_of_csv() -> None:
     assert list(csv.reader(io.StringIO(text))) == [["id", "text"], [A, "First,\nsecond."]]
 
 
-def test_nothing_found_is_no_line_of_csv(bob: Callable[..., Result]) -> None:
+def test_nothing_found_is_no_line_of_csv(bob: Run) -> None:
     assert bob("list", "--pinned", "--format", "csv").stdout == ""
     assert bob("list", "--pinned", "--format", "csv", "--fields", "id").stdout == "id\n"
 

@@ -15,14 +15,15 @@ from agent_memory.files.layout import folder_of
 from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from typer.testing import Result
 
+    from tests.unit.cli.conftest import Run
+
 
 @pytest.fixture
-def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.delenv("AGENT_MEMORY_AGENT", raising=False)
     app, runner = build(), CliRunner()
 
@@ -41,7 +42,7 @@ def with_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("with_embedder")
-def test_there_and_back(cli: Callable[..., Result]) -> None:
+def test_there_and_back(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     moved = json.loads(cli("migrate", "--json").stdout)
     assert (moved["backend"], moved["changed"], moved["memories"]) == ("vector", True, 1)
@@ -56,12 +57,12 @@ def test_there_and_back(cli: Callable[..., Result]) -> None:
 
 
 @pytest.mark.usefixtures("with_embedder")
-def test_without_an_index_there_is_none_to_build_anew(cli: Callable[..., Result]) -> None:
+def test_without_an_index_there_is_none_to_build_anew(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     assert "agent-memory migrate" in cli("reindex", code=2).stderr
 
 
-def test_without_an_embedder_it_says_what_is_missing(cli: Callable[..., Result]) -> None:
+def test_without_an_embedder_it_says_what_is_missing(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     said = cli("migrate", code=1).stderr.replace("\n", " ")
     assert "the embedder 'local' is not installed" in said
@@ -69,9 +70,7 @@ def test_without_an_embedder_it_says_what_is_missing(cli: Callable[..., Result])
     assert "Set backend" not in said, "there is no such option here"
 
 
-def test_without_an_engine_there_is_a_way_back_and_it_says_when_there_is_none(
-    cli: Callable[..., Result], root: Path
-) -> None:
+def test_without_an_engine_there_is_a_way_back_and_it_says_when_there_is_none(cli: Run, root: Path) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     assert "nothing to roll back" in cli("rollback").stdout
     Shards(folder_of("bob", root)).switch("vector", None)  # as it was migrated on a machine that has one

@@ -12,10 +12,12 @@ from agent_memory.cli.app import build
 from tests.qdrant_server import QUIET, Answer, QdrantHttpServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from typer.testing import Result
+
+    from tests.unit.cli.conftest import Run
 
 pytestmark = [pytest.mark.enable_socket, *QUIET]
 SECRET = "ghp_" + "x7Kq2mZ9" * 4 + "aB3d"
@@ -32,7 +34,7 @@ def http(monkeypatch: pytest.MonkeyPatch) -> Iterator[QdrantHttpServer]:
 
 
 @pytest.fixture
-def cli(http: QdrantHttpServer, root: Path, tmp_path: Path) -> Callable[..., Result]:
+def cli(http: QdrantHttpServer, root: Path, tmp_path: Path) -> Run:
     """Return `agent-memory` on this machine, or on the machine `at`."""
     app, runner = build(), CliRunner()
 
@@ -45,7 +47,7 @@ def cli(http: QdrantHttpServer, root: Path, tmp_path: Path) -> Callable[..., Res
     return run
 
 
-def test_what_one_machine_pushed_another_pulls(cli: Callable[..., Result]) -> None:
+def test_what_one_machine_pushed_another_pulls(cli: Run) -> None:
     cli("store", "--agent", "bob", "The office is in Lyon")
     cli("store", "Tea at noon")
     assert cli("push").stdout == "Pushed 2 memories.\n"
@@ -55,7 +57,7 @@ def test_what_one_machine_pushed_another_pulls(cli: Callable[..., Result]) -> No
     assert cli("pull", at="elsewhere").stdout == "Pulled 0 memories, skipped 2 that were there.\n"
 
 
-def test_a_text_that_differs_stays_where_it_is(cli: Callable[..., Result]) -> None:
+def test_a_text_that_differs_stays_where_it_is(cli: Run) -> None:
     stored = json.loads(cli("store", "--agent", "bob", "--json", "tea").stdout)
     cli("push")
     cli("update", stored["memory_id"], "--content", "coffee")
@@ -63,7 +65,7 @@ def test_a_text_that_differs_stays_where_it_is(cli: Callable[..., Result]) -> No
     assert "1 of those skipped have another text here, which stays." in cli("pull").stderr
 
 
-def test_programs_get_counts(cli: Callable[..., Result]) -> None:
+def test_programs_get_counts(cli: Run) -> None:
     cli("store", "--agent", "bob", "tea")
     counts: dict[str, Any] = json.loads(cli("push", "--json").stdout)
     assert counts == {
@@ -71,24 +73,20 @@ def test_programs_get_counts(cli: Callable[..., Result]) -> None:
     }  # fmt: skip
 
 
-def test_what_was_forgotten_here_is_not_pulled(cli: Callable[..., Result]) -> None:
+def test_what_was_forgotten_here_is_not_pulled(cli: Run) -> None:
     stored = json.loads(cli("store", "--agent", "bob", "--json", "tea").stdout)
     cli("push")
     cli("forget", "--yes", stored["memory_id"])
     assert cli("pull").stdout == "Pulled 0 memories, left 1 forgotten.\n"
 
 
-def test_without_an_address_it_says_how_to_give_one(
-    cli: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_address_it_says_how_to_give_one(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("store", "--agent", "bob", "tea")
     monkeypatch.delenv("QDRANT_URL")
     assert "--url" in cli("push", code=2).stderr
 
 
-def test_a_server_that_fails_half_way_is_reported_with_what_is_there(
-    cli: Callable[..., Result], http: QdrantHttpServer
-) -> None:
+def test_a_server_that_fails_half_way_is_reported_with_what_is_there(cli: Run, http: QdrantHttpServer) -> None:
     cli("store", "--agent", "bob", "tea")
 
     def down(method: str, path: str) -> Answer | None:
@@ -102,9 +100,7 @@ def test_a_server_that_fails_half_way_is_reported_with_what_is_there(
     assert cli("push").stdout == "Pushed 1 memory.\n"
 
 
-def test_a_collection_of_another_embedder_takes_memories_without_vectors(
-    cli: Callable[..., Result], http: QdrantHttpServer
-) -> None:
+def test_a_collection_of_another_embedder_takes_memories_without_vectors(cli: Run, http: QdrantHttpServer) -> None:
     cli("store", "--agent", "bob", "tea")
     http.client.create_collection(
         "agent_memory", vectors_config={}, metadata={"agent_memory": 1, "agent_memory_embedder": "openai:x:8"}
@@ -115,6 +111,6 @@ def test_a_collection_of_another_embedder_takes_memories_without_vectors(
 
 
 @pytest.mark.parametrize("url", ["memory.example", "ftp://memory.example"])
-def test_a_wrong_address_is_an_error(cli: Callable[..., Result], url: str) -> None:
+def test_a_wrong_address_is_an_error(cli: Run, url: str) -> None:
     cli("store", "--agent", "bob", "tea")
     assert "https://host:6333" in cli("push", "--url", url, code=1).stderr

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tests.support import FrozenClock
 
+    Services = Callable[..., MemoryService]
+
 
 @dataclasses.dataclass
 class Listener:
@@ -51,7 +53,7 @@ def secret() -> str:
 
 
 @pytest.fixture
-async def make_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable[..., MemoryService]]:
+async def make_service(root: Path, clock: FrozenClock) -> AsyncIterator[Services]:
     """Return a function that opens bob's memory with some settings; all are closed at the end."""
     opened: list[MemoryService] = []
 
@@ -70,7 +72,7 @@ async def make_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable
 
 
 @pytest.fixture
-def service(make_service: Callable[..., MemoryService]) -> MemoryService:
+def service(make_service: Services) -> MemoryService:
     return make_service()
 
 

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from agent_memory.models import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_memory.models import Trust
     from agent_memory.service import MemoryService
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 MUST = "We decided that the shop must log each order to the audit file."
 NEVER = MUST.replace("must", "must never")
@@ -25,7 +23,7 @@ async def known(service: MemoryService) -> dict[str, Trust]:
     return {memory.content: memory.trust async for memory in service.storage.iter_all()}
 
 
-async def test_a_correction_is_kept_beside_what_it_corrects(make_service: Callable[..., MemoryService]) -> None:
+async def test_a_correction_is_kept_beside_what_it_corrects(make_service: Services) -> None:
     service = make_service()
     await service.capture([seen(MUST)])
     outcome = await service.capture([seen(NEVER)])
@@ -33,16 +31,14 @@ async def test_a_correction_is_kept_beside_what_it_corrects(make_service: Callab
     assert await known(service) == {MUST: "high", NEVER: "high"}
 
 
-async def test_a_repetition_is_skipped_as_a_duplicate(make_service: Callable[..., MemoryService]) -> None:
+async def test_a_repetition_is_skipped_as_a_duplicate(make_service: Services) -> None:
     service = make_service()
     await service.capture([seen(MUST)])
     outcome = await service.capture([seen(MUST.lower()), seen(MUST.replace("file", "files"))])
     assert outcome.skipped == {"duplicate": 2}
 
 
-async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the_user(
-    make_service: Callable[..., MemoryService],
-) -> None:
+async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the_user(make_service: Services) -> None:
     service = make_service()
     near = MUST.replace("each order", "each new order")
     await service.capture([seen(MUST, "low")])
@@ -51,7 +47,7 @@ async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the
 
 
 async def test_what_a_stranger_said_and_the_user_says_too_is_the_users(
-    make_service: Callable[..., MemoryService], listener: Listener
+    make_service: Services, listener: Listener
 ) -> None:
     service = make_service()
     victim = (await service.store({"content": "Orders are private."})).memory.id
@@ -63,7 +59,7 @@ async def test_what_a_stranger_said_and_the_user_says_too_is_the_users(
     assert (now.id, now.trust, now.tags, now.pinned, now.supersedes) == (planted_id, "high", [], False, None)
 
 
-async def test_a_stranger_who_says_what_is_known_changes_nothing(make_service: Callable[..., MemoryService]) -> None:
+async def test_a_stranger_who_says_what_is_known_changes_nothing(make_service: Services) -> None:
     service = make_service()
     await service.capture([seen(MUST)])
     outcome = await service.capture([seen(MUST, "low")])

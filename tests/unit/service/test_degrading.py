@@ -17,13 +17,13 @@ from agent_memory.storage import FileStorage, MigratableStorage
 from tests.engines import made_index, options
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from agent_memory.embeddings import Embedder
     from agent_memory.storage.vector.engine import EngineClient
     from tests.support import FrozenClock
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 
 class DownApi(HashEmbedder):
@@ -35,7 +35,7 @@ class DownApi(HashEmbedder):
 
 
 @pytest.fixture
-async def open_service(root: Path, clock: FrozenClock) -> AsyncIterator[Callable[..., MemoryService]]:
+async def open_service(root: Path, clock: FrozenClock) -> AsyncIterator[Services]:
     opened: list[MemoryService] = []
 
     def make(model: Embedder | None = None, patience: float = 2.0, **settings: Any) -> MemoryService:
@@ -61,7 +61,7 @@ async def _searched(service: MemoryService, listener: Listener) -> tuple[str, st
 
 
 async def test_a_failing_embedder_is_told_in_one_answer_one_event_and_the_status(
-    open_service: Callable[..., MemoryService], listener: Listener
+    open_service: Services, listener: Listener
 ) -> None:
     embedder = DownApi()
     service = open_service(embedder)
@@ -79,7 +79,7 @@ async def test_a_failing_embedder_is_told_in_one_answer_one_event_and_the_status
 
 
 async def test_what_worked_in_between_is_told_again(
-    open_service: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+    open_service: Services, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "LIMITS", WorkerLimits(rest_seconds=0.01))
     embedder = DownApi()
@@ -97,9 +97,7 @@ async def test_what_worked_in_between_is_told_again(
     assert len(listener.of("memory:degraded")) == 2
 
 
-async def test_an_embedder_that_is_not_installed_is_told(
-    open_service: Callable[..., MemoryService], listener: Listener
-) -> None:
+async def test_an_embedder_that_is_not_installed_is_told(open_service: Services, listener: Listener) -> None:
     service = open_service()
     stored = await service.store({"content": "Use PostgreSQL as the database"}, listener.caller)
     assert "not installed" in str(stored.degraded)
@@ -110,9 +108,7 @@ async def test_an_embedder_that_is_not_installed_is_told(
     assert (await service.status()).health["status"] == "attention"
 
 
-async def test_words_alone_by_choice_are_nothing_to_tell(
-    open_service: Callable[..., MemoryService], listener: Listener
-) -> None:
+async def test_words_alone_by_choice_are_nothing_to_tell(open_service: Services, listener: Listener) -> None:
     service = open_service(embedder="none")
     await service.store({"content": "Use PostgreSQL as the database"}, listener.caller)
     assert await _searched(service, listener) == ("keyword", None)
@@ -121,7 +117,7 @@ async def test_words_alone_by_choice_are_nothing_to_tell(
 
 
 async def test_an_answer_before_the_vectors_says_that_a_second_try_finds_more(
-    open_service: Callable[..., MemoryService], listener: Listener
+    open_service: Services, listener: Listener
 ) -> None:
     embedder = HashEmbedder()
     embedder.gate.clear()
@@ -159,7 +155,7 @@ async def test_an_engine_in_trouble_is_an_event_and_in_the_status(
 
 
 async def test_an_audit_log_that_cannot_be_written_is_told_once(
-    open_service: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+    open_service: Services, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = open_service(embedder="none")
 
@@ -180,7 +176,7 @@ async def test_an_audit_log_that_cannot_be_written_is_told_once(
 
 
 async def test_a_store_that_is_on_disk_is_no_failure_because_the_scratchpad_cannot_be_read(
-    open_service: Callable[..., MemoryService], listener: Listener, monkeypatch: pytest.MonkeyPatch
+    open_service: Services, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def failing(_manager: ScratchpadManager) -> None:
         raise StorageError("The disk does not answer.", code="unreadable")

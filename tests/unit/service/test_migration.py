@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.storage import AgentFolder
     from tests.support import FrozenClock
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 THRESHOLD = 3
 
@@ -35,7 +35,7 @@ async def all_ended() -> None:
 
 
 @pytest.fixture
-async def growing(root: Path, clock: FrozenClock, builds: list[str]) -> AsyncIterator[Callable[..., MemoryService]]:
+async def growing(root: Path, clock: FrozenClock, builds: list[str]) -> AsyncIterator[Services]:
     """Return a function that opens bob's memory so that it can be moved, by default by the instant builds."""
     opened: list[MemoryService] = []
     instant = partial(_built, builds)
@@ -89,7 +89,7 @@ async def stored(service: MemoryService, listener: Listener, count: int) -> None
 
 
 async def test_past_the_threshold_it_is_suggested_once_a_session(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str]
+    growing: Services, listener: Listener, builds: list[str]
 ) -> None:
     service = growing()
     await stored(service, listener, THRESHOLD - 1)
@@ -105,7 +105,7 @@ async def test_past_the_threshold_it_is_suggested_once_a_session(
     assert builds == []
 
 
-async def test_a_session_that_only_asks_is_told_too(growing: Callable[..., MemoryService], listener: Listener) -> None:
+async def test_a_session_that_only_asks_is_told_too(growing: Services, listener: Listener) -> None:
     first = growing()
     await first.store({"content": "fact 0"})
     await first.store({"content": "fact 1"})
@@ -119,7 +119,7 @@ async def test_a_session_that_only_asks_is_told_too(growing: Callable[..., Memor
 
 @pytest.mark.parametrize("settings", [{"backend": "file"}, {"backend": "vector"}])
 async def test_who_chose_a_backend_is_not_asked(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str], settings: dict[str, Any]
+    growing: Services, listener: Listener, builds: list[str], settings: dict[str, Any]
 ) -> None:
     await stored(growing(**settings), listener, THRESHOLD + 1)
     assert "memory:migration_suggested" not in listener.names()
@@ -127,7 +127,7 @@ async def test_who_chose_a_backend_is_not_asked(
 
 
 async def test_with_auto_migrate_it_begins_by_itself_and_tells_each_step(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str]
+    growing: Services, listener: Listener, builds: list[str]
 ) -> None:
     service = growing(auto_migrate=True)
     await stored(service, listener, THRESHOLD)
@@ -146,7 +146,7 @@ async def test_with_auto_migrate_it_begins_by_itself_and_tells_each_step(
 
 
 async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
-    growing: Callable[..., MemoryService], listener: Listener
+    growing: Services, listener: Listener
 ) -> None:
     begun = asyncio.Event()
 
@@ -173,7 +173,7 @@ async def test_a_migration_pauses_with_the_session_and_the_next_one_resumes_it(
 
 
 async def test_a_failure_is_told_with_what_is_true_now(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str]
+    growing: Services, listener: Listener, builds: list[str]
 ) -> None:
     service = growing()
     await stored(service, listener, 1)
@@ -187,9 +187,7 @@ async def test_a_failure_is_told_with_what_is_true_now(
     assert service.storage.backend == "file"
 
 
-async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(
-    growing: Callable[..., MemoryService], listener: Listener
-) -> None:
+async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(growing: Services, listener: Listener) -> None:
     async def broken(*_args: object, **_options: object) -> None:
         raise ZeroDivisionError
 
@@ -201,9 +199,7 @@ async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(
     assert "ZeroDivisionError" in failed["error"]
 
 
-async def test_going_back_is_told_once(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str]
-) -> None:
+async def test_going_back_is_told_once(growing: Services, listener: Listener, builds: list[str]) -> None:
     service = growing()
     await stored(service, listener, 1)
     await service.migration.migrate(listener.caller)
@@ -214,7 +210,7 @@ async def test_going_back_is_told_once(
 
 
 async def test_migrations_are_in_the_audit_log(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str], folder: Path
+    growing: Services, listener: Listener, builds: list[str], folder: Path
 ) -> None:
     service = growing()
     await stored(service, listener, 1)
@@ -227,7 +223,7 @@ async def test_migrations_are_in_the_audit_log(
 
 
 async def test_the_status_suggests_it_until_it_is_done(
-    growing: Callable[..., MemoryService], listener: Listener, builds: list[str]
+    growing: Services, listener: Listener, builds: list[str]
 ) -> None:
     service = growing()
     await stored(service, listener, THRESHOLD)

@@ -11,13 +11,13 @@ from agent_memory.journal import Journal
 from agent_memory.storage.vector import shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import pytest
 
     from agent_memory.models import Memory
     from agent_memory.service import MemoryService
+    from tests.unit.service.conftest import Services
 
 
 async def test_a_known_text_that_is_forgotten_in_between_is_stored_after_all(
@@ -58,7 +58,7 @@ async def test_the_note_beside_the_journal_is_written_under_the_lock(
 
 
 async def test_a_forked_child_does_not_wait_for_what_its_parent_was_at(
-    make_service: Callable[..., MemoryService], monkeypatch: pytest.MonkeyPatch
+    make_service: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = make_service()
     await service.store({"content": "tea", "category": "note"})

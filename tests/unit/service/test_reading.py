@@ -9,12 +9,11 @@ import pytest
 from agent_memory.errors import StorageError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from agent_memory.service import MemoryService
     from tests.support import FrozenClock
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 
 def break_journal(folder: Path) -> None:
@@ -35,7 +34,7 @@ async def test_a_search_counts_an_access_for_each_hit_behind_the_answer(
     assert (after.access_count, after.last_accessed) == (1, now)
 
 
-async def test_the_default_limit_is_a_setting(make_service: Callable[..., MemoryService]) -> None:
+async def test_the_default_limit_is_a_setting(make_service: Services) -> None:
     service = make_service(default_search_limit=2)
     for number in range(4):
         await service.store({"content": f"tea {number}"})
@@ -87,7 +86,7 @@ async def test_an_unreadable_journal_is_part_of_the_status(service: MemoryServic
     assert status.counts == {}
 
 
-async def test_status_counts(make_service: Callable[..., MemoryService], clock: FrozenClock, folder: Path) -> None:
+async def test_status_counts(make_service: Services, clock: FrozenClock, folder: Path) -> None:
     service = make_service(migration_threshold=3)
     old = (await service.store({"content": "Office in Berlin", "category": "decision"})).memory
     await service.store({"content": "Office in Lyon", "category": "decision", "supersedes": old.id, "pinned": True})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Scratchpad
     from tests.support import FrozenClock
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 IMPATIENT = ServiceLimits(edits_patience=0.01)
 
@@ -76,7 +76,7 @@ async def pad(bare: Pad) -> Pad:
 
 
 @pytest.fixture
-def impatient(make_service: Callable[..., MemoryService], pad: Pad) -> Pad:
+def impatient(make_service: Services, pad: Pad) -> Pad:
     """Return the same with a service that soon gives up its turn."""
     return replace(pad, service=make_service(limits=IMPATIENT))
 

@@ -12,11 +12,10 @@ from agent_memory.models import Observation, Source
 from tests.support import NOON, FrozenClock, lines_of, raises
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from agent_memory.service import MemoryService
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 
 def everything_below(folder: Path) -> bytes:
@@ -174,7 +173,7 @@ async def test_an_update_tells_which_fields_really_changed(service: MemoryServic
     assert len(listener.events) == 1
 
 
-async def test_a_pin_keeps_a_memory_in_the_pad(make_service: Callable[..., MemoryService], clock: FrozenClock) -> None:
+async def test_a_pin_keeps_a_memory_in_the_pad(make_service: Services, clock: FrozenClock) -> None:
     service = make_service(max_scratchpad_entries=2)
     first = (await service.store({"content": "pinned"})).memory
     await service.update(first.id, {"pinned": True})
@@ -273,7 +272,7 @@ async def test_a_promotion_into_a_full_pad_of_fifty_makes_the_last_one_leave(
 
 
 async def test_promoting_what_the_pad_cannot_show_does_not_pretend(
-    make_service: Callable[..., MemoryService], listener: Listener, clock: FrozenClock
+    make_service: Services, listener: Listener, clock: FrozenClock
 ) -> None:
     service = make_service(max_scratchpad_entries=1)
     old = (await service.store({"content": "Office in Berlin"})).memory
@@ -291,7 +290,7 @@ async def test_promoting_what_the_pad_cannot_show_does_not_pretend(
 
 
 async def test_the_third_access_promotes_and_is_told_once(
-    make_service: Callable[..., MemoryService], listener: Listener, clock: FrozenClock
+    make_service: Services, listener: Listener, clock: FrozenClock
 ) -> None:
     service = make_service(max_scratchpad_entries=2)
     wanted = (await service.store({"content": "peppermint tea"})).memory
@@ -311,7 +310,7 @@ async def test_the_third_access_promotes_and_is_told_once(
 
 
 async def test_a_memory_that_is_used_often_comes_back_into_the_pad_and_its_file(
-    make_service: Callable[..., MemoryService], listener: Listener, clock: FrozenClock, folder: Path
+    make_service: Services, listener: Listener, clock: FrozenClock, folder: Path
 ) -> None:
     service = make_service(max_scratchpad_entries=1)
     wanted = (await service.store({"content": "peppermint tea", "access_count": 7})).memory
