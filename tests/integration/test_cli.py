@@ -20,6 +20,8 @@ from agent_memory.files.lock import folder_lock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Run = Callable[..., subprocess.CompletedProcess[str]]
+
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = (sys.executable, "-m", "agent_memory.cli")
 OWN_TERMINAL = """import fcntl, os, sys, termios
@@ -51,7 +53,7 @@ def environment(root: Path, home: Path, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def cli(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def cli(environment: dict[str, str]) -> Run:
     """Return `agent-memory` in a process of its own, without a terminal."""
 
     def run(*arguments: str, given: str = "", code: int = 0, **extra: str) -> subprocess.CompletedProcess[str]:
@@ -71,7 +73,7 @@ def cli(environment: dict[str, str]) -> Callable[..., subprocess.CompletedProces
 
 
 @pytest.fixture
-def bob(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def bob(cli: Run) -> Run:
     """Return the same once an agent bob knows two things."""
     cli("import", "-", "--agent", "bob", given="".join(json.dumps(entry) + "\n" for entry in SEED))
     return cli
@@ -126,30 +128,22 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict
     assert "pip install" in result.stderr
 
 
-def test_0_when_all_is_well(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    assert "PostgreSQL \U0001f418" in bob("list").stdout
-
-
-def test_1_when_something_fails(cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_1_when_something_fails(cli: Run) -> None:
     result = cli("list", code=1)
     first, second = result.stderr.strip().splitlines()
     assert first.startswith("Error: There are no agents")
     assert "--agent NAME" in second
 
 
-def test_2_for_wrong_usage(cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    assert "--limit" in cli("search", "x", "--limit", "0", code=2).stderr
-
-
-def test_3_for_what_is_not_there(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_0_when_all_is_well_2_for_wrong_usage_3_for_what_is_not_there_and_4_while_another_writes(
+    bob: Run, root: Path
+) -> None:
+    assert "PostgreSQL \U0001f418" in bob("list").stdout
+    assert "--limit" in bob("search", "x", "--limit", "0", code=2).stderr
     bob("show", "mem-ffffffffffff", code=3)
     bob("search", "xylophone", "--category", "insight", code=3)
-
-
-def test_4_while_another_process_writes(bob: Callable[..., subprocess.CompletedProcess[str]], root: Path) -> None:
     with folder_lock(root / "bob"):
-        result = bob("store", "x", code=4)
-    assert "Try again" in result.stderr
+        assert "Try again" in bob("store", "x", code=4).stderr
 
 
 @pytest.mark.parametrize(
@@ -157,15 +151,11 @@ def test_4_while_another_process_writes(bob: Callable[..., subprocess.CompletedP
     [["status"], ["search", "ledger", "--explain"], ["list"], ["show", A], ["pin", A], ["promote", A], ["compact"]],
     ids=lambda command: command[0],
 )
-def test_json_is_all_there_is_on_stdout(
-    bob: Callable[..., subprocess.CompletedProcess[str]], command: list[str]
-) -> None:
+def test_json_is_all_there_is_on_stdout(bob: Run, command: list[str]) -> None:
     assert isinstance(json.loads(bob(*command, "--json").stdout), dict)
 
 
-def test_warnings_of_the_library_do_not_get_into_stdout(
-    bob: Callable[..., subprocess.CompletedProcess[str]], root: Path
-) -> None:
+def test_warnings_of_the_library_do_not_get_into_stdout(bob: Run, root: Path) -> None:
     """The scratchpad cannot be rendered here: its file is a folder."""
     (root / "bob" / "scratchpad.yaml").unlink()
     (root / "bob" / "scratchpad.yaml").mkdir()
@@ -174,7 +164,7 @@ def test_warnings_of_the_library_do_not_get_into_stdout(
     assert "Warning: Could not" in result.stderr
 
 
-def test_agents_are_copied_through_a_pipe(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_agents_are_copied_through_a_pipe(bob: Run) -> None:
     exported = bob("export", "-a", "bob").stdout
     assert [json.loads(line)["id"] for line in exported.splitlines()] == [A, B]
     assert bob("import", "-", "-a", "twin", given=exported).stdout == "Imported 2 memories.\n"
@@ -183,15 +173,13 @@ def test_agents_are_copied_through_a_pipe(bob: Callable[..., subprocess.Complete
     assert bob("export", "-a", "third").stdout == exported
 
 
-def test_a_locale_without_unicode_costs_no_data(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_a_locale_without_unicode_costs_no_data(bob: Run) -> None:
     ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     assert "\U0001f418" in bob("export", **ascii_only).stdout
     assert "PostgreSQL \\U0001f418" in bob("list", **ascii_only).stdout
 
 
-def test_a_reader_that_leaves_early_is_no_crash(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
+def test_a_reader_that_leaves_early_is_no_crash(bob: Run, environment: dict[str, str]) -> None:
     bob("import", "-", given="".join(f'{{"content": "entry {n} {"x" * 900}"}}\n' for n in range(120)))
     with subprocess.Popen(
         [*COMMAND, "export"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
@@ -201,7 +189,7 @@ def test_a_reader_that_leaves_early_is_no_crash(
         assert b"Traceback" not in process.stderr.read()
 
 
-def test_a_pipe_gets_whole_lines_and_no_colour(bob: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_a_pipe_gets_whole_lines_and_no_colour(bob: Run) -> None:
     text = "A sentence that is longer than any terminal is wide. " * 4
     bob("store", text)
     result = bob("list")
@@ -209,9 +197,7 @@ def test_a_pipe_gets_whole_lines_and_no_colour(bob: Callable[..., subprocess.Com
     assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_a_progress_bar_is_for_terminals(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_progress_bar_is_for_terminals(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(50))
     (tmp_path / "in.jsonl").write_text(lines)
     assert bob("import", str(tmp_path / "in.jsonl"), "-a", "one").stderr == ""
@@ -221,9 +207,7 @@ def test_a_progress_bar_is_for_terminals(
     assert "Imported 50 memories." in shown
 
 
-def test_a_terminal_gets_colour_and_no_escape_of_a_memory(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
+def test_a_terminal_gets_colour_and_no_escape_of_a_memory(bob: Run, environment: dict[str, str]) -> None:
     code, shown = in_a_terminal(environment, "list")
     assert code == 0
     assert "\x1b[" in shown
@@ -232,16 +216,15 @@ def test_a_terminal_gets_colour_and_no_escape_of_a_memory(
 
 
 @pytest.mark.parametrize("wish", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
-def test_a_terminal_that_wants_no_colour_gets_none(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], wish: dict[str, str]
-) -> None:
+def test_a_terminal_that_wants_no_colour_gets_none(bob: Run, environment: dict[str, str], wish: dict[str, str]) -> None:
     assert "\x1b" not in in_a_terminal(environment | wish, "list")[1]
     assert "\x1b" not in in_a_terminal(environment | wish, "show", "mem-ffffffffffff")[1]
 
 
-def test_forget_asks_on_a_terminal_and_takes_no_for_an_answer(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
+def test_forget_asks_on_a_terminal_and_takes_no_or_ctrl_c_for_an_answer(bob: Run, environment: dict[str, str]) -> None:
+    code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="\x03")
+    assert (code, "Stopped. Nothing was forgotten." in shown) == (130, True)
+    bob("show", A)
     code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="n\n")
     assert (code, "Nothing was forgotten." in shown) == (1, True)
     assert "PostgreSQL" in shown
@@ -251,17 +234,7 @@ def test_forget_asks_on_a_terminal_and_takes_no_for_an_answer(
     bob("show", A, code=3)
 
 
-def test_ctrl_c_at_the_question_ends_at_once(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
-    code, shown = in_a_terminal(environment, "forget", A, prompt="[y/N]", typed="\x03")
-    assert (code, "Stopped. Nothing was forgotten." in shown) == (130, True)
-    bob("show", A)
-
-
-def test_ctrl_c_in_an_import_says_how_far_it_came(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_ctrl_c_in_an_import_says_how_far_it_came(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(20_000))
     (tmp_path / "in.jsonl").write_text(lines)
     arguments = ("import", str(tmp_path / "in.jsonl"), "-a", "two")
@@ -271,9 +244,7 @@ def test_ctrl_c_in_an_import_says_how_far_it_came(
     assert f"Imported {done} memor" in shown
 
 
-def test_what_a_person_types_is_trusted(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
+def test_what_a_person_types_is_trusted(bob: Run, environment: dict[str, str]) -> None:
     in_a_terminal(environment, "store", "Typed by hand.")
     (typed,) = [each for each in json.loads(bob("list", "--json").stdout)["memories"] if "Typed" in each["content"]]
     assert typed["trust"] == "high"
@@ -295,9 +266,7 @@ def drafts(environment: dict[str, str]) -> list[Path]:
     return sorted(Path(environment["TMPDIR"]).glob("mem-*.yaml"))
 
 
-def test_edit_changes_what_was_edited(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_edit_changes_what_was_edited(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     command = editor(tmp_path, "path.write_text(text.replace('PostgreSQL', 'SQLite'), encoding='utf-8')")
     code, shown = in_a_terminal(environment | {"VISUAL": command, "EDITOR": "false"}, "edit", A)
     assert (code, f"Changed content of {A}." in shown) == (0, True)
@@ -305,19 +274,11 @@ def test_edit_changes_what_was_edited(
     assert drafts(environment) == []
 
 
-def test_edit_closed_unchanged_changes_nothing(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
-    code, shown = in_a_terminal(environment | {"EDITOR": "true"}, "edit", A)
-    assert (code, "Nothing was changed." in shown) == (0, True)
-    assert drafts(environment) == []
-
-
 @pytest.mark.parametrize(
     "change", ["text + 'tags: ['", "text + 'colour: red'", "text.replace('decision', 'Two Words')", "''"]
 )
 def test_an_edit_that_is_refused_is_kept_and_its_place_named(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path, change: str
+    bob: Run, environment: dict[str, str], tmp_path: Path, change: str
 ) -> None:
     command = editor(tmp_path, f"path.write_text({change}, encoding='utf-8')")
     code, shown = in_a_terminal(environment | {"EDITOR": command, "COLUMNS": "300"}, "edit", A)
@@ -327,9 +288,7 @@ def test_an_edit_that_is_refused_is_kept_and_its_place_named(
     assert "PostgreSQL" in bob("show", A).stdout
 
 
-def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     forget = (
         f"import subprocess; subprocess.run([{sys.executable!r}, '-m', 'agent_memory.cli', 'forget', {A!r}, '--yes'])"
     )
@@ -339,26 +298,30 @@ def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(
     assert "The book is" in kept.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", ["no-such-editor -w", "false", "'unbalanced"])
-def test_an_editor_that_fails_changes_nothing_and_leaves_nothing(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], command: str
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("true", (0, "Nothing was changed.")),
+        ("no-such-editor -w", (1, "editor")),
+        ("false", (1, "editor")),
+        ("'unbalanced", (1, "editor")),
+    ],
+)
+def test_an_editor_that_fails_or_is_closed_changes_nothing_and_leaves_nothing(
+    bob: Run, environment: dict[str, str], command: str, answer: tuple[int, str]
 ) -> None:
     code, shown = in_a_terminal(environment | {"EDITOR": command}, "edit", A)
-    assert (code, "editor" in shown) == (1, True)
+    assert (code, answer[1] in shown) == (answer[0], True)
     assert drafts(environment) == []
 
 
-def test_without_a_terminal_no_editor_is_opened(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str]
-) -> None:
+def test_without_a_terminal_no_editor_is_opened(bob: Run, environment: dict[str, str]) -> None:
     result = bob("edit", A, EDITOR="touch", code=2)
     assert "agent-memory update" in result.stderr
     assert drafts(environment) == []
 
 
-def test_what_an_editor_prints_is_not_a_result(
-    bob: Callable[..., subprocess.CompletedProcess[str]], environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_what_an_editor_prints_is_not_a_result(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     command = editor(tmp_path, "print('Press any key')\npath.write_text(text + 'importance: 1.0', encoding='utf-8')")
     parent, child = pty.openpty()
     with subprocess.Popen(
@@ -378,9 +341,7 @@ def test_what_an_editor_prints_is_not_a_result(
 # -- completion -------------------------------------------------------------------------------------------------------
 
 
-def test_the_shell_completes_commands_agents_and_categories(
-    bob: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_the_shell_completes_commands_agents_and_categories(bob: Run) -> None:
     def complete(words: str, position: int) -> list[str]:
         wish = {"_AGENT_MEMORY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(position)}
         return bob(**wish).stdout.split()

@@ -75,32 +75,29 @@ def test_one_write_of_several_changes_is_one_line(journal: Journal, path: Path) 
     assert [change.id for entry in Journal(path, set()).poll().entries for change in entry.changes] == ["a", "t"]
 
 
-def test_an_entry_without_a_change_is_a_mistake_of_the_caller(journal: Journal) -> None:
-    with journal.locked() as writer, pytest.raises(ValueError, match="at least one change"):
-        writer.append([])
-
-
-def test_what_cannot_be_encoded_leaves_the_file_alone(journal: Journal, path: Path) -> None:
+def test_an_entry_without_a_change_or_that_cannot_be_encoded_leaves_the_file_alone(
+    journal: Journal, path: Path
+) -> None:
     put(journal, "a")
     before = path.read_bytes()
+    with journal.locked() as writer, pytest.raises(ValueError, match="at least one change"):
+        writer.append([])
     with journal.locked() as writer, pytest.raises(ValidationError):
         writer.append([Change("put", "memory", "b", {"x": float("nan")})])
     assert path.read_bytes() == before
     assert put(journal, "b") == 2
 
 
-def test_a_writer_catches_up_before_it_numbers(journal: Journal, path: Path, clock: FrozenClock) -> None:
+def test_a_writer_catches_up_before_it_numbers_and_is_not_told_of_its_own_writes(
+    journal: Journal, path: Path, clock: FrozenClock
+) -> None:
     other = Journal(path, {"memory"}, clock=clock)
     assert put(journal, "a") == 1
+    assert journal.poll().entries == []
     assert put(other, "b") == 2
     with journal.locked() as writer:
         assert [entry.seq for entry in writer.update.entries] == [2]
         assert writer.append([Change("delete", "memory", "b")]).seq == 3
-
-
-def test_the_owner_is_not_told_of_its_own_writes_again(journal: Journal) -> None:
-    put(journal, "a")
-    assert journal.poll().entries == []
 
 
 def test_seq_goes_on_after_everything_was_deleted_and_compacted_away(
@@ -160,16 +157,12 @@ def test_what_came_before_a_failed_compaction_is_still_delivered(
     assert seqs(reader) == [2]
 
 
-def test_a_first_look_delivers_a_last_line_without_newline_at_once(journal: Journal, path: Path) -> None:
-    put(journal, "a")
-    put(journal, "b")
-    path.write_bytes(path.read_bytes()[:-1])
-    assert seqs(Journal(path, {"memory"})) == [1, 2]
-
-
 def test_a_damaged_line_in_the_middle_is_reported_with_its_place_and_stays(journal: Journal, path: Path) -> None:
     put(journal, "a")
     put(journal, "b")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert seqs(Journal(path, {"memory"})) == [1, 2], "a last line without its end is delivered at once"
+    path.write_bytes(path.read_bytes() + b"\n")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1] + b"--- {oops\n" + lines[2])
     other = Journal(path, {"memory"})
@@ -179,7 +172,7 @@ def test_a_damaged_line_in_the_middle_is_reported_with_its_place_and_stays(journ
     assert b"--- {oops\n" in path.read_bytes()
 
 
-def test_a_damaged_header_costs_no_entry(journal: Journal, path: Path) -> None:
+def test_a_damaged_header_costs_no_entry_and_is_mended_by_a_compaction(journal: Journal, path: Path) -> None:
     put(journal, "a")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"rubbish\n" + lines[1])
@@ -187,12 +180,6 @@ def test_a_damaged_header_costs_no_entry(journal: Journal, path: Path) -> None:
     assert seqs(other) == [1]
     assert [problem.line for problem in other.reader.problems] == [1]
     assert put(other, "b") == 2
-
-
-def test_compaction_mends_a_damaged_header(journal: Journal, path: Path) -> None:
-    put(journal, "a")
-    path.write_bytes(b"rubbish\n" + path.read_bytes().splitlines(keepends=True)[1])
-    other = Journal(path, {"memory"})
     other.compact()
     assert other.reader.problems == []
     assert other.watermark[0]
@@ -292,20 +279,15 @@ def test_files_are_private_and_so_are_folders(journal: Journal, path: Path, root
     assert {folder.stat().st_mode & 0o777 for folder in (root, path.parent)} == {0o700}
 
 
-def test_the_lock_file_stays_the_same_file(journal: Journal, path: Path) -> None:
+def test_a_compaction_leaves_the_lock_file_and_sweeps_what_a_killed_one_left(journal: Journal, path: Path) -> None:
     put(journal, "a")
     inode = (path.parent / ".lock").stat().st_ino
     put(journal, "b")
-    journal.compact()
-    assert (path.parent / ".lock").stat().st_ino == inode
-
-
-def test_compaction_sweeps_what_a_killed_one_left(journal: Journal, path: Path) -> None:
-    put(journal, "a")
     leftover = path.with_name(f".{path.name}.0badc0de.tmp")
     leftover.write_bytes(b"half")
     journal.compact()
     assert not leftover.exists()
+    assert (path.parent / ".lock").stat().st_ino == inode
 
 
 def test_a_store_syncs_the_file_exactly_once(journal: Journal, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,21 @@ def hybrid(worker: EmbeddingWorker) -> SearchIndex:
 class TestKeyword:
     """Words alone."""
 
-    def test_the_memory_with_the_words_is_found(self, index: SearchIndex) -> None:
-        assert ids(index, "which session store") == [2]
+    @pytest.mark.parametrize(
+        ("query", "limit", "found"),
+        [
+            ("which session store", 10, [2]),
+            ("postgresql ledger", 10, [1, 3]),  # more words that match rank higher
+            ("decision", 10, [1]),  # a category
+            ("storage", 10, [1]),  # a tag
+            ("what did we say 3 days ago", 1, [2]),
+            *[(nothing, 2, [1, 2]) for nothing in ("", "   ", "?!", "what is it")],  # the latest
+        ],
+    )
+    def test_a_memory_is_found_by_its_words_its_labels_or_its_day(
+        self, index: SearchIndex, query: str, limit: int, found: list[int]
+    ) -> None:
+        assert ids(index, query, limit) == found
 
     def test_a_strangers_words_do_not_push_out_a_persons(self, index: SearchIndex) -> None:
         for number in range(10, 40):
@@ -78,23 +91,9 @@ class TestKeyword:
         assert hit.parts["trust"] == 0.5
         assert "trust" not in index.search(asked("Redis", 1)).hits[0].parts
 
-    def test_more_matching_words_rank_higher(self, index: SearchIndex) -> None:
-        assert ids(index, "postgresql ledger") == [1, 3]
-
-    @pytest.mark.parametrize("query", ["decision", "storage"])
-    def test_category_and_tags_are_searched(self, index: SearchIndex, query: str) -> None:
-        assert ids(index, query) == [1]
-
-    def test_a_day_in_the_question_finds_what_was_stored_then(self, index: SearchIndex) -> None:
-        assert ids(index, "what did we say 3 days ago", limit=1) == [2]
-
     def test_nothing_in_common_finds_nothing(self, index: SearchIndex) -> None:
         found = index.search(asked("zebra", 5))
         assert (found.hits, found.total_found, found.mode) == ((), 0, "keyword")
-
-    @pytest.mark.parametrize("query", ["", "   ", "?!", "what is it"])
-    def test_a_query_that_says_nothing_answers_with_the_latest(self, index: SearchIndex, query: str) -> None:
-        assert ids(index, query, limit=2) == [1, 2]
 
     def test_the_limit_cuts_and_total_found_counts_all(self, index: SearchIndex) -> None:
         found = index.search(asked("ledger", 1))
@@ -115,14 +114,14 @@ class TestChanges:
         assert ids(index, "postgresql") == []
         assert len(index.corpus.documents) == 3
 
-    def test_a_removed_memory_is_not_found(self, index: SearchIndex) -> None:
+    def test_a_removed_memory_is_not_found_and_removing_what_is_not_there_changes_nothing(
+        self, index: SearchIndex
+    ) -> None:
         index.search(asked("ledger", 5))
-        index.remove("mem-000000000001")
-        assert ids(index, "ledger") == [3]
-
-    def test_removing_what_is_not_there_changes_nothing(self, index: SearchIndex) -> None:
         index.remove("mem-ffffffffffff")
         assert len(index.corpus.documents) == 3
+        index.remove("mem-000000000001")
+        assert ids(index, "ledger") == [3]
 
     def test_a_touch_counts_without_indexing_anew(self, index: SearchIndex) -> None:
         index.search(asked("ledger", 5))
@@ -150,16 +149,15 @@ class TestChanges:
 class TestScores:
     """Order and bounds."""
 
-    def test_the_newer_of_two_equals_comes_first(self) -> None:
+    @pytest.mark.parametrize(
+        ("first", "second"), [({"timestamp": NOW - timedelta(days=300)}, {}), ({}, {"access_count": 5})]
+    )
+    def test_the_newer_or_the_more_used_of_two_equals_comes_first(
+        self, first: dict[str, Any], second: dict[str, Any]
+    ) -> None:
         index = SearchIndex()
-        index.put(make(1, "use tabs", timestamp=NOW - timedelta(days=300)))
-        index.put(make(2, "use tabs"))
-        assert ids(index, "tabs") == [2, 1]
-
-    def test_the_more_used_of_two_equals_comes_first(self) -> None:
-        index = SearchIndex()
-        index.put(make(1, "use tabs"))
-        index.put(make(2, "use tabs", access_count=5))
+        index.put(make(1, "use tabs", **first))
+        index.put(make(2, "use tabs", **second))
         assert ids(index, "tabs") == [2, 1]
 
     def test_equal_scores_have_a_stable_order(self) -> None:
@@ -214,14 +212,12 @@ class TestFilters:
 class TestExplain:
     """What was left out, and why."""
 
-    def test_what_was_filtered_or_cut_is_named(self, index: SearchIndex) -> None:
+    def test_what_was_filtered_or_cut_is_named_when_asked(self, index: SearchIndex) -> None:
+        assert index.search(asked("ledger", 1)).rejected == ()
         index.put(make(4, "ledger colours"))
         found = index.search(asked("ledger", 1, explain=True, category="note"))
         reasons = {one.id[-1]: one.reason for one in found.rejected}
         assert reasons == {"1": "filtered", "3": "beyond_limit"}
-
-    def test_nothing_is_named_unasked(self, index: SearchIndex) -> None:
-        assert index.search(asked("ledger", 1)).rejected == ()
 
     def test_what_lies_below_the_floor_is_named_with_its_cosine(self, hybrid: SearchIndex) -> None:
         found = hybrid.search(asked("database picked", 5, explain=True))
