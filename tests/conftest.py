@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 
-pytest.register_assert_rewrite("tests.contract.memory_storage")
+pytest.register_assert_rewrite("tests.contract.memory_storage", "tests.contract.memory_search")
 
 # A shell that starts tests in the background has them ignore Ctrl-C; processes that tests start would inherit that, and
 # never end by it.

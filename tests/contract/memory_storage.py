@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import DateRange, Link, Memory, SearchFilters, Source, new_memory_id
+from agent_memory.models import Link, Memory, Source, new_memory_id
+from tests.contract.memory_search import MemorySearchContract
 from tests.support import NOON, FrozenClock, memory_of, raises
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 UNKNOWN = "mem-000000000000"
 
 
-class MemoryStorageContract:
+class MemoryStorageContract(MemorySearchContract):
     """The suite. A subclass overrides `open_storage`; its storages belong to agent `bob` and tell time by `clock`."""
 
     @pytest.fixture
@@ -328,176 +329,6 @@ class MemoryStorageContract:
             seen.append(memory.content)
             await storage.store(memory_of(f"meanwhile {memory.content}"))
         assert seen == ["a", "b"]
-
-    # -- replacing ----------------------------------------------------------------------------------------------------
-
-    async def test_a_replaced_memory_is_known_but_no_longer_found(self, storage: MemoryStorage) -> None:
-        old = await storage.store(memory_of("The office is in Berlin"))
-        new = await storage.store(memory_of("The office is in Lyon", supersedes=old))
-        assert await storage.superseded() == {old: new}
-        assert [r.memory.id for r in await storage.search("office")] == [new]
-        everything = await storage.search("office", include_superseded=True)
-        assert {r.memory.id for r in everything} == {old, new}
-
-    async def test_a_memory_is_valid_again_once_its_replacement_has_expired(
-        self, storage: MemoryStorage, clock: FrozenClock
-    ) -> None:
-        old = await storage.store(memory_of("office in Berlin"))
-        new = await storage.store(memory_of("office in Lyon", supersedes=old, expires_at=NOON + timedelta(days=1)))
-        assert await storage.superseded() == {old: new}
-        clock.advance(days=2)
-        assert await storage.superseded() == {}
-        assert [r.memory.id for r in await storage.search("office")] == [old]
-
-    async def test_forgetting_a_memory_forgets_what_it_replaced_but_not_what_replaces_it(
-        self, storage: MemoryStorage, other: MemoryStorage
-    ) -> None:
-        first = await storage.store(memory_of("office in Berlin"))
-        second = await storage.store(memory_of("office in Lyon", supersedes=first))
-        third = await storage.store(memory_of("office in Oslo", supersedes=second))
-        assert await storage.older_versions(third) == [second, first]
-        assert await storage.older_versions(first) == []
-        assert (await storage.delete(second)).id == second
-        assert [m.id async for m in other.iter_all()] == [third]
-        assert await other.was_forgotten("office in Berlin")
-        assert await other.was_forgotten("office in Lyon")
-
-    async def test_in_a_chain_only_the_last_is_shown(self, storage: MemoryStorage) -> None:
-        first = await storage.store(memory_of("office in Berlin"))
-        second = await storage.store(memory_of("office in Lyon", supersedes=first))
-        third = await storage.store(memory_of("office in Oslo", supersedes=second))
-        assert await storage.superseded() == {first: second, second: third}
-        assert [m.id for m in await storage.list_recent()] == [third]
-
-    # -- searching ----------------------------------------------------------------------------------------------------
-
-    async def test_results_are_ordered_scored_and_counted(self, storage: MemoryStorage) -> None:
-        await storage.store(memory_of("green tea in the morning"))
-        await storage.store(memory_of("tea"))
-        await storage.store(memory_of("the train to Oslo"))
-        found = await storage.search("green tea", limit=1)
-        assert [r.memory.content for r in found] == ["green tea in the morning"]
-        assert found.total_found == 2
-        scores = [r.relevance_score for r in await storage.search("green tea", limit=100)]
-        assert scores == sorted(scores, reverse=True)
-        assert all(0 <= score <= 1 for score in scores)
-        assert all(r.match_type in {"keyword", "vector", "hybrid"} for r in found)
-
-    async def test_another_objects_store_is_found_at_once(self, storage: MemoryStorage, other: MemoryStorage) -> None:
-        assert list(await other.search("tea")) == []
-        memory_id = await storage.store(memory_of("green tea"))
-        assert [r.memory.id for r in await other.search("tea")] == [memory_id]
-        await other.update(memory_id, {"content": "black coffee"})
-        assert list(await storage.search("tea")) == []
-        assert [r.memory.id for r in await storage.search("coffee")] == [memory_id]
-
-    async def test_a_search_is_no_access(self, storage: MemoryStorage) -> None:
-        memory_id = await storage.store(memory_of("tea"))
-        await storage.search("tea")
-        found = await storage.get(memory_id)
-        assert found.access_count == 0
-
-    async def test_every_filter_holds_for_every_result(self, storage: MemoryStorage) -> None:
-        wanted = memory_of(
-            "tea one", category="decision", tags=["a", "b"], access_count=5, timestamp=NOON - timedelta(days=3)
-        )
-        await storage.store(wanted)
-        for other in (
-            memory_of("tea two", tags=["a", "b"], access_count=5, timestamp=NOON - timedelta(days=3)),
-            memory_of("tea three", category="decision", tags=["a"], access_count=5, timestamp=wanted.timestamp),
-            memory_of("tea four", category="decision", tags=["a", "b"], access_count=4, timestamp=wanted.timestamp),
-            memory_of("tea five", category="decision", tags=["a", "b"], access_count=5, timestamp=NOON),
-        ):
-            await storage.store(other)
-        filters = {
-            "category": "decision",
-            "tags": ["B", "z"],
-            "all_tags": ["B", "a"],
-            "min_access_count": 5,
-            "date_range": {"start": "2026-02-25", "end": "2026-02-27"},
-        }
-        found = await storage.search("tea", filters=filters)
-        assert [r.memory.id for r in found] == [wanted.id]
-        assert found.total_found == 1
-        assert len(await storage.search("tea", filters={"category": "decision"})) == 4
-
-    async def test_bounds_of_a_date_range_are_inclusive(self, storage: MemoryStorage) -> None:
-        await storage.store(memory_of("tea"))
-        for start, end, hits in ((NOON, NOON, 1), (NOON + timedelta(microseconds=1), None, 0), (None, NOON, 1)):
-            filters = SearchFilters(date_range=DateRange(start=start, end=end))
-            assert len(await storage.search("tea", filters=filters)) == hits
-
-    async def test_a_date_without_a_zone_is_local_time(self, storage: MemoryStorage) -> None:
-        await storage.store(memory_of("tea"))
-        day = DateRange(start=(NOON - timedelta(days=1)).replace(tzinfo=None), end=NOON + timedelta(days=1))
-        assert len(await storage.search("tea", filters=SearchFilters(date_range=day))) == 1
-
-    @pytest.mark.parametrize(
-        "filters",
-        [
-            {"category": "NO"},
-            {"tags": "a"},
-            {"tags": ["x" * 100]},
-            {"min_access_count": -1},
-            {"date_range": {"start": "yesterday"}},
-            {"date_range": {"start": "2026-02-02", "end": "2026-02-01"}},
-            {"date_range": {"start": "0001-01-01T00:00:00+14:00"}},
-            {"date_range": {"end": "9999-12-31T23:00:00-14:00"}},
-            {"unknown": 1},
-            ["tags"],
-            5,
-        ],
-    )
-    async def test_a_wrong_filter_is_an_error_and_no_crash(self, storage: MemoryStorage, filters: Any) -> None:
-        with raises(ValidationError, "invalid_filter"):
-            await storage.search("tea", filters=filters)
-
-    @pytest.mark.parametrize("limit", [0, -1, 101])
-    async def test_a_limit_lies_between_1_and_100(self, storage: MemoryStorage, limit: int) -> None:
-        with pytest.raises(ValidationError, match="limit"):
-            await storage.search("tea", limit=limit)
-
-    @pytest.mark.parametrize("query", ["", " ", "?!", "the", "🙂", "\x00", "\ud800", "a" * 9_999, "'\" OR 1=1 --"])
-    async def test_any_query_gets_an_answer(self, storage: MemoryStorage, query: str) -> None:
-        await storage.store(memory_of("tea"))
-        assert len(await storage.search(query)) <= 1
-
-    async def test_expired_memories_are_not_found(self, storage: MemoryStorage, clock: FrozenClock) -> None:
-        await storage.store(memory_of("tea", expires_at=NOON + timedelta(hours=1)))
-        assert len(await storage.search("tea")) == 1
-        clock.advance(hours=1)
-        assert list(await storage.search("tea")) == []
-        assert await storage.count() == 1
-
-    async def test_what_was_shown_is_true_until_somebody_changes_what_it_says(
-        self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
-    ) -> None:
-        texts = ("tea", "milk", "juice", "water", "bread")
-        ids = [await storage.store(memory_of(text)) for text in texts]
-        ids.append(await storage.store(memory_of("cake", expires_at=NOON + timedelta(hours=1))))
-        tea, milk, juice, water, bread, cake = shown = [m for m in await storage.valid() if m.id in ids]
-        assert await storage.still_true(shown)
-        await other.touch(ids)
-        await other.update(tea.id, {"pinned": True, "promoted_at": NOON})
-        await other.store(memory_of("coffee"))
-        assert await storage.still_true(shown), "nothing of it says anything else"
-        await other.delete(milk.id)
-        assert not await storage.still_true(shown)
-        await other.update(juice.id, {"content": "orange juice"})
-        await other.store(memory_of("sparkling water", supersedes=water.id))
-        await other.update(bread.id, {"tags": ["baked"]})
-        clock.advance(hours=1)
-        assert [m.content for m in shown if await storage.still_true([m])] == ["tea"]
-        assert cake.is_expired(clock())
-        assert await storage.still_true([])
-
-    async def test_explaining_names_what_was_left_out_and_why(self, storage: MemoryStorage) -> None:
-        old = await storage.store(memory_of("green tea"))
-        await storage.store(memory_of("black tea", supersedes=old))
-        found = await storage.search("tea", explain=True)
-        assert old in {item["id"] for item in found.rejected}
-        assert all(item["reason"] for item in found.rejected)
-        assert (await storage.search("tea")).rejected == []
 
     # -- keeping house ------------------------------------------------------------------------------------------------
 

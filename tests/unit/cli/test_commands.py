@@ -71,15 +71,12 @@ def test_status_tells_counts_and_health(bob: Run) -> None:
     assert set(state["health"].get("degraded", {})) <= {"embedder"}, "without a model, words find"
 
 
-def test_status_names_damaged_lines(bob: Run, root: Path) -> None:
+def test_status_names_damaged_lines_and_fails_where_the_journal_cannot_be_read(bob: Run, root: Path) -> None:
     with (root / "bob" / "memories.yaml").open("a") as journal:
         journal.write("--- \x1b[2Jbroken\n")
     shown = bob("status").stdout
     assert "damaged, 1 problem" in shown
     assert "line 5" in shown
-
-
-def test_status_of_an_unreadable_journal_is_an_answer_and_a_failure(bob: Run, root: Path) -> None:
     (root / "bob" / "memories.yaml").rename(root / "bob" / "kept.yaml")
     (root / "bob" / "memories.yaml").mkdir()
     result = bob("status", code=1)
@@ -138,9 +135,6 @@ def test_explain_tells_parts_and_what_was_left_out(bob: Run) -> None:
     found = document(bob("search", "ledger", "--explain", "--json"))
     assert found["results"][0]["parts"]["bm25"] > 0
     assert [each["id"] for each in found["rejected"]] == [A]
-
-
-def test_explain_names_the_expired(bob: Run) -> None:
     bob("import", "-", given='{"content": "The ledger is frozen.", "expires_at": "2026-01-01"}\n')
     assert "  expired" in bob("search", "ledger", "--explain").stdout
 
@@ -182,28 +176,20 @@ def test_wrong_usage_ends_with_2(bob: Run, arguments: list[str]) -> None:
     assert result.stderr
 
 
-def test_list_is_newest_first_without_the_replaced(bob: Run) -> None:
+def test_list_is_newest_first_without_the_replaced_or_in_the_order_of_the_scratchpad(bob: Run) -> None:
     assert ids(bob("list", "--json"), "memories") == [C, B]
     assert ids(bob("list", "-n", "1", "--json"), "memories") == [C]
-
-
-def test_list_of_the_scratchpad_has_its_order(bob: Run) -> None:
     bob("pin", B)
     assert ids(bob("list", "--scratchpad", "--json"), "memories") == [B, C]
 
 
-def test_show_has_every_field(bob: Run) -> None:
-    shown = document(bob("show", A, "--json"))
-    assert shown["superseded_by"] == C
-    assert {"access_count", "links", "metadata", "source", "trust"} <= shown.keys()
+def test_show_has_every_field_and_is_no_access(bob: Run) -> None:
     text = bob("show", A).stdout
+    shown = document(bob("show", A, "--json"))
+    assert (shown["superseded_by"], shown["access_count"]) == (C, 0)
+    assert {"access_count", "links", "metadata", "source", "trust"} <= shown.keys()
     assert f"replaced by {C}" in text
     assert text.endswith("The ledger is in MySQL.\n")
-
-
-def test_show_is_no_access(bob: Run) -> None:
-    bob("show", B)
-    assert document(bob("show", B, "--json"))["access_count"] == 0
 
 
 def test_looking_changes_nothing(bob: Run, root: Path) -> None:
@@ -276,12 +262,8 @@ def test_what_is_piped_in_is_not_vouched_for(bob: Run) -> None:
     assert (memory["content"], memory["trust"]) == ("From a pipe.", "medium")
 
 
-def test_store_says_when_it_knew_that(bob: Run) -> None:
-    result = bob("store", "maria LIKES tea.")
-    assert result.stdout == f"{B} says that already.\n"
-
-
-def test_store_removes_a_secret_and_says_so(bob: Run) -> None:
+def test_store_says_when_it_knew_that_or_removed_a_secret(bob: Run) -> None:
+    assert bob("store", "maria LIKES tea.").stdout == f"{B} says that already.\n"
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     result = bob("store", f"The token is {secret}.")
     assert "A secret was removed" in result.stderr

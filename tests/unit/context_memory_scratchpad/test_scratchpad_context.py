@@ -42,15 +42,6 @@ async def test_it_stands_right_after_the_system_message_as_words_of_the_user(mou
     assert "Prefers tea" in view[1]["content"]
 
 
-async def test_without_a_system_message_it_comes_first(mounted: Mount) -> None:
-    here = await mounted()
-    await here.remember("Prefers tea")
-    await here.context.add_message(HELLO)
-    view = await here.context.get_messages_for_request()
-    assert view[0]["content"].startswith(MARKER)
-    assert view[1:] == [HELLO]
-
-
 async def test_an_empty_memory_adds_nothing(mounted: Mount) -> None:
     here = await mounted()
     await here.context.add_message(HELLO)
@@ -58,11 +49,13 @@ async def test_an_empty_memory_adds_nothing(mounted: Mount) -> None:
     assert here.inner.asked == [(500, None)]
 
 
-async def test_it_is_never_part_of_the_history(mounted: Mount) -> None:
+async def test_without_a_system_message_it_comes_first_and_it_is_never_part_of_the_history(mounted: Mount) -> None:
     here = await mounted()
     await here.remember("Prefers tea")
     await here.context.add_message(HELLO)
     view = await here.context.get_messages_for_request()
+    assert view[0]["content"].startswith(MARKER)
+    assert view[1:] == [HELLO]
     view.clear()
     assert await here.context.get_messages() == [HELLO]
     assert here.inner.messages == [HELLO]
@@ -94,44 +87,28 @@ async def test_it_is_frozen_while_the_session_goes_on(mounted: Mount) -> None:
     assert await here.pad() == first
 
 
-@pytest.mark.parametrize("event", ["context:compaction", "context:post_compact"])
-async def test_a_compaction_makes_it_anew(mounted: Mount, event: str) -> None:
+@pytest.mark.parametrize("event", ["context:compaction", "context:post_compact", None])
+async def test_a_compaction_or_a_resumed_history_makes_it_anew(mounted: Mount, event: str | None) -> None:
     here = await mounted()
     await here.remember("Prefers tea")
     await here.pad()
     await here.remember("Works in Oslo")
-    await here.coordinator.hooks.emit(event, {})
+    await (here.coordinator.hooks.emit(event, {}) if event else here.context.set_messages([HELLO]))
     assert "Works in Oslo" in await here.pad()
 
 
-async def test_a_resumed_history_makes_it_anew(mounted: Mount) -> None:
-    here = await mounted()
-    await here.remember("Prefers tea")
-    await here.pad()
-    await here.remember("Works in Oslo")
-    await here.context.set_messages([HELLO])
-    assert "Works in Oslo" in await here.pad()
-
-
-async def test_what_was_forgotten_is_shown_no_more_at_once(mounted: Mount) -> None:
-    here = await mounted()
-    tea, _ = await here.remember("Prefers tea", "Works in Oslo")
-    assert "Prefers tea" in await here.pad()
-    service = await here.session.require()
-    await service.forget(tea, here.session.caller)
-    pad = await here.pad()
-    assert "Prefers tea" not in pad
-    assert "Works in Oslo" in pad
-
-
-@pytest.mark.parametrize("what", ["forget", "reword", "supersede", "expire"])
-async def test_what_another_process_made_untrue_is_shown_no_more_at_once(mounted: Mount, what: str) -> None:
+@pytest.mark.parametrize("what", ["forget here", "forget", "reword", "supersede", "expire"])
+async def test_what_was_forgotten_or_made_untrue_by_another_process_is_shown_no_more_at_once(
+    mounted: Mount, what: str
+) -> None:
     here = await mounted()
     tea, _ = await here.remember("Prefers tea", "Works in Oslo")
     service = await here.session.require()
     assert "Prefers tea" in await here.pad()
     elsewhere = FileStorage("bob", service.settings.storage_root, settings=ServiceSettings(embedder="none"))
-    if what == "forget":
+    if what == "forget here":
+        await service.forget(tea, here.session.caller)
+    elif what == "forget":
         await elsewhere.delete(tea)
     elif what == "reword":
         await elsewhere.update(tea, {"content": "Prefers water"})
@@ -173,20 +150,14 @@ async def test_another_agents_scratchpad_follows_a_switch(mounted: Mount) -> Non
 # -- its tokens -------------------------------------------------------------------------------------------------------
 
 
-async def test_its_tokens_are_taken_off_an_explicit_budget(mounted: Mount) -> None:
+async def test_its_tokens_are_taken_off_the_inner_limit_or_an_explicit_budget(mounted: Mount) -> None:
     here = await mounted()
     await here.remember("Prefers tea")
     cost = estimate_tokens(await here.pad())
+    assert here.inner.asked[-1] == (10_000 - cost, None), "when nothing else is known"
     await here.context.get_messages_for_request(token_budget=1000)
     await here.context.get_messages_for_request(token_budget=3)
     assert here.inner.asked[-2:] == [(1000 - cost, None), (1, None)]
-
-
-async def test_its_tokens_are_taken_off_the_inner_limit_when_nothing_else_is_known(mounted: Mount) -> None:
-    here = await mounted()
-    await here.remember("Prefers tea")
-    cost = estimate_tokens(await here.pad())
-    assert here.inner.asked[-1] == (10_000 - cost, None)
 
 
 async def test_its_tokens_are_taken_off_the_providers_window(mounted: Mount) -> None:
@@ -280,6 +251,10 @@ async def test_a_wrong_configuration_shows_nothing_and_breaks_nothing(mounted: M
 # -- trouble ----------------------------------------------------------------------------------------------------------
 
 
+async def broken(*_: object) -> None:
+    raise StorageError(os.strerror(errno.EIO))
+
+
 async def test_when_memory_fails_the_conversation_goes_on_with_the_last_scratchpad(
     mounted: Mount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,9 +268,6 @@ async def test_when_memory_fails_the_conversation_goes_on_with_the_last_scratchp
 
     here.coordinator.hooks.register("memory:degraded", hear, name="test")
     service = await here.session.require()
-
-    async def broken(*_: object) -> None:
-        raise StorageError(os.strerror(errno.EIO))
 
     monkeypatch.setattr(service, "scratchpad", broken)
     await here.coordinator.hooks.emit("context:compaction", {})
@@ -314,9 +286,6 @@ async def test_one_agents_scratchpad_is_never_shown_to_another_when_memory_fails
     here.session.turn.begin("start as alice")
     await here.session.activate("alice")
     service = await here.session.require()
-
-    async def broken(*_: object) -> None:
-        raise StorageError(os.strerror(errno.EIO))
 
     monkeypatch.setattr(service, "scratchpad", broken)
     assert await here.pad() == ""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Memory, SearchResults
 
+    Open = Callable[..., Awaitable[VectorStorage]]
+
 WORDS = ("ledger", "parser", "queue", "cache", "router", "session", "uses", "needs", "Redis", "Kafka", "YAML", "worker")
 
 
@@ -56,9 +58,7 @@ def engines() -> Engines:
 
 
 @pytest.fixture
-async def opened(
-    root: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines
-) -> AsyncIterator[Callable[..., Awaitable[VectorStorage]]]:
+async def opened(root: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines) -> AsyncIterator[Open]:
     """Return what opens a storage that holds an index; `limits` are those of `EngineLimits`."""
     every: list[VectorStorage] = []
 
@@ -76,7 +76,7 @@ async def opened(
 
 
 @pytest.fixture
-async def storage(root: Path, embedder: HashEmbedder, opened: Callable[..., Awaitable[VectorStorage]]) -> VectorStorage:
+async def storage(root: Path, embedder: HashEmbedder, opened: Open) -> VectorStorage:
     """Return a storage that holds an index."""
     made_index(root, embedder.identity)
     return await opened()
@@ -184,7 +184,7 @@ async def test_a_memory_that_becomes_shorter_is_found_by_its_new_text_alone(
 
 
 async def test_many_changes_are_compared_without_the_engine(
-    storage: VectorStorage, engines: Engines, opened: Callable[..., Awaitable[VectorStorage]]
+    storage: VectorStorage, engines: Engines, opened: Open
 ) -> None:
     await storage.close()
     again = await opened(most_changes=3)
@@ -194,7 +194,7 @@ async def test_many_changes_are_compared_without_the_engine(
 
 
 async def test_few_memories_are_compared_without_the_engine_which_is_faster(
-    storage: VectorStorage, engines: Engines, opened: Callable[..., Awaitable[VectorStorage]]
+    storage: VectorStorage, engines: Engines, opened: Open
 ) -> None:
     await storage.close()
     again = await opened(asked_from=6)
@@ -210,11 +210,7 @@ async def test_few_memories_are_compared_without_the_engine_which_is_faster(
 
 
 async def test_what_changed_while_no_process_held_the_index_is_found(
-    storage: VectorStorage,
-    engines: Engines,
-    root: Path,
-    clock: FrozenClock,
-    opened: Callable[..., Awaitable[VectorStorage]],
+    storage: VectorStorage, engines: Engines, root: Path, clock: FrozenClock, opened: Open
 ) -> None:
     memories = facts(30)
     await stored(storage, memories)
@@ -250,7 +246,7 @@ async def test_a_compaction_by_another_process_changes_nothing(
 
 
 async def test_a_renamed_agent_keeps_its_index(
-    storage: VectorStorage, engines: Engines, root: Path, opened: Callable[..., Awaitable[VectorStorage]]
+    storage: VectorStorage, engines: Engines, root: Path, opened: Open
 ) -> None:
     await stored(storage, facts(8))
     await storage.migrate()
@@ -265,7 +261,7 @@ async def test_a_renamed_agent_keeps_its_index(
 
 
 async def test_an_index_behind_by_many_changes_is_built_anew(
-    storage: VectorStorage, engines: Engines, opened: Callable[..., Awaitable[VectorStorage]]
+    storage: VectorStorage, engines: Engines, opened: Open
 ) -> None:
     await storage.close()
     first = index_of(storage)
@@ -283,9 +279,7 @@ async def test_an_index_behind_by_many_changes_is_built_anew(
     assert engines[-1].asked == asked + 1
 
 
-async def test_an_index_that_is_not_asked_yet_is_not_built_anew(
-    storage: VectorStorage, opened: Callable[..., Awaitable[VectorStorage]]
-) -> None:
+async def test_an_index_that_is_not_asked_yet_is_not_built_anew(storage: VectorStorage, opened: Open) -> None:
     await storage.close()
     first = index_of(storage)
     again = await opened(rebuilt_from=2, asked_from=7)
@@ -331,19 +325,12 @@ def spoil_state(folder: Path) -> None:
     (folder / "state.json").write_text("{")
 
 
-def spoil_format(folder: Path) -> None:
-    state = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps({**state, "format": 99}))
+def spoilt(**fields: Any) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        state = json.loads((folder / "state.json").read_text())
+        (folder / "state.json").write_text(json.dumps({**state, **fields}))
 
-
-def spoil_embedder(folder: Path) -> None:
-    state = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps({**state, "embedder": "test:another:64"}))
-
-
-def spoil_watermark(folder: Path) -> None:
-    state = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps({**state, "seq": 10_000}))
+    return spoil
 
 
 def spoil_shard(folder: Path) -> None:
@@ -351,12 +338,16 @@ def spoil_shard(folder: Path) -> None:
         file.write_bytes(b"\x00")
 
 
-def lose_everything(folder: Path) -> None:
-    shutil.rmtree(folder)
-
-
 @pytest.mark.parametrize(
-    "spoil", [spoil_state, spoil_format, spoil_embedder, spoil_watermark, spoil_shard, lose_everything]
+    "spoil",
+    [
+        spoil_state,
+        spoilt(format=99),
+        spoilt(embedder="test:another:64"),
+        spoilt(seq=10_000),
+        spoil_shard,
+        shutil.rmtree,
+    ],
 )
 async def test_an_index_that_is_no_good_is_built_anew_while_searches_go_on(
     storage: VectorStorage, root: Path, clock: FrozenClock, embedder: HashEmbedder, spoil: Callable[[Path], None]
@@ -421,12 +412,11 @@ async def test_both_sides_of_a_fork_go_on(root: Path, clock: FrozenClock, embedd
 # -- what it takes ----------------------------------------------------------------------------------------------------
 
 
-def test_without_an_embedder_there_is_no_vector_storage(root: Path) -> None:
+def test_without_an_embedder_or_the_engine_there_is_no_vector_storage(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with raises(ConfigurationError, "no_embedder"):
         VectorStorage("bob", root, settings=ServiceSettings(embedder="none"))
-
-
-def test_without_the_engine_there_is_no_vector_storage(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PACKAGE", "a_package_that_is_not_installed")
     with raises(ConfigurationError, "engine_missing"):
         VectorStorage("bob", root, embedder=HashEmbedder())
