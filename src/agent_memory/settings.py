@@ -245,6 +245,11 @@ class CapturePattern(_Settings):
     category: str = Field(default="note", pattern=r"^[a-z][a-z0-9_]{0,63}$")
     confidence: Fraction = 0.6
 
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, values: object) -> object:
+        return {"pattern": values} if isinstance(values, str) else values
+
     @pydantic.field_validator("pattern")
     @classmethod
     def _compiles(cls, pattern: str) -> str:
@@ -280,13 +285,6 @@ class CaptureSettings(_Settings):
     max_content_length: int = Field(default=10_000, ge=1, le=10_000, description="Characters it has at most.")
     max_captures_per_session: int = Field(default=100, ge=0, description="Captures in one session at most.")
     async_capture: bool = Field(default=True, description="Capture behind the conversation instead of within it.")
-
-    @pydantic.field_validator("capture_patterns", mode="before")
-    @classmethod
-    def _bare_strings(cls, patterns: object) -> object:
-        if not isinstance(patterns, list | tuple):
-            return patterns
-        return [{"pattern": item} if isinstance(item, str) else item for item in patterns]
 
 
 SettingsT = TypeVar("SettingsT", bound=_Settings)

@@ -36,7 +36,6 @@ class TimeLimitedPattern:
             self._compiled: Any = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
         except regex.error as error:
             raise ConfigurationError(f"hooks-memory-capture: a capture pattern cannot be used: {error}.") from None
-        self.pattern = pattern
         self.disabled = False
 
     def search(self, text: str) -> Any:

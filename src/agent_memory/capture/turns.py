@@ -72,10 +72,9 @@ class CaptureLedger:
         self.skipped.update(dropped)
         return admitted, dropped
 
-    def withdraw(self, observations: Iterable[Observation]) -> None:
+    def withdraw(self, observations: Sequence[Observation]) -> None:
         """Take back what was admitted and could not be stored."""
-        gone = [id(observation) for observation in observations]
-        self._seen = [observation for observation in self._seen if id(observation) not in gone]
+        self._seen = [seen for seen in self._seen if not any(seen is observation for observation in observations)]
 
     def count(self, captured: int, skipped: dict[str, int]) -> None:
         """Add what became of a batch."""

@@ -65,7 +65,6 @@ class RenderLock:
         return True
 
     def _release(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            unlock_and_close(descriptor)
+        if self._descriptor is not None:
+            unlock_and_close(self._descriptor)
         self._mutex.release()
