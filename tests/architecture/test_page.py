@@ -40,3 +40,10 @@ def test_what_the_table_of_changes_names_is_there() -> None:
     assert missing == []
     assert len(named) > 20
     assert (REPOSITORY / "modules/tool-memory-semantic/amplifier_module_tool_memory_semantic/inputs.py").exists()
+
+
+def test_the_glossary_defines_each_word_once() -> None:
+    table = rows((REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    words = [word.strip() for row in table for word in row[0].split(",")]
+    assert len(words) > 40
+    assert sorted(words) == sorted(set(words))

@@ -117,25 +117,19 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
     """
     copied = new_folder(name, storage_root)
     hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
-    with translated(copied.path, "copy an agent to"):
-        held = None
-        try:
-            hidden.mkdir(mode=PRIVATE_FOLDER)
-            held = hold_folder(hidden)
-            make_lock(hidden)
-            with folder_lock(folder.path):
-                for journal in folder.journals() or [folder.journal]:
-                    replace_file(hidden / journal.name, read_file(journal), durable=True)
-            _copy_vectors(folder.vectors, hidden / folder.vectors.name)
-            sync_tree(hidden)
-            hidden.rename(copied.path)
-            sync_folder(copied.path.parent)
-        except BaseException:
-            shutil.rmtree(hidden, ignore_errors=True)
-            raise
-        finally:
-            if held is not None:
-                unlock_and_close(held)
+    with translated(copied.path, "copy an agent to"), contextlib.ExitStack() as ending:
+        hidden.mkdir(mode=PRIVATE_FOLDER)
+        if (held := hold_folder(hidden)) is not None:
+            ending.callback(unlock_and_close, held)
+        ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
+        make_lock(hidden)
+        with folder_lock(folder.path):
+            for journal in folder.journals() or [folder.journal]:
+                replace_file(hidden / journal.name, read_file(journal), durable=True)
+        _copy_vectors(folder.vectors, hidden / folder.vectors.name)
+        sync_tree(hidden)
+        hidden.rename(copied.path)
+        sync_folder(copied.path.parent)
     return copied
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic
 
 from agent_memory.models.kind import R
 from agent_memory.retrieval import Rejected
+from agent_memory.storage.replacements import path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +43,8 @@ def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) ->
     found = {hit.id: hit for hit in ranking.hits}
 
     def ranked(hit: Hit) -> tuple[float, int]:
-        score, newer = hit.score, replaced_by(hit.id)
-        passed: set[str] = set()
-        while newer is not None and newer not in passed:
-            passed.add(newer)
-            score = min(score, found[newer].score) if newer in found else score
-            newer = replaced_by(newer)
-        return -score, len(passed)
+        newer = dict.fromkeys(path(hit.id, replaced_by)[1:])
+        return -min([hit.score, *(found[each].score for each in newer if each in found)]), len(newer)
 
     hits: Sequence[Hit] = sorted(ranking.hits, key=ranked)  # stable, and the scores stay in order
     return replace(ranking, hits=tuple(replace(hit, score=-ranked(hit)[0]) for hit in hits))

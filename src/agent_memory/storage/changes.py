@@ -15,6 +15,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, describe, record_of
 from agent_memory.redaction import quoted
+from agent_memory.storage.replacements import path
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -127,14 +128,8 @@ def _taken(record: Record) -> ValidationError:
 
 def _goes_in_a_circle(record: R, known: Mapping[str, R]) -> bool:
     """Tell whether a record replaces itself, directly or through others."""
-    seen: set[str] = set()
-    step = record.supersedes
-    while step is not None and step in known and step not in seen:
-        if step == record.id:
-            return True
-        seen.add(step)
-        step = known[step].supersedes
-    return step == record.id
+    met = path(record.id, lambda each: known[each].supersedes if each in known else None)
+    return met[-1] == record.id and len(met) > 1
 
 
 def _same_but_for_accesses(record: R, other: R | None) -> bool:

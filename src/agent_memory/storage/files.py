@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -83,12 +83,6 @@ class Files(Generic[R]):
 
 
 def ranking_of(settings: ServiceSettings) -> RankingSettings:
-    """Return the ranking that `settings` ask for."""
-    measured = RankingSettings()
-    floor = settings.freshness_floor
-    return RankingSettings(
-        freshness_decay_rate=settings.freshness_decay_rate,
-        freshness_floor=measured.freshness_floor if floor is None else floor,
-        access_boost_rate=settings.access_boost_rate,
-        similarity_threshold=settings.similarity_threshold,
-    )
+    """Return the ranking that `settings` ask for; what they leave open is as measured."""
+    asked = {each.name: getattr(settings, each.name, None) for each in fields(RankingSettings)}
+    return RankingSettings(**{name: value for name, value in asked.items() if value is not None})

@@ -182,9 +182,8 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
     async def list_recent(self, limit: int = 10) -> list[R]:
         """Return the newest valid records, newest first."""
         check_limit(limit)
-        valid = await self.valid()
-        valid.reverse()  # among equal times the last stored comes first; sorting is stable
-        return sorted(valid, key=lambda record: record.timestamp, reverse=True)[:limit]
+        last_stored_first = reversed(await self.valid())  # and so among equal times: sorting is stable
+        return sorted(last_stored_first, key=lambda record: record.timestamp, reverse=True)[:limit]
 
     async def recent(self, order: Order) -> list[R]:
         """See `Storage.recent`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from agent_memory.models import Record
@@ -69,16 +69,7 @@ class Replacements:
 
     def older(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""
-        chain: list[str] = []
-        record = self._records.get(record_id)
-        while record and record.supersedes and record.supersedes not in {record_id, *chain}:
-            older = self._records.get(record.supersedes)
-            if older is not None and not _may_replace(record, older):
-                break
-            if older is not None:
-                chain.append(older.id)
-            record = older
-        return chain
+        return [each for each in dict.fromkeys(path(record_id, self._older)) if each != record_id]
 
     def complaints(self) -> list[str]:
         """Return what is wrong, a sentence for each circle."""
@@ -95,13 +86,24 @@ class Replacements:
 
     def _circle_of(self, record_id: str) -> frozenset[str]:
         """Return the records that are met on the way from one to what it replaced, if that leads back to it."""
-        met: dict[str, None] = {}
-        step: str | None = record_id
-        while step is not None and step not in met and (record := self._records.get(step)) is not None:
-            met[step] = None
-            older = record.supersedes
-            step = older if older is not None and _may_replace(record, self._records.get(older)) else None
-        return frozenset(met) if step == record_id else frozenset()
+        met = path(record_id, self._older)
+        return frozenset(met) if met[1:] and met[-1] == record_id else frozenset()
+
+    def _older(self, record_id: str) -> str | None:
+        """Return the id of the record that one replaced, if that is there."""
+        record = self._records.get(record_id)
+        older = self._records.get(record.supersedes) if record is not None and record.supersedes else None
+        return older.id if older is not None and record is not None and _may_replace(record, older) else None
+
+
+def path(start: str, following: Callable[[str], str | None]) -> list[str]:
+    """Return the ids on the way from one on, itself first; the last one stands there twice if the way is a circle."""
+    met = {start: None}
+    step = following(start)
+    while step is not None and step not in met:
+        met[step] = None
+        step = following(step)
+    return [*met, *([step] if step is not None else [])]
 
 
 def _may_replace(record: Record, older: Record | None) -> bool:
