@@ -8,7 +8,7 @@ format.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
@@ -52,10 +52,11 @@ class Imported:
     raised: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
 class Import:
     """One import, or one transfer.
 
-    Args:
+    Attributes:
         writing: The write path to where they go.
         caller: The session that asks.
         now: The present.
@@ -65,22 +66,15 @@ class Import:
             stays forgotten, and they are stored some at a time.
     """
 
-    def __init__(
-        self,
-        writing: WritePath,
-        caller: Caller,
-        now: datetime,
-        *,
-        trusted: bool = False,
-        dry_run: bool = False,
-        is_transfer: bool = False,
-    ) -> None:
-        self._writing, self._storage = writing, writing.storage
-        self._caller, self._now = caller, now
-        self._trusted, self._dry_run, self._is_transfer = trusted, dry_run, is_transfer
-        self._texts: dict[str, str] = {}
-        self._among: Collection[str] = ()
-        self._is_synced = dry_run
+    writing: WritePath
+    caller: Caller
+    now: datetime
+    trusted: bool = False
+    dry_run: bool = False
+    is_transfer: bool = False
+    _texts: dict[str, str] = field(default_factory=dict, init=False)
+    _among: Collection[str] = field(default=(), init=False)
+    _is_synced: bool = field(default=False, init=False)
 
     async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
         """Keep what is missing, in the given order; `each` receives every outcome, in that order, once it is safe.
@@ -90,9 +84,9 @@ class Import:
         Raises:
             StorageError: What `each` received before is on disk; doing it all again does the rest.
         """
-        self._texts = {memory.id: memory.content async for memory in self._storage.iter_all()}
+        self._texts = {memory.id: memory.content async for memory in self.writing.storage.iter_all()}
         self._among = {memory.id for memory in memories} - self._texts.keys()
-        at_once = _AT_ONCE if self._is_transfer else 1
+        at_once = _AT_ONCE if self.is_transfer else 1
         for start in range(0, len(memories), at_once):
             for imported in await self._take(memories[start : start + at_once]):
                 each(imported)
@@ -102,21 +96,21 @@ class Import:
         outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
         new = [memory.content for memory in memories if memory.id not in self._texts]
-        forgotten = await self._storage.forgotten_among(new) if self._is_transfer else set[str]()
+        forgotten = await self.writing.storage.forgotten_among(new) if self.is_transfer else set[str]()
         for memory in memories:
             imported, draft = await self._judge(memory, forgotten)
             outcomes.append(imported)
             drafts += [draft] if draft is not None else []
-        if not self._is_synced and any(imported.outcome == "present" for imported in outcomes):
-            await self._storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
+        if not (self.dry_run or self._is_synced) and any(imported.outcome == "present" for imported in outcomes):
+            await self.writing.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
             self._is_synced = True
-        kept = {} if self._dry_run else await self._keep(drafts)
+        kept = {} if self.dry_run else await self._keep(drafts)
         for position, imported in enumerate(outcomes):
             if imported.memory_id in kept and imported.outcome == "stored":
                 stored, error = kept[imported.memory_id]
                 outcomes[position] = replace(imported, outcome="stored" if stored else "refused", error=error)
                 if stored is not None:
-                    await self._writing.announce(stored, imported.redacted, self._caller)
+                    await self.writing.announce(stored, imported.redacted, self.caller)
         return outcomes
 
     async def _judge(self, memory: Memory, forgotten: Collection[str]) -> tuple[Imported, Redacted[Memory] | None]:
@@ -125,19 +119,19 @@ class Import:
         One without a secret is not touched: an import must not so much as trim a text.
         """
         believed, lowered = memory, tuple[str, ...]()
-        if self._is_transfer:
-            believed = memory.model_copy(update={"agent_id": self._storage.agent_id})
-        elif not self._trusted:
-            believed, lowered = _lowered(memory, self._among, self._now)
+        if self.is_transfer:
+            believed = memory.model_copy(update={"agent_id": self.writing.storage.agent_id})
+        elif not self.trusted:
+            believed, lowered = _lowered(memory, self._among, self.now)
         try:
-            draft = await asyncio.to_thread(redact_record, MEMORY, believed, self._writing.redactor)
+            draft = await asyncio.to_thread(redact_record, MEMORY, believed, self.writing.redactor)
         except ValidationError as error:
             return Imported(memory.id, "refused", error=error), None
         content = draft.value.content
         if (known := self._texts.get(memory.id)) is not None:
             if known != content:
                 return Imported(memory.id, "differs"), None
-            believes = self._trusted and not self._is_transfer
+            believes = self.trusted and not self.is_transfer
             return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
         if memory.content in forgotten:
             return Imported(memory.id, "forgotten"), None
@@ -157,7 +151,7 @@ class Import:
         """
         try:
             if drafts:
-                await self._storage.store_many(drafts)
+                await self.writing.storage.store_many(drafts)
         except ValidationError as error:
             if len(drafts) > 1:
                 return {memory_id: one for draft in drafts for memory_id, one in (await self._keep([draft])).items()}
@@ -171,8 +165,8 @@ class Import:
     async def _raise(self, memory: Memory) -> Imported:
         """Believe now what an earlier import of the same memory did not; what was changed since stays as it is."""
         present = Imported(memory.id, "present")
-        known = await self._storage.get(memory.id)
-        lowered, claims = _lowered(memory, (), self._now)
+        known = await self.writing.storage.get(memory.id)
+        lowered, claims = _lowered(memory, (), self.now)
         if known is None or any(getattr(known, name) != getattr(lowered, name) for name in _RAISED[:3]):
             return present
         believed = [name for name in claims if name in _RAISED and getattr(known, name) == getattr(lowered, name)]
@@ -180,10 +174,10 @@ class Import:
             return present
         try:
             fields = {name: getattr(memory, name) for name in believed}
-            cleaned = await asyncio.to_thread(redact_fields, MEMORY, fields, self._writing.redactor)
-            if not self._dry_run:
-                await self._storage.update(memory.id, cleaned)
-                await self._writing.changed(memory.id, believed, cleaned.kinds, self._caller)
+            cleaned = await asyncio.to_thread(redact_fields, MEMORY, fields, self.writing.redactor)
+            if not self.dry_run:
+                await self.writing.storage.update(memory.id, cleaned)
+                await self.writing.changed(memory.id, believed, cleaned.kinds, self.caller)
         except ValidationError as error:
             return replace(present, error=error)
         return replace(present, redacted=cleaned.kinds, raised=tuple(believed))
