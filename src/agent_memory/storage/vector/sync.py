@@ -119,9 +119,9 @@ class IndexSync:
         if shard is None:
             self.needs_build = "there is no index yet"
             return None
-        if self._client is None:
-            return self._begin(shard)
         try:
+            if self._client is None:
+                return self._begin(shard)
             return self._open(self._client) if self._index.engine is None else self._look(self._client)
         except StorageError as error:
             self._failed(error)
@@ -157,11 +157,7 @@ class IndexSync:
         if (unfit := self._unfit(state)) is not None or state is None:
             self.needs_build = unfit
             return None
-        try:
-            self._client = self._start(self._shards.path_of(shard))
-        except StorageError as error:
-            self._failed(error)
-            return None
+        self._client = self._start(self._shards.path_of(shard))
         self._shard, self._seq = shard, state.seq
         return _LATER
 
