@@ -13,7 +13,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.models import Document
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.engine import EngineClient, payload_of, wire
+from agent_memory.storage.vector.engine import EngineClient, messages, payload_of
 from agent_memory.storage.vector.engine.process import ShardReader
 from agent_memory.storage.vector.engine.shard import Shard
 from agent_memory.storage.vector.limits import EngineLimits
@@ -88,7 +88,7 @@ class EngineHere(EngineClient):
         if not self.is_idle or self._reader is None:
             return False
         self.asked += 1
-        self._answer = self._reader.nearest(*wire.unpack(wire.pack(head, body)))
+        self._answer = self._reader.nearest(*messages.unpack(messages.pack(head, body)))
         return True
 
     @override

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.errors import StorageError
-from agent_memory.storage.vector.engine import wire
+from agent_memory.storage.vector.engine import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ class EngineClient:
         if not self.is_idle:
             return False
         try:
-            self._requests.send_bytes(wire.pack(head, body))
+            self._requests.send_bytes(messages.pack(head, body))
         except OSError:
             self._gone = True
             return False
@@ -119,7 +119,7 @@ class EngineClient:
         try:
             if not self._answers.poll(timeout):
                 return None
-            head, body = wire.unpack(self._answers.recv_bytes())
+            head, body = messages.unpack(self._answers.recv_bytes())
         except (OSError, EOFError, ValueError) as error:
             self._gone = True
             raise _ended() from error

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
-from agent_memory.storage.vector.engine import wire
+from agent_memory.storage.vector.engine import messages
 
 if TYPE_CHECKING:
     from agent_memory.storage.vector.engine.shard import Shard
@@ -86,7 +86,7 @@ def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any,
     except StorageError as error:
         answers.send_bytes(_failure(error.message))
     else:
-        answers.send_bytes(wire.pack(*reader.greeting()))
+        answers.send_bytes(messages.pack(*reader.greeting()))
         try:
             _serve(reader, requests, answers)
         finally:
@@ -96,15 +96,15 @@ def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any,
 
 def _serve(reader: ShardReader, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
     while True:
-        head, body = wire.unpack(requests.recv_bytes())
+        head, body = messages.unpack(requests.recv_bytes())
         try:
-            answers.send_bytes(wire.pack(*reader.nearest(head, body)))
+            answers.send_bytes(messages.pack(*reader.nearest(head, body)))
         except StorageError as error:
             answers.send_bytes(_failure(error.message))
 
 
 def _failure(message: str, code: str = "engine") -> bytes:
-    return wire.pack({"failed": message, "code": code})
+    return messages.pack({"failed": message, "code": code})
 
 
 if __name__ == "__main__":
