@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from typer.main import get_command
 
 from agent_memory.cli.text import one_line
-from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, ValidationError
+from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, root_of
 from agent_memory.models import CATEGORIES, Memory, SearchFilters, is_memory_id, offered_fields, parse_bound
 from agent_memory.models.record import normalise_tags
@@ -238,8 +238,13 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
         await service.close()
 
 
-async def resolved(service: "MemoryService", words: Sequence[str]) -> list[str]:
+async def resolved(service: "MemoryService", words: Sequence[str], *, forgotten: bool = False) -> list[str]:
     """Return the ids that `words` mean, each once, in their order. A whole id is not looked up.
+
+    Args:
+        service: Whose memories.
+        words: Ids, or beginnings of them, `mem-` given or not.
+        forgotten: Whether those of forgotten memories are meant, too.
 
     Raises:
         UnknownIdError: No id begins like this.
@@ -249,11 +254,13 @@ async def resolved(service: "MemoryService", words: Sequence[str]) -> list[str]:
     if all(map(is_memory_id, words)):
         return list(dict.fromkeys(words))
     texts = {memory.id: memory.content for memory in await service.admin.everything()}
-    return list(dict.fromkeys(one_of(word, texts) for word in words))
+    if forgotten:
+        with contextlib.suppress(UnsupportedError):  # what is asked next says so
+            texts |= {memory.id: memory.content for memory, _ in await service.past.forgotten()}
+    return list(dict.fromkeys(_one_of(word, texts) for word in words))
 
 
-def one_of(word: str, texts: Mapping[str, str]) -> str:
-    """Return the one id of `texts` that begins with `word`, `mem-` given or not; see `resolved`."""
+def _one_of(word: str, texts: Mapping[str, str]) -> str:
     if is_memory_id(word):
         return word
     beginning = _BEGINNING.fullmatch(word.lower())

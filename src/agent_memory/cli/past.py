@@ -1,17 +1,16 @@
 """Commands that take away and bring back: forget, compact, history, restore."""
 
-import contextlib
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import MemoryId, MemoryIds, Yes, complete_id, one_of, resolved
+from agent_memory.cli.options import MemoryId, MemoryIds, Yes, complete_id, resolved
 from agent_memory.cli.render import show_forgotten, show_versions
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day
-from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.errors import UnknownIdError
 from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import sort_of
@@ -31,7 +30,7 @@ async def history(run: Run, memory_id: MemoryId) -> None:
 
     As far as the files still know: 30 days at least. Also of one that was forgotten.
     """
-    (memory_id,) = await _known(run, [memory_id])
+    (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
     versions = await run.service.past.history(memory_id)
     if not versions:
         raise UnknownIdError(f"Nothing is known of {memory_id}.")
@@ -64,7 +63,7 @@ async def restore(
             raise typer.BadParameter("a version is one of a memory: name its ID", param_hint="--version")
         await _list_forgotten(run)
         return
-    (memory_id,) = await _known(run, [memory_id])
+    (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
     if version is None:
         await _confirm_older(run, memory_id)
     done = await run.service.past.bring_back(memory_id, run.caller, seq=version)
@@ -96,14 +95,6 @@ async def _confirm_older(run: Run, memory_id: str) -> None:
     run.screen.note(f"Then: {older.record.content}")
     run.need_terminal("Nothing was changed.", recovery=f"Say --version {older.seq}.")
     run.confirm(f"Make it what it was then (version {older.seq})?", "Nothing was changed.")
-
-
-async def _known(run: Run, words: list[str]) -> list[str]:
-    """Return the ids that `words` mean, those of forgotten memories included."""
-    texts = {memory.id: memory.content for memory in await run.service.admin.everything()}
-    with contextlib.suppress(UnsupportedError):  # what is asked next says so
-        texts |= {memory.id: memory.content for memory, _ in await run.service.past.forgotten()}
-    return [one_of(word, texts) for word in words]
 
 
 async def _list_forgotten(run: Run) -> None:

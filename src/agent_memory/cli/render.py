@@ -31,19 +31,13 @@ REASONS: Final = {"beyond_limit": "beyond the limit", "below_floor": "below the 
 def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
     """Print a list: each text, and below it what is needed to act on it; `replaced` says what replaced which."""
     for position, memory in enumerate(memories):
-        if position:
-            screen.show()
-        screen.show(memory.content, max_lines=_PREVIEW_LINES)
-        screen.show(_summary(memory, replaced.get(memory.id)), indent=2)
+        _item(screen, position, memory, _summary(memory, replaced.get(memory.id)))
 
 
 def show_hit(screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> None:
     """Print one hit of a search, with the parts of its score if asked to explain."""
-    if rank > 1:
-        screen.show()
-    screen.show(hit.memory.content, max_lines=_PREVIEW_LINES)
     summary = Text.assemble((f"{hit.relevance_score:.2f} ", "bold green"), (f"{hit.match_type}{_DOT}", "dim"))
-    screen.show(summary + _summary(hit.memory, superseded_by), indent=2)
+    _item(screen, rank - 1, hit.memory, summary + _summary(hit.memory, superseded_by))
     if explain:
         screen.show(_parts(hit.parts), indent=2, style="cyan")
 
@@ -111,12 +105,8 @@ def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, An
 def show_forgotten(screen: Screen, gone: Iterable[tuple[Memory, datetime]]) -> None:
     """Print what was forgotten and when, as lists look."""
     for position, (memory, at) in enumerate(gone):
-        if position:
-            screen.show()
-        screen.show(memory.content, max_lines=_PREVIEW_LINES)
-        screen.show(
-            _join([(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(at)}", "red")]), indent=2
-        )
+        parts = [(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(at)}", "red")]
+        _item(screen, position, memory, _join(parts))
 
 
 def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
@@ -133,6 +123,14 @@ def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
 def others_of(summary: AgentSummary) -> str:
     """Return how many records an agent has that are no memories, to be put behind the count of these."""
     return "".join(f", {counted(count, 'record')} in {name}" for name, count in summary.others.items())
+
+
+def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
+    """Print one memory of a list, the first at position 0: its text, and below it what is needed to act on it."""
+    if position:
+        screen.show()
+    screen.show(memory.content, max_lines=_PREVIEW_LINES)
+    screen.show(summary, indent=2)
 
 
 def _summary(memory: Memory, superseded_by: str | None = None) -> Text:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError, ValidationError
+from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
 from agent_memory.journal import Inspection, Update, inspect_journal, refused
 from agent_memory.scratchpad.file import render_file
@@ -149,6 +150,11 @@ class Case:
     def name(self) -> str:
         """The name of the journal."""
         return self.path.name
+
+    @property
+    def stamp(self) -> str:
+        """The present in the names of files that are set aside."""
+        return f"{self.now:{STAMP}}"
 
     @property
     def names(self) -> frozenset[str]:

@@ -5,6 +5,7 @@ Nothing is deleted but what holds no memory: temporary files, builds that were k
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -76,10 +77,10 @@ def repair_agent(root: Path, agent_id: str, *, now: datetime, settings: ServiceS
 def _repair_journal(case: Case) -> list[Action]:
     """Repair one journal and what is derived from it."""
     actions: list[Action] = []
-    codes, stamp = _codes(case), f"{case.now:{STAMP}}"
+    codes = _codes(case)
     for code, remedy in REMEDIES.items():
         if _wanted(codes, code):
-            action = _attempt(case.folder.agent_id, code, case.folder.path, partial(remedy, case, stamp))
+            action = _attempt(case.folder.agent_id, code, case.folder.path, partial(remedy, case))
             codes = _codes(case)  # a repair may bring others with it
             still = action.done and CODES[code].mends and _wanted(codes, code)
             if action.sentence:
@@ -112,14 +113,14 @@ def _attempt(agent_id: str | None, code: str, place: Path, work: Callable[[], st
 # -- the journal ----------------------------------------------------------------------------------------------------
 
 
-def _kept_copy(case: Case, stamp: str) -> Path:
+def _kept_copy(case: Case) -> Path:
     path = case.path
     with folder_lock(case.folder.path):
-        return set_aside(path, aside_path(path, "before-repair", stamp, whole=True), read_file(path))
+        return set_aside(path, aside_path(path, "before-repair", case.stamp, whole=True), read_file(path))
 
 
-def _mend_journal(case: Case, stamp: str) -> str:
-    path, copy = case.path, _kept_copy(case, stamp)
+def _mend_journal(case: Case) -> str:
+    path, copy = case.path, _kept_copy(case)
     before = dict(case.journal.records)
     rejected = size_of(rejected_path(case.path))
     journal = Journal(path, case.names, clock=lambda: case.now)
@@ -137,13 +138,13 @@ def _mend_journal(case: Case, stamp: str) -> str:
     return f"Made {case.name} sound{aside}. As it was before, it is kept as {copy.name}."
 
 
-def _write_what_is_used(case: Case, stamp: str) -> str:
+def _write_what_is_used(case: Case) -> str:
     records = case.journal.records
     spoilt = [records[name] for name in case.journal.invalid if name in records]
-    return _write_again(case, stamp, spoilt)
+    return _write_again(case, spoilt)
 
 
-def _break_circles(case: Case, stamp: str) -> str:
+def _break_circles(case: Case) -> str:
     written = {
         change.id: entry.seq for entry in case.journal.file.entries for change in entry.changes if change.op != "touch"
     }
@@ -152,14 +153,14 @@ def _break_circles(case: Case, stamp: str) -> str:
         latest = max(circle, key=lambda record_id: written.get(record_id, 0))
         last = next(record_id for record_id in circle if records[record_id].supersedes == latest)
         freed.append(records[last].model_copy(update={"supersedes": None}))  # it claims to replace the latest
-    return _write_again(case, stamp, freed)
+    return _write_again(case, freed)
 
 
-def _write_again(case: Case, stamp: str, records: Sequence[Record]) -> str:
+def _write_again(case: Case, records: Sequence[Record]) -> str:
     """Append each memory whole, which makes whatever the journal said of it before history."""
     if not records:
         return ""
-    copy = _kept_copy(case, stamp)
+    copy = _kept_copy(case)
     changes = [
         Change("put", state.kind.name, record.id, record.to_record())
         for record in records
@@ -172,10 +173,10 @@ def _write_again(case: Case, stamp: str, records: Sequence[Record]) -> str:
     return f"Wrote {case.counted(len(changes))} anew. The journal before that is kept as {copy.name}."
 
 
-def _save_scratchpad(case: Case, stamp: str) -> str:
+def _save_scratchpad(case: Case) -> str:
     path = case.folder.scratchpad
     content = path.read_bytes() if kind_of(path) == "file" else b""
-    place = aside_path(path, "before-repair", stamp)
+    place = aside_path(path, "before-repair", case.stamp)
     copies = [
         case.folder.path / name for name in names_of(case.folder.path, "before_repair") if name.startswith(path.stem)
     ]
@@ -188,20 +189,20 @@ def _save_scratchpad(case: Case, stamp: str) -> str:
 # -- what is derived ------------------------------------------------------------------------------------------------
 
 
-def _close_permissions(case: Case, _stamp: str) -> str:
+def _close_permissions(case: Case) -> str:
     found = too_open(case.folder)
     for path in found:
         make_private(path)
     return f"Made {counted(len(found), 'file or folder', 'files and folders')} private."
 
 
-def _move_lock(case: Case, stamp: str) -> str:
+def _move_lock(case: Case) -> str:
     if kind_of(case.folder.lock) != "folder":
         raise StorageError(".lock is a link; somebody may hold it.", recovery="Close all sessions and move it away.")
-    return _moved(case.folder.lock, stamp)
+    return _moved(case.folder.lock, case.stamp)
 
 
-def _remove_leftovers(case: Case, _stamp: str) -> str:
+def _remove_leftovers(case: Case) -> str:
     with folder_lock(case.folder.path):
         found = leftovers(case.folder.path)
         for path in found:
@@ -209,11 +210,11 @@ def _remove_leftovers(case: Case, _stamp: str) -> str:
     return f"Removed {counted(len(found), 'temporary file')}."
 
 
-def _write_metadata(case: Case, stamp: str) -> str:
+def _write_metadata(case: Case) -> str:
     aside = ""
     if kind_of(case.folder.metadata) != "missing":
         with folder_lock(case.folder.path):  # what cannot be written anew is not to be moved, either
-            aside = _moved(case.folder.metadata, stamp) + " "
+            aside = _moved(case.folder.metadata, case.stamp) + " "
     shards = Shards(case.folder)
     names = names_in(case.folder.index)
     states = {name: state for name in names if name.isalnum() and (state := shards.state(name)) is not None}
@@ -226,54 +227,51 @@ def _write_metadata(case: Case, stamp: str) -> str:
     return f"{aside}Wrote metadata.json: index {newest} is in use again."
 
 
-def _drop_index(case: Case, _stamp: str) -> str:
+def _drop_index(case: Case) -> str:
     Shards(case.folder).switch("vector", None)
     Shards(case.folder).sweep()
     return "Dropped the index; the next session builds it anew (or `agent-memory reindex`, now)."
 
 
-def _sweep_index(case: Case, _stamp: str) -> str:
+def _sweep_index(case: Case) -> str:
     before = size_of(case.folder.index)
     Shards(case.folder).sweep()
     freed = max(0, before - size_of(case.folder.index))
     return f"Removed what no process uses of indexes; {human(freed)} are free again."
 
 
-def _move_vectors(case: Case, stamp: str) -> str:
+def _move_vectors(case: Case) -> str:
     path = case.folder.vectors
-    done = _moved(path, stamp)
+    done = _moved(path, case.stamp)
     for extra in cache_files(path)[1:]:
         if kind_of(extra) == "folder":
-            _moved(extra, stamp)
+            _moved(extra, case.stamp)
         else:
             extra.unlink(missing_ok=True)
     return f"{done} Vectors are computed again when they are wanted."
 
 
-def _prune_vectors(case: Case, _stamp: str) -> str:
+def _prune_vectors(case: Case) -> str:
     kept = hashes_elsewhere(case.folder, case.name).union(*needed_hashes(case))
     gone = _in_cache(case, lambda cache: cache.prune(kept))
     return f"Removed {counted(gone, 'vector')} of texts that no record has."
 
 
-def _remove_spoilt(case: Case, _stamp: str) -> str:
+def _remove_spoilt(case: Case) -> str:
     spoilt = inspect_cache(case.folder.vectors).spoilt
     _in_cache(case, lambda cache: cache.forget(spoilt))
     return f"Removed {counted(len(spoilt), 'damaged vector')}; they are computed again when they are wanted."
 
 
 def _in_cache(case: Case, work: Callable[[VectorCache], T]) -> T:
-    cache = VectorCache(case.folder.vectors)
-    try:
+    with closing(VectorCache(case.folder.vectors)) as cache:
         done = work(cache)
-    finally:
-        cache.close()
     if cache.problem:
         raise StorageError(f"Vectors could not be removed: {cache.problem}.")
     return done
 
 
-def _render_scratchpad(case: Case, _stamp: str) -> str:
+def _render_scratchpad(case: Case) -> str:
     pad = _pad_of(case)
     look = pad.look()
     if look.saves or not pad.replace(case.rendered(case.settings.max_scratchpad_entries), look.content):
@@ -281,39 +279,39 @@ def _render_scratchpad(case: Case, _stamp: str) -> str:
     return "Rendered scratchpad.yaml from the journal."
 
 
-def _replace_scratchpad(case: Case, stamp: str) -> str:
+def _replace_scratchpad(case: Case) -> str:
     pad = _pad_of(case)
     if kind_of(pad.path, follow=True) != "file":
-        aside = set_aside(pad.path, aside_path(pad.path, "broken", stamp))
-        return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case, stamp)}"
+        aside = set_aside(pad.path, aside_path(pad.path, "broken", case.stamp))
+        return f"Moved scratchpad.yaml to {aside.name}. {_render_scratchpad(case)}"
     save = pad.take_out()
     name = pad.keep_aside(save.content)
     pad.discard(save)
-    return f"Moved scratchpad.yaml to {name}. {_render_scratchpad(case, stamp)}"
+    return f"Moved scratchpad.yaml to {name}. {_render_scratchpad(case)}"
 
 
 def _pad_of(case: Case) -> PadFile:
     return PadFile(case.folder.scratchpad, lambda: case.now)
 
 
-def _move_audit(case: Case, stamp: str) -> str:
+def _move_audit(case: Case) -> str:
     paths = audit_files(case.folder.audit)
-    return " ".join(_moved(path, stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
+    return " ".join(_moved(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
 _JOURNAL_CODES: Final = frozenset(
     {"journal_header", "journal_lines", "journal_tail", "journal_records", "journal_backwards"}
 )
-REMEDIES: Final[dict[str, Callable[[Case, str], str]]] = {
+REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
-    "rejected_unusable": lambda case, stamp: _moved(rejected_path(case.path), stamp, f"{case.path.stem}.rejected"),
+    "rejected_unusable": lambda case: _moved(rejected_path(case.path), case.stamp, f"{case.path.stem}.rejected"),
     "journal_lines": _mend_journal,
     "journal_changes": _write_what_is_used,
     "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
     "leftovers": _remove_leftovers,
-    "index_unusable": lambda case, stamp: _moved(case.folder.index, stamp),
+    "index_unusable": lambda case: _moved(case.folder.index, case.stamp),
     "metadata_broken": _write_metadata,
     "metadata_none": _write_metadata,
     "index_broken": _drop_index,
