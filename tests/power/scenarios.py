@@ -55,16 +55,8 @@ class Ack(Protocol):
         """See `Event`."""
 
 
-class Nobody:
+class Nobody(Ack):
     """Is told, and does not listen."""
-
-    def mark(self) -> None:
-        """See `Ack`."""
-
-    def __call__(
-        self, label: str, state: State, *, atomic: bool = True, durable: Names = (), refused: State = NONE
-    ) -> None:
-        """See `Ack`."""
 
 
 class Tell:

@@ -26,6 +26,11 @@ def document(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+def ids(result: Result, key: str = "results") -> list[str]:
+    """Return the ids of an answer, in their order."""
+    return [each["id"] for each in document(result)[key]]
+
+
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `agent-memory` for an empty storage root, with nothing said by the environment."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from unittest.mock import ANY
 
 import pytest
 import typer
@@ -14,20 +13,14 @@ from agent_memory.cli.options import complete_category
 from agent_memory.cli.running import exit_code
 from agent_memory.errors import AgentMemoryError, BusyError, DiskFullError, UnknownIdError, ValidationError
 from agent_memory.models import CATEGORIES
-from tests.unit.cli.conftest import A, B, C, document
+from tests.unit.cli.conftest import A, B, C, document, ids
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from typer.testing import Result
-
     from tests.unit.cli.conftest import Run
 
 HOSTILE = "\x1b[2Jgone [bold red]markup[/] :smile: \x9b31m"
-
-
-def ids(result: Result, key: str = "results") -> list[str]:
-    return [each["id"] for each in document(result)[key]]
 
 
 # -- which agent ------------------------------------------------------------------------------------------------------
@@ -240,82 +233,6 @@ def test_what_a_memory_says_steers_no_terminal_and_is_no_markup(cli: Run, tmp_pa
         assert "[bold red]markup[/] :smile:" in result.stdout
         assert not set(result.output) & {"\x1b", "\x9b"}
     assert document(cli("show", A, "--json"))["content"] == HOSTILE
-
-
-# -- changing ---------------------------------------------------------------------------------------------------------
-
-
-def test_store_keeps_all_its_options(bob: Run) -> None:
-    stored = document(
-        bob("store", "Freeze on Friday.", "-c", "task", "-t", "Ops", "--expires", "2999-12-31", "--pin", "--json")
-    )
-    memory = document(bob("show", stored["memory_id"], "--json"))
-    assert (memory["content"], memory["category"], memory["tags"]) == ("Freeze on Friday.", "task", ["ops"])
-    assert memory["pinned"]
-    assert memory["expires_at"].startswith("2999-12-31")
-    assert (memory["created_by_session"], memory["source"]["kind"]) == ("cli", "user")
-
-
-def test_what_is_piped_in_is_not_vouched_for(bob: Run) -> None:
-    stored = document(bob("store", "-", "--json", given="From a pipe.\n"))
-    memory = document(bob("show", stored["memory_id"], "--json"))
-    assert (memory["content"], memory["trust"]) == ("From a pipe.", "medium")
-
-
-def test_store_says_when_it_knew_that_or_removed_a_secret(bob: Run) -> None:
-    assert bob("store", "maria LIKES tea.").stdout == f"{B} says that already.\n"
-    secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    result = bob("store", f"The token is {secret}.")
-    assert "A secret was removed" in result.stderr
-    assert secret not in bob("export").stdout
-
-
-def test_store_refuses_what_cannot_be_kept(bob: Run) -> None:
-    assert "10001 characters" in bob("store", "x" * 10_001, code=1).stderr
-    assert "nothing was stored" in bob("store", "x", "--supersedes", "mem-ffffffffffff", code=3).stderr
-
-
-def test_promote_brings_back_what_had_left(bob: Run) -> None:
-    assert "already" in bob("promote", B).stdout
-    assert document(bob("promote", B, "--json")) == {
-        "memory_id": B,
-        "promoted": False,
-        "evicted": None,
-        "scratchpad_size": 2,
-    }
-
-
-def test_pin_and_unpin(bob: Run) -> None:
-    assert bob("pin", B).stdout == f"{B} is pinned now.\n"
-    assert bob("pin", B).stdout == f"{B} was pinned already.\n"
-    assert document(bob("unpin", B, "--json")) == {"memory_id": B, "pinned": False, "changed": True}
-
-
-def test_pinning_what_is_not_trusted_says_that_it_does_not_help(bob: Run, tmp_path: Path) -> None:
-    (tmp_path / "low.jsonl").write_text('{"id": "mem-0000000000ff", "content": "From a page.", "trust": "low"}')
-    bob("import", str(tmp_path / "low.jsonl"))
-    assert "untrusted" in bob("pin", "mem-0000000000ff").stderr
-    assert "untrusted" in bob("promote", "mem-0000000000ff", code=1).stderr
-
-
-def test_forget_with_yes_forgets_the_older_versions_too(bob: Run) -> None:
-    assert document(bob("forget", C, "--yes", "--json")) == {
-        "memory_id": C,
-        "forgotten": True,
-        "kept_until": ANY,
-        "older_versions": [A],
-    }
-    assert ids(bob("list", "--json"), "memories") == [B]
-
-
-def test_forget_without_a_terminal_refuses(bob: Run) -> None:
-    assert "--yes" in bob("forget", B, code=2, given="y\n").stderr
-    assert B in ids(bob("list", "--json"), "memories")
-
-
-def test_compact_tells_sizes(bob: Run) -> None:
-    sizes = document(bob("compact", "--json"))
-    assert 0 < sizes["bytes_after"] <= sizes["bytes_before"]
 
 
 # -- the application --------------------------------------------------------------------------------------------------

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -24,89 +23,15 @@ from agent_memory.storage.vector.candidates import NEAREST
 from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.maintenance import IndexOptions
 from agent_memory.storage.vector.migration import Built
-from agent_memory.storage.vector.shards import Shards
-from tests.engines import EngineHere, made_index, options
-from tests.support import NOON, FrozenClock, memory_of, raises
+from tests.engines import made_index, options
+from tests.support import FrozenClock, memory_of, raises
+from tests.unit.storage.vector.conftest import facts, index_of, indexed, seen, stored
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.models import Memory, SearchResults
-
-    Open = Callable[..., Awaitable[VectorStorage]]
-
-WORDS = ("ledger", "parser", "queue", "cache", "router", "session", "uses", "needs", "Redis", "Kafka", "YAML", "worker")
-
-
-@pytest.fixture
-def embedder() -> HashEmbedder:
-    return HashEmbedder()
-
-
-class Engines(list[EngineHere]):
-    """The engines that were started, and how."""
-
-    def start(self, folder: Path) -> EngineHere:
-        self.append(EngineHere(folder))
-        return self[-1]
-
-
-@pytest.fixture
-def engines() -> Engines:
-    return Engines()
-
-
-@pytest.fixture
-async def opened(root: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines) -> AsyncIterator[Open]:
-    """Return what opens a storage that holds an index; `limits` are those of `EngineLimits`."""
-    every: list[VectorStorage] = []
-
-    async def open_storage(agent: str = "bob", **limits: Any) -> VectorStorage:
-        chosen = options(start=engines.start, **limits)
-        storage = VectorStorage(agent, root, clock=clock, embedder=embedder, options=chosen)
-        every.append(storage)
-        await storage.prepare(None)
-        assert await storage.caught_up(30)
-        return storage
-
-    yield open_storage
-    for storage in every:
-        await storage.close()
-
-
-@pytest.fixture
-async def storage(root: Path, embedder: HashEmbedder, opened: Open) -> VectorStorage:
-    """Return a storage that holds an index."""
-    made_index(root, embedder.identity)
-    return await opened()
-
-
-def index_of(storage: FileStorage) -> str | None:
-    """Return the name of the index in use."""
-    return Shards(storage.folder).active()[1]
-
-
-def facts(count: int, seed: int = 0) -> list[Memory]:
-    choose = random.Random(seed)
-    return [
-        memory_of(
-            " ".join(choose.choices(WORDS, k=6)) + f" number{n}. " * choose.choice([1, 1, 1, 60]),
-            category=choose.choice(["note", "task"]),
-            tags=choose.sample(["a", "b", "c"], choose.randrange(3)),
-            timestamp=NOON - timedelta(days=choose.randrange(400)),
-        )
-        for n in range(count)
-    ]
-
-
-async def stored(storage: FileStorage, memories: list[Memory]) -> None:
-    await storage.store_many(memories)
-    await storage.prepare(None)
-
-
-def seen(results: SearchResults) -> list[tuple[str, float, str]]:
-    return [(hit.memory.id, round(hit.relevance_score, 5), hit.match_type) for hit in results]
+    from tests.unit.storage.vector.conftest import Engines, Open
 
 
 # -- the same search finds the same things ----------------------------------------------------------------------------
@@ -136,9 +61,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
         storage.opened.replica.index, "limits", SearchLimits(few=-1)
     )  # so few would be looked at one by one
     memories = facts(NEAREST + 100)
-    await stored(storage, memories[:-20])
-    await storage.migrate()
-    assert await storage.caught_up(30)
+    await indexed(storage, memories[:-20])
     await stored(storage, memories[-20:])
     await storage.touch([memory.id for memory in memories[::7]])
     await storage.update(memories[0].id, {"category": "task", "content": "Kafka needs a parser cache"})
@@ -154,9 +77,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
 async def test_what_changed_since_the_build_is_found_by_meaning_all_the_same(
     storage: VectorStorage, engines: Engines
 ) -> None:
-    await stored(storage, facts(20))
-    await storage.migrate()
-    assert await storage.caught_up(30)
+    await indexed(storage, facts(20))
     new = memory_of("Kafka worker zebra")
     gone = (await storage.search("Kafka"))[0].memory.id
     await stored(storage, [new])
@@ -173,9 +94,7 @@ async def test_a_memory_that_becomes_shorter_is_found_by_its_new_text_alone(
     storage: VectorStorage, engines: Engines
 ) -> None:
     memory = memory_of("A long story about peppermint. " * 60)
-    await stored(storage, [memory, *facts(5)])
-    await storage.migrate()
-    assert await storage.caught_up(30)
+    await indexed(storage, [memory, *facts(5)])
     await storage.update(memory.id, {"content": "short"})
     await storage.prepare(None)
     assert all(hit.memory.id != memory.id for hit in await storage.search("A long story about peppermint."))
@@ -213,9 +132,7 @@ async def test_what_changed_while_no_process_held_the_index_is_found(
     storage: VectorStorage, engines: Engines, root: Path, clock: FrozenClock, opened: Open
 ) -> None:
     memories = facts(30)
-    await stored(storage, memories)
-    await storage.migrate()
-    index = index_of(storage)
+    index = await indexed(storage, memories)
     await storage.close()
     plain = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
     await plain.update(memories[3].id, {"content": "changed while no process held the index"})
@@ -234,9 +151,7 @@ async def test_what_changed_while_no_process_held_the_index_is_found(
 async def test_a_compaction_by_another_process_changes_nothing(
     storage: VectorStorage, engines: Engines, root: Path, clock: FrozenClock
 ) -> None:
-    await stored(storage, facts(30))
-    await storage.migrate()
-    assert await storage.caught_up(30)
+    await indexed(storage, facts(30))
     clock.advance(days=90)
     other = FileStorage("bob", root, settings=ServiceSettings(embedder="none"), clock=clock)
     await other.compact()
@@ -248,9 +163,7 @@ async def test_a_compaction_by_another_process_changes_nothing(
 async def test_a_renamed_agent_keeps_its_index(
     storage: VectorStorage, engines: Engines, root: Path, opened: Open
 ) -> None:
-    await stored(storage, facts(8))
-    await storage.migrate()
-    index = index_of(storage)
+    index = await indexed(storage, facts(8))
     await storage.close()
     (root / "bob").rename(root / "robert")
     renamed = await opened("robert")
@@ -371,16 +284,11 @@ async def test_an_index_that_is_no_good_is_built_anew_while_searches_go_on(
 async def test_a_build_that_does_not_help_is_not_tried_without_end(
     root: Path, clock: FrozenClock, embedder: HashEmbedder
 ) -> None:
-    builds: list[object] = []
-
-    async def useless(*arguments: object, **_options: object) -> Built:
-        builds.append(arguments)
-        return Built("0123456789ab", 0, 0)
-
+    useless = AsyncMock(return_value=Built("0123456789ab", 0, 0))
     storage = VectorStorage("bob", root, clock=clock, embedder=embedder, options=IndexOptions(build=useless))
     await stored(storage, facts(3))
     assert not await storage.caught_up(1)
-    assert len(builds) == 1
+    assert useless.await_count == 1
     assert len(await storage.search("Kafka number1")) > 0
     await storage.close()
 
@@ -422,13 +330,11 @@ def test_without_an_embedder_or_the_engine_there_is_no_vector_storage(
         VectorStorage("bob", root, embedder=HashEmbedder())
 
 
-def test_opening_creates_nothing(root: Path) -> None:
-    VectorStorage("bob", root, embedder=HashEmbedder())
-    assert not root.exists()
-
-
-async def test_a_file_where_the_index_should_be_does_no_harm(root: Path, clock: FrozenClock) -> None:
+async def test_opening_creates_nothing_and_a_file_where_the_index_should_be_does_no_harm(
+    root: Path, clock: FrozenClock
+) -> None:
     storage = VectorStorage("bob", root, clock=clock, embedder=HashEmbedder())
+    assert not root.exists()
     await storage.store(memory_of("tea"))
     (root / "bob" / "memories.db").write_text("not a folder")
     await storage.prepare(None)
