@@ -55,8 +55,14 @@ class Ack(Protocol):
         """See `Event`."""
 
 
-class Nobody(Ack):
+class Nobody:
     """Is told, and does not listen."""
+
+    def mark(self) -> None:
+        """See `Ack`."""
+
+    def __call__(self, *_: object, **__: object) -> None:
+        """See `Ack`."""
 
 
 class Tell:
