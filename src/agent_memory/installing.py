@@ -49,19 +49,17 @@ def install_command(*parts: Part, again: bool = False) -> str:
         again: Install anew what is there already, because it is damaged.
     """
     wanted = sorted({requirement for part in parts for requirement in REQUIREMENTS[part]})
-    return shlex.join([*_installer(again=again), *wanted])
+    python = sys.executable or "python3"
+    if find_spec("pip") is None and shutil.which("uv"):
+        installer = ["uv", "pip", "install", "--python", python, *(["--reinstall"] if again else [])]
+    else:
+        installer = [python, "-m", "pip", "install", *(["--force-reinstall"] if again else [])]
+    return shlex.join([*installer, *wanted])
 
 
 def advice(*parts: Part, again: bool = False) -> str:
     """Return the sentence that tells a person how to install `parts`; the command stands at its end."""
     return f"Run this, then start again: {install_command(*parts, again=again)}"
-
-
-def _installer(*, again: bool) -> list[str]:
-    python = sys.executable or "python3"
-    if find_spec("pip") is None and shutil.which("uv"):
-        return ["uv", "pip", "install", "--python", python, *(["--reinstall"] if again else [])]
-    return [python, "-m", "pip", "install", *(["--force-reinstall"] if again else [])]
 
 
 def installed_version() -> str:

@@ -92,11 +92,11 @@ def judge(
 def _asks(verdict: Verdict, readings: _Readings) -> bool:
     if verdict.groups & {"explicit", "standing", "question", "task"}:
         return False
-    if verdict.veto is not None and verdict.veto.name == "question":
-        return True
-    if any(rs.asks is not None and rs.asks.search(text) for rs, text in readings):
-        return True
-    return any(shift.name in _ASKING and shift.pattern.search(text) for rs, text in readings for shift in rs.shifts)
+    return (
+        (verdict.veto is not None and verdict.veto.name == "question")
+        or any(rs.asks is not None and rs.asks.search(text) for rs, text in readings)
+        or any(shift.name in _ASKING and shift.pattern.search(text) for rs, text in readings for shift in rs.shifts)
+    )
 
 
 def _veto(readings: _Readings, groups: frozenset[str]) -> Veto | None:

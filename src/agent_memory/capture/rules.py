@@ -72,7 +72,6 @@ class Rule:
 class RuleSet:
     """Everything known about one language."""
 
-    language: str
     empty_words: frozenset[str]
     asks: re.Pattern[str] | None
     vetoes: tuple[Veto, ...]
@@ -102,7 +101,6 @@ def load_rules(language: str) -> RuleSet:
     for name, pattern in raw.get("define", {}).items():
         define[name] = _expanded(pattern, define)
     return RuleSet(
-        language=language,
         empty_words=frozenset(raw.get("empty_words", ())),
         asks=_compiled({"patterns": raw["asks"]}, define) if "asks" in raw else None,
         vetoes=tuple(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sys
 import types
 from typing import TYPE_CHECKING, Any, Final
@@ -72,7 +73,5 @@ def find_known_tokens(text: str) -> Iterator[Finding]:
             if len(value) < MIN_RANDOM_CHARS or not any(c.isdigit() for c in value):  # a word, not a token
                 continue
             named = "slack-webhook" if "hooks.slack" in value else kind
-            start = text.find(value)
-            while start >= 0:
-                yield Finding(start, start + len(value), named)
-                start = text.find(value, start + len(value))
+            for match in re.finditer(re.escape(value), text):
+                yield Finding(*match.span(), named)

@@ -44,8 +44,7 @@ class SecretRedactor:
             spans = _merge(text, _find(text))
             if not spans:
                 break
-            for finding in spans:
-                kinds.setdefault(finding.kind)
+            kinds.update(dict.fromkeys(finding.kind for finding in spans))
             text = _replace(text, spans)
         return Redaction(text, tuple(kinds))
 

@@ -76,6 +76,5 @@ def _text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:
     if not isinstance(value, str):
         return value
     redaction = redactor.redact(value)
-    for kind in redaction.kinds:
-        kinds.setdefault(kind)
+    kinds.update(dict.fromkeys(redaction.kinds))
     return redaction.text
