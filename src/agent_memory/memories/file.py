@@ -32,8 +32,8 @@ class FileStorage(MemoryStorage):
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`.
         grace: How long what was forgotten or replaced can be brought back.
-        patience: Seconds that a search which names none waits until what is stored is found by meaning, too. Loading
-            the local model takes about one; thousands of memories that are new are waited for only once.
+        patience: Seconds that a search which names none waits until what is stored is found by its embedding, too.
+            Loading the local model takes about one; thousands of memories that are new are waited for only once.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder (also a ValueError).

@@ -49,9 +49,9 @@ class MemoryStorage(RecordStorage[Memory]):
             filters: Conditions every result meets.
             include_superseded: Also find memories that a newer one replaced.
             explain: Also report what was left out and why (`SearchResults.rejected`).
-            patience: Seconds to wait at most until what is stored is found by meaning, too; 0 does not wait, None waits
-                as long as this storage was made to. `SearchResults.mode` says how it was searched, `degraded` why it
-                could not be better.
+            patience: Seconds to wait at most until what is stored is found by its embedding, too; 0 does not wait, None
+                waits as long as this storage was made to. `SearchResults.mode` says how it was searched, `degraded` why
+                it could not be better.
 
         Raises:
             ValidationError: The limit or a filter is wrong.

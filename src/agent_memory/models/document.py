@@ -1,4 +1,4 @@
-"""`Document`: what a search index knows of one record, whatever its kind. Plain values, no behaviour."""
+"""`Document`: what a search index has of one record, whatever its kind. Plain values, no behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole agents: how much there is of one, and giving it another name, a twin or an end.
+"""Whole agents: how much there is of one, and renaming, copying and deleting it.
 
 An agent is a folder. Each change holds the folder's lock, so no process writes meanwhile; what moves or removes the
 folder is refused while another process has a file of it open.
@@ -106,7 +106,7 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
 
 
 def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
-    """Make an agent that remembers what another does, and return its folder.
+    """Make an agent with the records of another, and return its folder.
 
     Copies the journals, which are the truth, and the vectors of their texts; the rest is derived or about the other.
 

@@ -107,7 +107,7 @@ class FileLog:
     """A `ChangeLog` in an agent's folder: the lock lets one writer in at a time.
 
     Args:
-        kind: The records that are folded by a compaction; lines of others stay as they are.
+        kind: The records that a compaction reads; lines of others stay as they are.
         folder: Where the file lies.
         clock: Source of the present.
         grace: How long what was forgotten or replaced can be brought back.

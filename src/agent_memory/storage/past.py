@@ -1,4 +1,4 @@
-"""What the journal still knows of a record's past: its versions, and what forgetting it took. Pure: entries in."""
+"""What the journal still has of a record's past: its versions, and what forgetting it took. Pure: entries in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pydantic
 from agent_memory.errors import UnknownIdError
 from agent_memory.journal import Records, apply_change
 from agent_memory.models import Version
+from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -59,7 +60,7 @@ def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection
             whole[change.id] = record
     if not whole:
         raise UnknownIdError(
-            f"{str(record_id)[:40]!r} is no {state.kind.name} that was forgotten and can be brought back.",
+            f"{quoted(record_id)} is no {state.kind.name} that was forgotten and can be brought back.",
             recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
         )
     return [whole[each] for each in taken if each in whole and each not in state.records]

@@ -197,7 +197,7 @@ class Versioned(Storage[R], Protocol[R]):
         """
 
     async def was_forgotten(self, text: str) -> bool:
-        """Tell whether this text was stored once, was forgotten, and the log still remembers that."""
+        """Tell whether this text was stored once, was forgotten, and stands in the log still."""
 
     async def forgotten_among(self, texts: Collection[str]) -> set[str]:
         """Return those of these texts for which `was_forgotten` holds."""

@@ -38,7 +38,7 @@ class Order(Protocol):
 
 
 class Recency:
-    """Ids of records by their moment; of equal moments the one first heard of later is the more recent.
+    """Ids of records by their moment; of equal moments the one stored later is the more recent.
 
     Args:
         order: Tells the moment.
@@ -50,14 +50,14 @@ class Recency:
         self._keys: dict[str, Key] = {}
         self._pinned: dict[str, None] = {}
         self._changed: dict[str, Record | None] = {}
-        self._heard = 0
+        self._noted = 0
 
     def update(self, changed: Mapping[str, Record | None]) -> None:
         """Note records as they are now, None for those that are gone; they are sorted at the next query."""
         self._changed.update(changed)
 
     def choose(self, counts: Callable[[str], bool]) -> list[str]:
-        """Return all pinned records that count, and the most recent ones, in the order of hearing of them."""
+        """Return all pinned records that count, and the most recent ones, in the order of storing."""
         self._absorb()
         latest = islice((one for _, _, one in reversed(self._sorted) if counts(one)), self._order.size)
         chosen = dict.fromkeys([*filter(counts, self._pinned), *latest])
@@ -73,8 +73,8 @@ class Recency:
                 del self._sorted[bisect_left(self._sorted, old)]
             if record is None:
                 continue
-            self._heard += 1
-            key = (self._order.moment(record), old[1] if old is not None else self._heard, record_id)
+            self._noted += 1
+            key = (self._order.moment(record), old[1] if old is not None else self._noted, record_id)
             self._keys[record_id] = key
             if record.pinned:
                 self._pinned[record_id] = None

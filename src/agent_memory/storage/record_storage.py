@@ -54,7 +54,7 @@ class WithPast(Threaded[R], Generic[R]):
         return await self._run(lambda replica: forgotten(replica.state, replica.log.naming(())))
 
     async def was_forgotten(self, text: str) -> bool:
-        """Tell whether this text was stored once, was forgotten, and the log still remembers that."""
+        """Tell whether this text was stored once, was forgotten, and stands in the log still."""
         return await self._look(lambda state: state.was_forgotten(text))
 
     async def forgotten_among(self, texts: Collection[str]) -> set[str]:
@@ -96,7 +96,7 @@ class WithEngine(Threaded[R], Generic[R]):
         return await self._upkeep.rollback()
 
     async def prepare(self, patience: float | None = None) -> bool:
-        """Get ready to search, by meaning too where there is an embedder; tell whether searches are hybrid now.
+        """Get ready to search, by embeddings too where there is an embedder; tell whether searches are hybrid now.
 
         Args:
             patience: Seconds to wait at most; None waits until every record has its vector.
@@ -112,7 +112,7 @@ class WithEngine(Threaded[R], Generic[R]):
         return ready
 
     def embedding(self) -> dict[str, Any]:
-        """Return how search by meaning stands: `status` off, found (not loaded yet), loading, ready or failing; why."""
+        """See `Reporting.embedding`."""
         if self._is_open:
             return self.opened.embeddings.describe()
         return {"status": "loading", "reason": "not connected yet"}
@@ -122,7 +122,7 @@ class WithEngine(Threaded[R], Generic[R]):
         return self.opened.embeddings.cost if self._is_open else 0.0
 
     def troubles(self) -> list[Trouble]:
-        """Return what does not work as it could, without waiting for anything."""
+        """See `Reporting.troubles`."""
         trouble = trouble_of_embedder(self.embedding())
         return [*([trouble] if trouble is not None else []), *self._upkeep.troubles()]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Replica(Generic[R]):
-    """The records of one kind, as this process knows them.
+    """The records of one kind, as this process holds them.
 
     Args:
         kind: Of which kind.

@@ -79,6 +79,6 @@ class Shown(Generic[R]):
 
 
 def _says_the_same(shown: R, now: R) -> bool:
-    """Tell whether a reader of one version was told what the other says; pins, places and counts do not matter."""
-    told = ("tags", *own_fields(type(now)))
-    return may_stand_for(now.trust, shown.trust) and all(getattr(shown, name) == getattr(now, name) for name in told)
+    """Tell whether two versions say the same to a reader; pins, places and counts do not matter."""
+    said = ("tags", *own_fields(type(now)))
+    return may_stand_for(now.trust, shown.trust) and all(getattr(shown, name) == getattr(now, name) for name in said)

@@ -194,7 +194,7 @@ class Threaded(Generic[R]):
         return written
 
     def _follow_up(self) -> None:
-        """Do what a write leaves to be done behind the answer: words now, vectors after that, then the files."""
+        """Do what a write leaves to be done after its answer: words first, then vectors, then the files."""
         opened = self.opened
         opened.replica.warm(WARM_AT_ONCE)
         opened.embeddings.fill_later()

@@ -37,7 +37,7 @@ class Trouble:
 
 
 def trouble_of_embedder(state: Mapping[str, Any]) -> Trouble | None:
-    """Return what is wrong with search by meaning; None while it works, is being loaded, or was switched off.
+    """Return what is wrong with search by embeddings; None while it works, is being loaded, or was switched off.
 
     Args:
         state: What `MemoryStorage.embedding` says.
