@@ -38,6 +38,8 @@ _NAME: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1
 _SESSION: Final = re.compile(
     # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
     r"(?i)(?:[a-z]{1,16}[-_:])?(?:[0-9a-f]{6,64}(?:-[0-9a-f]{4,64}){0,7}|[0-9A-HJKMNP-TV-Z]{26})(?:[_-][a-z][a-z_-]{0,63})?"
+    # words and a number, such as session-12: known without the redactor, which takes 70 ms to load
+    r"|(?-i:(?=.{1,40}$)[a-z]{1,24}(?:[_-][a-z]{1,24})*(?:[_-]?\d{1,4})?)"
 )
 
 
