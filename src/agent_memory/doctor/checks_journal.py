@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _REPAIR: Final = (
     "`agent-memory doctor --repair` copies the journal aside and moves what is no entry to memories.rejected.yaml."
 )
+_DELETE: Final = "Delete them when nothing is missing."
 
 
 def examine_journal(case: Case) -> Iterator[Concern]:
@@ -217,43 +218,28 @@ def _other_journals(folder: Path) -> dict[str, Sort]:
 
 def examine_copies(case: Case) -> Iterator[Concern]:
     """Look at the other versions of the journal in the folder."""
-    others = _other_journals(case.folder.path)
-    rewritten = [name for name, sort in others.items() if sort == "rewritten"]
-    rest = [name for name, sort in others.items() if sort in {"copy", "before_repair"}]
-    for name in (name for name, sort in others.items() if sort == "conflict"):
-        yield _conflict(case, name)
-    saved = [name for name in names_of(case.folder.path, "lost") if kind_of(case.folder.path / name) == "file"]
-    for name in saved:
-        yield _saved(case, name)
-    if strangers := [name for name in names_of(case.folder.path, *COPIES, "lost") if name not in {*others, *saved}]:
-        yield Concern(
-            "strangers",
-            f"{counted(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them.",
-            "Nothing uses them. Delete them when nothing is missing.",
-            *_these(case.folder.path, strangers),
-        )
-    if aside := names_of(case.folder.path, "broken"):
-        yield Concern(
-            "aside",
-            f"{counted(len(aside), 'thing')} that could not be used, moved aside by a repair.",
-            "Delete them when nothing is missing.",
-            *_these(case.folder.path, aside),
-        )
-    if rewritten:
+    folder = case.folder.path
+    others = _other_journals(folder)
+    saved = [name for name in names_of(folder, "lost") if kind_of(folder / name) == "file"]
+    yield from (_conflict(case, name) for name, sort in others.items() if sort == "conflict")
+    yield from (_saved(case, name) for name in saved)
+    if strangers := [name for name in names_of(folder, *COPIES, "lost") if name not in {*others, *saved}]:
+        what = f"{counted(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them."
+        yield Concern("strangers", what, f"Nothing uses them. {_DELETE}", *_these(folder, strangers))
+    if aside := names_of(folder, "broken"):
+        what = f"{counted(len(aside), 'thing')} that could not be used, moved aside by a repair."
+        yield Concern("aside", what, _DELETE, *_these(folder, aside))
+    if rewritten := [name for name, sort in others.items() if sort == "rewritten"]:
+        copies = counted(len(rewritten), "copy", "copies")
         yield Concern(
             "journal_rewritten",
-            f"Another program rewrote {case.name}; kept beside it: {counted(len(rewritten), 'copy', 'copies')} of "
-            "what it wrote.",
+            f"Another program rewrote {case.name}; kept beside it: {copies} of what it wrote.",
             "`agent-memory edit ID` is the way to change a memory. Delete the copies when nothing is missing.",
-            *_these(case.folder.path, rewritten),
+            *_these(folder, rewritten),
         )
-    if rest:
-        yield Concern(
-            "journal_copies",
-            f"{counted(len(rest), 'older version')} of the journal: made by a repair, or somebody's backup.",
-            "Delete them when nothing is missing.",
-            *_these(case.folder.path, rest),
-        )
+    if rest := [name for name, sort in others.items() if sort in {"copy", "before_repair"}]:
+        what = f"{counted(len(rest), 'older version')} of the journal: made by a repair, or somebody's backup."
+        yield Concern("journal_copies", what, _DELETE, *_these(folder, rest))
 
 
 def _conflict(case: Case, name: str) -> Concern:
