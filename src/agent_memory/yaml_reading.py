@@ -7,7 +7,9 @@ in few letters, 500 bytes of them as much as fills the memory; nothing of ours w
 
 from __future__ import annotations
 
+import functools
 from collections import deque
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -60,9 +62,18 @@ def load_yaml(text: str) -> Any:
     return None if node is None else composer.construct_document(node)
 
 
-def load_own_yaml(text: str) -> Any:
-    """Return the value of a file of this package, with libyaml where it is there: it comes from no one else."""
-    return yaml.load(text, Loader=_PARSER)  # noqa: S506 - the safe loader, by a name that ruff does not follow
+@functools.cache
+def load_patterns(package: str, name: str) -> dict[str, Any]:
+    """Return the mapping in the files `patterns/<name>.yaml` and `patterns/<name>.<part>.yaml` of a package of ours.
+
+    They are read with libyaml where it is there, without a bound: they come from no one else.
+    """
+    loaded: dict[str, Any] = {}
+    for file in (resources.files(package) / "patterns").iterdir():
+        if file.name.partition(".")[0] == name:
+            text = file.read_text(encoding="utf-8")
+            loaded |= yaml.load(text, Loader=_PARSER)  # noqa: S506 - the safe loader, by a name that ruff does not follow
+    return loaded
 
 
 def _counted(text: str) -> Iterator[yaml.Event]:

@@ -24,7 +24,6 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -147,16 +146,11 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
     )
 
 
-@functools.cache
 def read_patterns(name: str) -> dict[str, Any]:
     """Return the content of `patterns/<name>.yaml`, and of `<name>.<part>.yaml` where a language has more files."""
-    from agent_memory.yaml_reading import load_own_yaml  # 15 ms that a session without a rule to read does not pay
+    from agent_memory.yaml_reading import load_patterns  # 15 ms that a session without a rule to read does not pay
 
-    loaded: dict[str, Any] = {}
-    for file in (resources.files("agent_memory.capture") / "patterns").iterdir():
-        if file.name.partition(".")[0] == name:
-            loaded |= load_own_yaml(file.read_text(encoding="utf-8"))
-    return loaded
+    return load_patterns("agent_memory.capture", name)
 
 
 @functools.cache

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.plausibility import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder, looks_like_password, looks_random
 from agent_memory.redaction.values import names_a_secret
+from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -121,7 +121,7 @@ _LETTERS: Final = 8
 _HASHES: Final = frozenset(
     ("plaintext", "scryptsy", "argonaut", "password", "required", "optional", "keychain", "keystore")
 )
-_VENDOR: Final = re.compile(rf"(?i)\b(?:{'|'.join(read_patterns('vendors')['vendors'])})")
+_VENDOR: Final = re.compile(rf"(?i)\b(?:{'|'.join(load_patterns('agent_memory.redaction', 'vendors')['vendors'])})")
 _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|dsn|auth)")
 
 

@@ -10,7 +10,6 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.plausibility import (
     TRAILING,
     is_assigned_secret,
@@ -25,6 +24,7 @@ from agent_memory.redaction.plausibility import (
     value_in,
 )
 from agent_memory.redaction.protocol import Finding
+from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ _TRIES: Final = 4
 """Values looked at after one word: what is further off is rarely its own, and text made to be slow has many."""
 
 
-_DATA: Final = read_patterns("keywords")
+_DATA: Final = load_patterns("agent_memory.redaction", "keywords")
 
 
 def _alternatives(name: str) -> str:

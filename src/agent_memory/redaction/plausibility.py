@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.shapes import (
     UUID,
     is_harmless_code,
@@ -16,6 +15,7 @@ from agent_memory.redaction.shapes import (
     looks_like_password,
     looks_random,
 )
+from agent_memory.yaml_reading import load_patterns
 
 MIN_SECRET: Final = 3
 """Characters; in fewer there is nothing to protect."""
@@ -38,7 +38,7 @@ _OBJECTS: Final = frozenset((
     "self", "this", "req", "request", "user", "config", "settings", "env", "os", "args", "form", "data", "body",
     "params", "options", "ctx", "props", "state",
 ))  # fmt: skip
-_DATA: Final = read_patterns("keywords")
+_DATA: Final = load_patterns("agent_memory.redaction", "keywords")
 _PRONOUNS: Final = frozenset(_DATA["pronouns"])
 _PREDICATES: Final = frozenset(_DATA["predicates"])
 """Words that are said about passwords."""

@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.redaction.data import read_patterns
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import looks_random, looks_random_alone, passes_luhn
+from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ class _Form(NamedTuple):
 
 _FORMS: Final = tuple(
     _Form(form["kind"], tuple(form.get("starts", ())), re.compile(form["pattern"]), form.get("if_random", False))
-    for form in read_patterns("providers")["forms"]
+    for form in load_patterns("agent_memory.redaction", "providers")["forms"]
 )
 _CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_WORD: Final = re.compile(
