@@ -69,7 +69,6 @@ class Tell:
     """Tells whoever traces this process, on its standard output."""
 
     def mark(self) -> None:
-        """See `Ack`."""
         os.write(1, b'{"mark": 1}\n')
 
     def __call__(

@@ -177,7 +177,7 @@ def test_values_that_fit_together_may_come_from_two_modules(values: dict[str, An
 
 
 @pytest.mark.parametrize("kind", [ServiceSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
-def test_every_setting_has_a_reader(kind: Any) -> None:
+def test_every_setting_has_a_reader_and_says_what_it_is(kind: Any) -> None:
     read = {
         node.attr
         for package in ("src", "modules")
@@ -186,8 +186,4 @@ def test_every_setting_has_a_reader(kind: Any) -> None:
         if isinstance(node, ast.Attribute) and re.search(r"[sS]ettings\b[()]*\)?$", ast.unparse(node.value))
     }
     assert set(kind.model_fields) - read == set()
-
-
-@pytest.mark.parametrize("kind", [ServiceSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
-def test_every_setting_says_what_it_is(kind: Any) -> None:
     assert all(field.description for field in kind.model_fields.values())

@@ -56,12 +56,6 @@ def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found
     assert not {"journal_lines", "journal_tail"} & found().keys()
 
 
-def test_a_repair_folds_nothing_away(bob: Path, root: Path) -> None:
-    _damage_journal(bob)
-    repair_all(root, ["bob"], now=NOON.replace(year=NOON.year + 5))
-    assert b"To be forgotten" in (bob / "memories.yaml").read_bytes(), "what can be restored still can"
-
-
 @pytest.mark.parametrize("header", [b"", b"--- {broken\n"])
 def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Repaired, header: bytes) -> None:
     journal = bob / "memories.yaml"
@@ -74,9 +68,10 @@ def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Re
     assert len(after.records) == LIVE
 
 
-async def test_a_mended_journal_can_be_written_again(bob: Path, root: Path, repaired: Repaired) -> None:
+async def test_a_mended_journal_can_be_written_again_and_nothing_of_it_was_folded_away(bob: Path, root: Path) -> None:
     _damage_journal(bob)
-    repaired()
+    repair_all(root, ["bob"], now=NOON.replace(year=NOON.year + 5))
+    assert b"To be forgotten" in (bob / "memories.yaml").read_bytes(), "what can be restored still can"
     storage = FileStorage("bob", root)
     assert await storage.count() == LIVE
     assert await storage.health() == {"status": "ok"}
@@ -279,13 +274,12 @@ def test_a_change_that_breaks_a_rule_is_followed_by_what_is_used(bob: Path, foun
     assert repaired() == []
 
 
-def test_an_index_that_has_seen_more_than_the_journal_is_dropped(bob: Path, found: Found, repaired: Repaired) -> None:
+def test_an_index_that_has_seen_more_than_the_journal_and_damaged_vectors_are_dropped(
+    bob: Path, found: Found, repaired: Repaired
+) -> None:
     rewrite_json(next((bob / "memories.db").glob("*/state.json")), seq=999)
     assert [action.code for action in repaired()] == ["index_ahead"]
     assert {"index_ahead", "index_none"} & found().keys() == {"index_none"}
-
-
-def test_damaged_vectors_are_removed_and_others_stay(bob: Path, found: Found, repaired: Repaired) -> None:
     spoil_vectors(bob / "embeddings.sqlite3")
     (action,) = repaired()
     assert (action.code, action.sentence[:26]) == ("vectors_spoilt", "Removed 2 damaged vectors;")

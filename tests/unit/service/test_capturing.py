@@ -9,7 +9,7 @@ from agent_memory.models import Observation
 if TYPE_CHECKING:
     from agent_memory.models import Trust
     from agent_memory.service import MemoryService
-    from tests.unit.service.conftest import Listener, Services
+    from tests.unit.service.conftest import Listener
 
 MUST = "We decided that the shop must log each order to the audit file."
 NEVER = MUST.replace("must", "must never")
@@ -23,23 +23,22 @@ async def known(service: MemoryService) -> dict[str, Trust]:
     return {memory.content: memory.trust async for memory in service.storage.iter_all()}
 
 
-async def test_a_correction_is_kept_beside_what_it_corrects(make_service: Services) -> None:
-    service = make_service()
+async def test_a_correction_is_kept_beside_what_it_corrects(service: MemoryService) -> None:
     await service.capture([seen(MUST)])
     outcome = await service.capture([seen(NEVER)])
     assert len(outcome.stored) == 1
     assert await known(service) == {MUST: "high", NEVER: "high"}
 
 
-async def test_a_repetition_is_skipped_as_a_duplicate(make_service: Services) -> None:
-    service = make_service()
+async def test_a_repetition_is_skipped_as_a_duplicate_whoever_repeats_it(service: MemoryService) -> None:
     await service.capture([seen(MUST)])
     outcome = await service.capture([seen(MUST.lower()), seen(MUST.replace("file", "files"))])
     assert outcome.skipped == {"duplicate": 2}
+    assert (await service.capture([seen(MUST, "low")])).skipped == {"duplicate": 1}
+    assert await known(service) == {MUST: "high"}
 
 
-async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the_user(make_service: Services) -> None:
-    service = make_service()
+async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the_user(service: MemoryService) -> None:
     near = MUST.replace("each order", "each new order")
     await service.capture([seen(MUST, "low")])
     await service.capture([seen(near)])
@@ -47,9 +46,8 @@ async def test_a_strangers_memory_does_not_suppress_nearly_the_same_words_of_the
 
 
 async def test_what_a_stranger_said_and_the_user_says_too_is_the_users(
-    make_service: Services, listener: Listener
+    service: MemoryService, listener: Listener
 ) -> None:
-    service = make_service()
     victim = (await service.store({"content": "Orders are private."})).memory.id
     planted = {"content": MUST, "trust": "low", "tags": ["planted"], "pinned": True, "supersedes": victim}
     planted_id = (await service.store(planted)).memory.id
@@ -57,11 +55,3 @@ async def test_what_a_stranger_said_and_the_user_says_too_is_the_users(
     [now] = [memory async for memory in service.storage.iter_all() if memory.content == MUST]
     assert outcome.stored == [planted_id] == [event["memory_id"] for event in listener.of("memory:captured")]
     assert (now.id, now.trust, now.tags, now.pinned, now.supersedes) == (planted_id, "high", [], False, None)
-
-
-async def test_a_stranger_who_says_what_is_known_changes_nothing(make_service: Services) -> None:
-    service = make_service()
-    await service.capture([seen(MUST)])
-    outcome = await service.capture([seen(MUST, "low")])
-    assert outcome.skipped == {"duplicate": 1}
-    assert await known(service) == {MUST: "high"}

@@ -72,15 +72,9 @@ async def test_what_is_stored_has_no_more_trust_than_its_caller(
     assert stored.in_scratchpad is (kept != "low")
 
 
-async def test_a_strangers_memory_becomes_the_users_when_the_user_says_it(service: MemoryService) -> None:
-    first = await service.store({"content": "Tea is served", "tags": ["planted"]}, tainted())
-    again = await service.store({"content": "tea is served"}, MODEL)
-    assert again.duplicate
-    assert again.memory.id == first.memory.id
-    assert (again.memory.trust, again.memory.tags, again.in_scratchpad) == ("medium", [], True)
-
-
-async def test_taking_over_a_strangers_memory_is_told_as_an_update(service: MemoryService) -> None:
+async def test_a_strangers_memory_becomes_the_users_when_the_user_says_it_and_that_is_told_as_an_update(
+    service: MemoryService,
+) -> None:
     heard: list[tuple[str, Any]] = []
 
     async def hear(event: str, data: dict[str, Any]) -> None:
@@ -88,7 +82,9 @@ async def test_taking_over_a_strangers_memory_is_told_as_an_update(service: Memo
 
     first = await service.store({"content": "Tea is served", "tags": ["planted"]}, tainted())
     again = await service.store({"content": "tea is served"}, Caller("s", hear, trust="medium"))
+    assert again.duplicate
     assert again.memory.id == first.memory.id
+    assert (again.memory.trust, again.memory.tags, again.in_scratchpad) == ("medium", [], True)
     assert [fields for event, fields in heard if event == "memory:updated"] == [["tags", "trust"]]
     await service.store({"content": "tea is served"}, Caller("s", hear, trust="medium"))
     assert [event for event, _ in heard] == ["memory:updated"], "a repetition is no change"
@@ -257,15 +253,11 @@ async def test_the_users_own_words_are_enough(service: MemoryService, prompt: st
     assert (await service.forget(mine, tainted(prompt.format(id=mine)))).memory.id == mine
 
 
-async def test_pointing_at_what_the_turn_before_showed_is_enough(service: MemoryService) -> None:
-    mine = await known(service)
-    await refused(service.forget(mine, tainted("Please forget that.")))
-    await service.forget(mine, tainted("Please forget that.", shown=frozenset({mine})))
-
-
-async def test_promoting_works_when_the_user_asks_for_it(service: MemoryService) -> None:
+async def test_an_order_to_pin_or_pointing_at_what_the_turn_before_showed_is_enough(service: MemoryService) -> None:
     mine = await known(service)
     assert (await service.promote(mine, tainted("Pin the review rule."))).scratchpad_size == 1
+    await refused(service.forget(mine, tainted("Please forget that.")))
+    await service.forget(mine, tainted("Please forget that.", shown=frozenset({mine})))
 
 
 async def test_without_a_strangers_text_a_model_may_do_all_of_it(service: MemoryService) -> None:
