@@ -53,22 +53,16 @@ async def begun(opened: Callable[[], MemoryService], clock: FrozenClock, folder:
     return memory.id
 
 
-async def test_what_is_forgotten_now(opened: Callable[[], MemoryService], clock: FrozenClock, folder: Path) -> None:
+@pytest.mark.parametrize("how", ["forgotten", "expired"])
+async def test_what_is_forgotten_or_has_expired_once_it_is_compacted(
+    opened: Callable[[], MemoryService], clock: FrozenClock, folder: Path, how: str
+) -> None:
     memory_id = await begun(opened, clock, folder)
     service = opened()
-    await service.forget(memory_id)
-    await service.admin.compact(timedelta(0))
-    assert holding(folder) == []
-    await service.close()
-    assert holding(folder) == []
-
-
-async def test_what_has_expired_once_it_is_compacted(
-    opened: Callable[[], MemoryService], clock: FrozenClock, folder: Path
-) -> None:
-    await begun(opened, clock, folder)
-    clock.advance(days=2)
-    service = opened()
+    if how == "forgotten":
+        await service.forget(memory_id)
+    else:
+        clock.advance(days=2)
     await service.admin.compact(timedelta(0))
     assert holding(folder) == []
     await service.close()

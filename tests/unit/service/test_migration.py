@@ -107,9 +107,8 @@ async def test_past_the_threshold_it_is_suggested_once_a_session(
 
 async def test_a_session_that_only_asks_is_told_too(growing: Services, listener: Listener) -> None:
     first = growing()
-    await first.store({"content": "fact 0"})
-    await first.store({"content": "fact 1"})
-    await first.store({"content": "fact 2"})
+    for number in range(THRESHOLD):
+        await first.store({"content": f"fact {number}"})
     await first.settle()
     second = growing()
     await second.search("fact", caller=listener.caller)
@@ -199,17 +198,7 @@ async def test_a_defect_in_a_migration_that_nobody_asked_for_is_told(growing: Se
     assert "ZeroDivisionError" in failed["error"]
 
 
-async def test_going_back_is_told_once(growing: Services, listener: Listener, builds: list[str]) -> None:
-    service = growing()
-    await stored(service, listener, 1)
-    await service.migration.migrate(listener.caller)
-    assert await service.migration.rollback(listener.caller)
-    assert not await service.migration.rollback(listener.caller)
-    (back,) = listener.of("memory:migration_rolled_back")
-    assert (back["from_backend"], back["to_backend"], back["reason"]) == ("vector", "file", "requested")
-
-
-async def test_migrations_are_in_the_audit_log(
+async def test_a_migration_is_in_the_audit_log_and_going_back_is_told_once(
     growing: Services, listener: Listener, builds: list[str], folder: Path
 ) -> None:
     service = growing()
@@ -220,6 +209,10 @@ async def test_migrations_are_in_the_audit_log(
     assert "memory:migration_started" in log
     assert "memory:migration_completed" in log
     assert "memory:migration_progress" not in log
+    assert await service.migration.rollback(listener.caller)
+    assert not await service.migration.rollback(listener.caller)
+    (back,) = listener.of("memory:migration_rolled_back")
+    assert (back["from_backend"], back["to_backend"], back["reason"]) == ("vector", "file", "requested")
 
 
 async def test_the_status_suggests_it_until_it_is_done(

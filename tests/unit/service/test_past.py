@@ -80,16 +80,12 @@ async def test_a_version_that_replaced_what_is_gone_comes_back_without_that(serv
     assert (await service.past.bring_back(new.id)).fields == ("content",)
 
 
-async def test_where_nothing_happened_there_is_nothing_to_take_back(service: MemoryService) -> None:
+async def test_what_never_happened_or_was_folded_away_does_not_come_back(service: MemoryService) -> None:
     memory = (await service.store({"content": "Tea at four"})).memory
     with raises(ValidationError, "nothing_to_restore"):
         await service.past.bring_back(memory.id)
     with pytest.raises(UnknownIdError):
         await service.past.bring_back("mem-ffffffffffff")
-
-
-async def test_what_was_folded_away_does_not_come_back(service: MemoryService) -> None:
-    memory = (await service.store({"content": "Tea at four"})).memory
     await service.forget(memory.id)
     await service.admin.compact(timedelta(0))
     assert await service.past.forgotten() == []

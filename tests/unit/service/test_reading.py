@@ -70,16 +70,12 @@ async def test_when_the_journal_cannot_be_read_the_last_pad_is_searched_and_that
         await service.search("peppermint", filters={"category": "No form"})
 
 
-async def test_with_nothing_to_fall_back_on_the_error_comes_through(service: MemoryService, folder: Path) -> None:
+async def test_an_unreadable_journal_is_part_of_the_status_and_an_error_with_nothing_to_fall_back_on(
+    service: MemoryService, folder: Path
+) -> None:
     (folder / "memories.yaml").mkdir(parents=True)
     with pytest.raises(StorageError):
         await service.search("tea")
-
-
-async def test_an_unreadable_journal_is_part_of_the_status(service: MemoryService, folder: Path) -> None:
-    await service.store({"content": "tea"})
-    await service.settle()
-    break_journal(folder)
     status = await service.status()
     assert status.health["status"] == "unreadable"
     assert status.health["recovery"]

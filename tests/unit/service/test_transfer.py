@@ -91,12 +91,16 @@ async def a_life(here: FileStorage, count: int = 25) -> list[Memory]:
     return await everything(here)
 
 
-async def test_what_was_pushed_is_there_as_it_was(here: FileStorage, there: QdrantServerStorage) -> None:
+async def test_what_was_pushed_is_there_as_it_was_and_pushing_again_stores_nothing_twice(
+    here: FileStorage, there: QdrantServerStorage
+) -> None:
     memories = await a_life(here)
     moved = await pushed(here, there)
     assert {m.id: m for m in await everything(there)} == {m.id: m for m in memories}
     assert await there.superseded() == await here.superseded()
     assert [one.outcome for one in moved] == ["stored"] * len(memories)
+    assert outcomes(await pushed(here, there)) == {m.id: "present" for m in memories}
+    assert await there.count() == len(memories)
 
 
 async def test_there_and_back_is_the_same_memory(
@@ -111,13 +115,6 @@ async def test_there_and_back_is_the_same_memory(
     assert {one.outcome for one in told} == {"stored"}
     assert {one.outcome for one in await pulled(there, other)} == {"present"}
     await other.close()
-
-
-async def test_pushing_again_stores_nothing_twice(here: FileStorage, there: QdrantServerStorage) -> None:
-    memories = await a_life(here)
-    await pushed(here, there)
-    assert outcomes(await pushed(here, there)) == {m.id: "present" for m in memories}
-    assert await there.count() == len(memories)
 
 
 async def test_a_push_is_told_as_events_and_noted_in_the_audit_log(

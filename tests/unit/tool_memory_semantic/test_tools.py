@@ -120,16 +120,13 @@ async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, co
     assert_refused(await tools["memory_activate"].execute({"agent_id": "bob"}))
 
 
-async def test_a_clear_no_of_the_configuration_offers_nothing_at_all(mounted: Any) -> None:
+async def test_a_clear_no_of_the_configuration_offers_nothing_and_one_not_understood_says_so(mounted: Any) -> None:
+    unclear = await mounted({}, session_id="unclear", config=plan(agent_identity="bob", memory={"enable": False}))
+    assert tuple(unclear.get("tools")) == TOOL_NAMES
     agents = {"agent-memory:memory-assistant": {"description": "reads"}, "other:explorer": {}}
     coordinator = await mounted({}, config={**plan(agent_identity="bob", memory={"enabled": False}), "agents": agents})
     assert not coordinator.get("tools")
     assert list(agents) == ["other:explorer"]
-
-
-async def test_a_no_that_is_not_understood_leaves_the_tools_to_say_so(mounted: Any) -> None:
-    coordinator = await mounted({}, config=plan(agent_identity="bob", memory={"enable": False}))
-    assert tuple(coordinator.get("tools")) == TOOL_NAMES
 
 
 async def test_the_scratchpad_is_listed_as_it_is_shown(mounted: Any, root: Path) -> None:
@@ -178,7 +175,9 @@ async def test_searching_answers_hits_counts_and_mode(tools: dict[str, Any]) -> 
     assert found["total_found"] == 1
 
 
-async def test_explaining_and_superseded_versions_are_shown_on_request(tools: dict[str, Any]) -> None:
+async def test_superseded_versions_are_shown_on_request_and_named_when_they_are_forgotten(
+    tools: dict[str, Any],
+) -> None:
     old = await stored(tools, "The office is in Berlin")
     new = await stored(tools, "The office is in Lyon", supersedes=old)
     plain = await done(tools, "search", query="office")
@@ -189,6 +188,7 @@ async def test_explaining_and_superseded_versions_are_shown_on_request(tools: di
     assert "superseded_by" not in by_id[new]
     assert by_id[new]["parts"]
     assert full["rejected"] == []
+    assert (await done(tools, "forget", memory_id=new))["older_versions"] == [old]
 
 
 async def test_an_answer_is_bounded_and_says_what_it_leaves_out(tools: dict[str, Any]) -> None:
@@ -267,12 +267,6 @@ async def test_promoting_listing_updating_and_forgetting(tools: dict[str, Any]) 
     assert 29 <= (kept_until - datetime.now(UTC).date()).days <= 31
     assert forgotten == {"memory_id": first, "forgotten": True}
     assert_refused(await tools["memory_forget"].execute({"memory_id": first}))
-
-
-async def test_forgetting_names_the_older_versions_that_went_with_it(tools: dict[str, Any]) -> None:
-    old = await stored(tools, "The office is in Berlin")
-    new = await stored(tools, "The office is in Lyon", supersedes=old)
-    assert (await done(tools, "forget", memory_id=new))["older_versions"] == [old]
 
 
 async def test_an_end_is_set_and_taken_back(tools: dict[str, Any]) -> None:
