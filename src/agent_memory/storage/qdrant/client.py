@@ -45,8 +45,8 @@ _MAJORITY: Final = models.ReadConsistencyType.MAJORITY
 _INDEXES: Final[dict[str, Any]] = {
     "agent_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "seq": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
-    **dict.fromkeys(("kind", "nonce", "text"), models.PayloadSchemaType.KEYWORD),
-    **dict.fromkeys(("has_vector", "gone"), models.PayloadSchemaType.BOOL),
+    **dict.fromkeys(("kind", "nonce", "text"), models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)),
+    **dict.fromkeys(("has_vector", "gone"), models.BoolIndexParams(type=models.BoolIndexType.BOOL)),
 }
 """For each field that a filter names: a server in strict mode refuses others."""
 
