@@ -268,7 +268,6 @@ async def test_when_memory_fails_the_conversation_goes_on_with_the_last_scratchp
 
     here.coordinator.hooks.register("memory:degraded", hear, name="test")
     service = await here.session.require()
-
     monkeypatch.setattr(service, "scratchpad", broken)
     await here.coordinator.hooks.emit("context:compaction", {})
     assert await here.pad() == last
@@ -286,7 +285,6 @@ async def test_one_agents_scratchpad_is_never_shown_to_another_when_memory_fails
     here.session.turn.begin("start as alice")
     await here.session.activate("alice")
     service = await here.session.require()
-
     monkeypatch.setattr(service, "scratchpad", broken)
     assert await here.pad() == ""
 
