@@ -257,11 +257,9 @@ class _ShardClient:
         kinds = {
             models.KeywordIndexParams: edge.PayloadSchemaType.Keyword,
             models.IntegerIndexParams: edge.PayloadSchemaType.Integer,
-            models.PayloadSchemaType.KEYWORD: edge.PayloadSchemaType.Keyword,
-            models.PayloadSchemaType.BOOL: edge.PayloadSchemaType.Bool,
+            models.BoolIndexParams: edge.PayloadSchemaType.Bool,
         }
-        kind = field_schema if isinstance(field_schema, models.PayloadSchemaType) else type(field_schema)
-        self._shard.update(edge.UpdateOperation.create_field_index(field, kinds[kind]))
+        self._shard.update(edge.UpdateOperation.create_field_index(field, kinds[type(field_schema)]))
 
     def retrieve(self, name: str, points: Sequence[str], *, with_payload: Any, **_: Any) -> list[Any]:
         return self._shard.retrieve(list(points), _fields(with_payload), False) if points else []
