@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from amplifier_core import AmplifierSession
 
@@ -39,7 +41,7 @@ def main() -> int:
     parser.add_argument("--day", type=int, choices=(1, 2), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.day:
-        return asyncio.run(live(args.day))
+        end(asyncio.run(live(args.day)))
     home = (args.home or Path(tempfile.mkdtemp(prefix="agent-memory-demo-"))).resolve()
     home.mkdir(parents=True, exist_ok=True)
     print(_INTRODUCTION, flush=True)
@@ -50,10 +52,29 @@ def main() -> int:
             check=False,
         ).returncode
         if status:
-            print(f"\nDay {day} did not go as promised (exit status {status}).", file=sys.stderr)
+            print(f"\nDay {day} {told(status)}", file=sys.stderr)
             return status
     show_files(home / ".amplifier" / "memory" / "bob", home)
     return 0
+
+
+def end(status: int) -> NoReturn:
+    """End this process with what is registered for its end done, but without tearing the interpreter down.
+
+    The engine of amplifier-core keeps threads of its own, which it never joins; one that calls into an interpreter that
+    is being torn down crashes the process after all is done.
+    """
+    atexit._run_exitfuncs()  # noqa: SLF001 - our workers leave their models, logs are flushed
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def told(status: int) -> str:
+    """Return what an exit status other than 0 tells about a day."""
+    if status < 0:
+        return f"crashed with {signal.Signals(-status).name}; what it had checked before that is printed above."
+    return f"did not go as promised (exit status {status})."
 
 
 async def live(day: int) -> int:
