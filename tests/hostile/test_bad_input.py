@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from agent_memory import FileStorage, Memory, MemoryService, ScratchpadManager, ServiceSettings, detect_storage
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
+from agent_memory.models import MEMORY
+from agent_memory.storage.cleaning import redact_record
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -96,7 +98,8 @@ async def test_any_text_comes_back_from_the_journal_as_it_went_in(
     await storage.store(memory)
     await storage.close()
     again = FileStorage("bob", root, settings=OFFLINE)
-    assert await again.get(memory.id) == memory
+    kept = redact_record(MEMORY, memory).value  # random text may read like a password, and is a marker then
+    assert await again.get(memory.id) == kept
     assert (await again.health())["status"] == "ok"
     await again.close()
     last = storage.folder.journal.read_bytes().splitlines(keepends=True)[-1]
