@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Record)
 
+Aim = typing.Literal["stored", "changed"]
+"""What was to become of a record: what an error says was not done."""
+
 _REDACTOR: Final = SecretRedactor()
 _MARKERS_AND_PUNCTUATION: Final = re.compile(r"\[redacted:[a-z0-9-]+\]|[\W_]+")
 _CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
@@ -105,7 +108,7 @@ def redact_fields(
         )
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
     drafts = {name: "draft" for name, field in kind.model.model_fields.items() if field.is_required()}
-    checked = _model(kind, {**drafts, "id": kind.new_id(), **texts})
+    checked = _model(kind, {**drafts, "id": kind.new_id(), **texts}, "changed")
     cleaned, found = _without_secrets(kind, _as_given(kind, texts, checked), redactor or _REDACTOR)
     return Redacted({**values, **cleaned}, found)
 
@@ -225,11 +228,11 @@ def _flat(field: pydantic.fields.FieldInfo) -> list[Any]:
     return [each for rule in field.metadata for each in getattr(rule, "metadata", None) or [rule]]
 
 
-def _model(kind: Kind[R], values: Mapping[str, Any]) -> R:
+def _model(kind: Kind[R], values: Mapping[str, Any], aim: Aim = "stored") -> R:
     try:
         return kind.model.model_validate(dict(values))
     except pydantic.ValidationError as error:
-        raise ValidationError(f"Nothing was stored: {describe(error)}.") from None
+        raise ValidationError(f"Nothing was {aim}: {describe(error)}.") from None
 
 
 def _takes_text(declared: Any, rules: Sequence[Any] = ()) -> bool:

@@ -196,6 +196,23 @@ async def test_a_wrong_update_changes_and_tells_nothing(
     assert listener.events == []
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"category": "No name"},
+        {"content": "x" * 10_001},
+        {"tags": [f"tag{number}" for number in range(60)]},
+        {"expires_at": "2020-01-01"},
+        {"importance": 3},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+async def test_a_refused_update_says_that_nothing_was_changed(service: MemoryService, changes: dict[str, Any]) -> None:
+    memory = (await service.store({"content": "tea"})).memory
+    with pytest.raises(ValidationError, match=r"^Nothing was changed: "):
+        await service.update(memory.id, changes)
+
+
 async def test_forgetting_takes_a_memory_and_its_older_versions_out_of_everything(
     service: MemoryService, listener: Listener, folder: Path
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
     from agent_memory.service.caller import Caller, Report
-    from agent_memory.storage.cleaning import Redacted
+    from agent_memory.storage.cleaning import Aim, Redacted
 
 _NEIGHBOURS: Final = 5
 """Nearest memories that are compared: the nearest of all may be one that does not count."""
@@ -71,7 +71,7 @@ class WritePath:
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
         drafted = await self._draft(values, caller.session_id)
-        _check_expiry(drafted.value.expires_at, self._clock())
+        _check_expiry(drafted.value.expires_at, self._clock(), "stored")
         admitted = await self.gate.admit(drafted, caller)
         return await self._append(admitted, caller, unique=admitted.value.supersedes is None)
 
@@ -79,11 +79,11 @@ class WritePath:
         self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
     ) -> Updated:
         """Change fields of a memory; see `MemoryService.update`."""
-        cleaned = await asyncio.to_thread(redact_fields, MEMORY, _normalised(changes), self.redactor)
+        cleaned = await asyncio.to_thread(redact_fields, MEMORY, _normalised(changes, "changed"), self.redactor)
         before = await self.storage.get(memory_id)
         changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
-            _check_expiry(changing.value.get("expires_at"), self._clock())
+            _check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
         after = await self.storage.update(memory_id, changing)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
@@ -121,7 +121,7 @@ class WritePath:
     async def _draft(self, values: Mapping[str, Any] | str, session_id: str) -> Redacted[Memory]:
         """Return the memory that `values` make: bounded, validated, without secrets."""
         stamp = {"timestamp": self._clock(), "created_by_session": session_id}
-        fields = _normalised(_stamped(values, stamp))
+        fields = _normalised(_stamped(values, stamp), "stored")
         return await asyncio.to_thread(make_record, MEMORY, fields, self.storage.agent_id, self.redactor)
 
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
@@ -190,19 +190,19 @@ class WritePath:
         )
 
 
-def _normalised(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` (fields of a memory) bounded and normalised.
+def _normalised(values: Mapping[str, Any], aim: Aim) -> dict[str, Any]:
+    """Return `values`, fields of a memory that is to be stored or changed, bounded and normalised.
 
     Raises:
         ValidationError: Too long, or too many.
     """
     if not isinstance(values, Mapping):
         raise ValidationError(
-            f"Nothing was stored: the fields of a memory are a mapping, got {type(values).__name__}.",
+            f"Nothing was {aim}: the fields of a memory are a mapping, got {type(values).__name__}.",
             recovery="Give them as in {'content': 'Maria likes tea.'}.",
         )
     normal = dict(values)
-    _bound(normal)
+    _bound(normal, aim)
     if isinstance(normal.get("content"), str):
         normal["content"] = normal["content"].replace("\r\n", "\n").strip()
     if isinstance(normal.get("category"), str):
@@ -226,7 +226,7 @@ def _stamped(values: Mapping[str, Any] | str, stamp: Mapping[str, Any]) -> dict[
     return {**stamp, **values}
 
 
-def _check_expiry(expires_at: object, now: datetime) -> None:
+def _check_expiry(expires_at: object, now: datetime, aim: Aim) -> None:
     """Refuse an end that has passed: the memory would never be found.
 
     Raises:
@@ -240,19 +240,19 @@ def _check_expiry(expires_at: object, now: datetime) -> None:
         return
     if moment <= now:
         raise ValidationError(
-            f"Nothing was stored: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so no search would find it.",
+            f"Nothing was {aim}: expires_at, {moment:%Y-%m-%d %H:%M} UTC, has passed, so no search would find it.",
             recovery="Name a date to come, or leave it out; to take a memory away, forget it.",
         )
 
 
-def _bound(values: Mapping[str, Any]) -> None:
+def _bound(values: Mapping[str, Any], aim: Aim) -> None:
     """Refuse by size alone, before anything costs time."""
     content, tags = values.get("content"), values.get("tags")
     if isinstance(content, str) and len(content) > MAX_CONTENT_CHARS:
         raise ValidationError(
-            f"Nothing was stored: content has {len(content)} characters, at most {MAX_CONTENT_CHARS} are kept.",
+            f"Nothing was {aim}: content has {len(content)} characters, at most {MAX_CONTENT_CHARS} are kept.",
             code="too_long",
             recovery="Store the essence, or several memories.",
         )
     if isinstance(tags, list) and len(tags) > MAX_TAGS:
-        raise ValidationError(f"Nothing was stored: {len(tags)} tags, at most {MAX_TAGS} are kept.", code="too_many")
+        raise ValidationError(f"Nothing was {aim}: {len(tags)} tags, at most {MAX_TAGS} are kept.", code="too_many")
