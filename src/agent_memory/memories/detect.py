@@ -13,7 +13,7 @@ from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.state import State
-from agent_memory.storage.vector.possible import can_grow
+from agent_memory.storage.vector.requirements import can_grow
 from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:

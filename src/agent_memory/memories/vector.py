@@ -18,7 +18,7 @@ from agent_memory.storage.threaded import PATIENCE
 from agent_memory.storage.vector.indexed_files import IndexedFiles
 from agent_memory.storage.vector.maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
 from agent_memory.storage.vector.migration import MigrationProgress
-from agent_memory.storage.vector.possible import with_model
+from agent_memory.storage.vector.requirements import with_model
 
 if TYPE_CHECKING:
     from datetime import timedelta

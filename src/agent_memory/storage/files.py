@@ -16,7 +16,7 @@ from agent_memory.storage.replica import Replica
 from agent_memory.storage.shortlist import Shortlist
 from agent_memory.storage.threaded import PATIENCE, Backend, Opened
 from agent_memory.storage.upkeep import NoIndex
-from agent_memory.storage.vector.possible import immovable
+from agent_memory.storage.vector.requirements import cannot_migrate_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,9 @@ class Files(Generic[R]):
         """Open the records, to be searched in this process."""
         embeddings = self.embeddings(DenseIndex)
         index = SearchIndex(ranking_of(self.settings), embeddings.index)
-        return Opened(self.replica(index), embeddings, NoIndex("file", partial(immovable, self.settings), self.folder))
+        return Opened(
+            self.replica(index), embeddings, NoIndex("file", partial(cannot_migrate_error, self.settings), self.folder)
+        )
 
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
         """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""

@@ -15,7 +15,7 @@ from agent_memory.storage.threaded import Opened
 from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.engine import is_installed
 from agent_memory.storage.vector.maintenance import IndexMaintenance, IndexOptions
-from agent_memory.storage.vector.possible import impossible
+from agent_memory.storage.vector.requirements import no_engine_error
 from agent_memory.storage.vector.sync import Indexed
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class IndexedFiles(Generic[R]):
         embeddings = files.embeddings(make)
         candidates = embeddings.index
         if not is_installed() or not isinstance(candidates, AnnIndex):
-            raise impossible(embeddings)
+            raise no_engine_error(embeddings)
         replica = files.replica(SearchIndex(ranking_of(files.settings), candidates))
 
         async def sizes() -> tuple[int, float]:

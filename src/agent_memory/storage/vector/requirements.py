@@ -35,7 +35,7 @@ def can_grow(settings: ServiceSettings) -> bool:
     return settings.enable_caching and is_installed() and embedder_of(settings) is not None
 
 
-def immovable(settings: ServiceSettings) -> ConfigurationError:
+def cannot_migrate_error(settings: ServiceSettings) -> ConfigurationError:
     """Return the error that names what a memory in files lacks for being moved to the vector engine."""
     packages: list[Part] = [] if is_installed() else ["vector"]
     lacking = [] if is_installed() else ["the vector engine is not installed"]
@@ -56,7 +56,7 @@ def immovable(settings: ServiceSettings) -> ConfigurationError:
     )
 
 
-def impossible(embeddings: EmbeddingService[Any]) -> ConfigurationError:
+def no_engine_error(embeddings: EmbeddingService[Any]) -> ConfigurationError:
     """Return the error that says why there is no vector backend here."""
     if not is_installed():
         return ConfigurationError(
