@@ -66,7 +66,7 @@ async def restore(
     (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
     if version is None:
         await _confirm_older(run, memory_id)
-    done = await run.service.past.bring_back(memory_id, run.caller, seq=version)
+    done = await run.service.past.restore(memory_id, run.caller, seq=version)
     ids = [memory.id for memory in done.memories]
     document: dict[str, Any] = {"memory_id": memory_id, "was": done.what, "restored": ids, "fields": list(done.fields)}
     run.screen.document({**document, "replaced_by": done.replaced_by})

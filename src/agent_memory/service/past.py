@@ -1,4 +1,4 @@
-"""`Past`: what a memory was before, and bringing back what forgetting, replacing or changing took."""
+"""`Past`: what a memory was before, and restoring what forgetting, replacing or changing took."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _STAYS: Final = IDENTITY | ACCESS
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtBack:
-    """What was brought back.
+class Restored:
+    """What was restored.
 
     Attributes:
         what: `forgotten`: memories that were not there; `replaced`: one that counts again, as does what
@@ -50,8 +50,8 @@ class Past:
         self._pad = pad
         self.history, self.forgotten = storage.history, storage.forgotten
 
-    async def bring_back(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> BroughtBack:
-        """Bring a memory back.
+    async def restore(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> Restored:
+        """Restore a memory.
 
         One that was forgotten, with what went with it; else one that was replaced, which counts again; else one that
         was changed, as it was before its last change. Nothing is taken out of the journal for it: this is a change
@@ -70,16 +70,18 @@ class Past:
         """
         memory = await self._storage.get(memory_id)
         if memory is None:
-            return await self._remembered(memory_id, caller)
+            return await self._restore_forgotten(memory_id, caller)
         newer = (await self._storage.superseded()).get(memory_id)
         if newer is not None and seq is None:
             await self._writes.update(newer, {"supersedes": None}, caller)
             await self._report(memory_id, "replaced", caller)
-            return BroughtBack("replaced", (memory,), replaced_by=newer)
+            return Restored("replaced", (memory,), replaced_by=newer)
         return await self._as_before(memory, seq, caller)
 
+    bring_back = restore  # its name in programs written for earlier versions
+
     async def beyond_a_forget(self, memory_id: str) -> Version[Memory] | None:
-        """Return the version with another text that `bring_back` would lead to, if that is older than a forget.
+        """Return the version with another text that `restore` would lead to, if that is older than a forget.
 
         A user who brings a memory back twice may mean that forget alone, and not the change of text before it.
         """
@@ -92,15 +94,15 @@ class Past:
             return None
         return wanted if any(each.record is None and each.seq > wanted.seq for each in versions) else None
 
-    async def _remembered(self, memory_id: str, caller: Caller) -> BroughtBack:
+    async def _restore_forgotten(self, memory_id: str, caller: Caller) -> Restored:
         memories = await self._storage.forgotten_with(memory_id)
         await self._storage.store_many(memories)
         for each in memories:
             await self._report(each.id, "forgotten", caller)
         self._pad.schedule(caller)
-        return BroughtBack("forgotten", tuple(memories))
+        return Restored("forgotten", tuple(memories))
 
-    async def _as_before(self, memory: Memory, seq: int | None, caller: Caller) -> BroughtBack:
+    async def _as_before(self, memory: Memory, seq: int | None, caller: Caller) -> Restored:
         versions = [each for each in await self._storage.history(memory.id) if each.record is not None]
         if seq is None:
             wanted = next((each for each in reversed(versions) if _differing(each, memory)), None)
@@ -119,7 +121,7 @@ class Past:
             del changes["supersedes"]  # that was forgotten since
         updated = await self._writes.update(memory.id, changes, caller, may_have_expired=True)
         await self._report(memory.id, "changed", caller)
-        return BroughtBack("changed", (updated.memory,), updated.fields)
+        return Restored("changed", (updated.memory,), updated.fields)
 
     async def _report(self, memory_id: str, what: str, caller: Caller) -> None:
         await self._writes.report("memory:restored", caller, memory_id=memory_id, was=what)

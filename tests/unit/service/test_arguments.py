@@ -63,7 +63,7 @@ async def test_a_storage_names_what_it_keeps(service: MemoryService) -> None:
         ("promote", ["{}"]),
         ("forget", ["{}"]),
         ("update", ["{}", {"pinned": True}]),
-        ("past.bring_back", ["{}"]),
+        ("past.restore", ["{}"]),
         ("storage.update_access_stats", ["{}"]),
         ("admin.known_category", ["{}"]),
         ("search", ["tea", 5, {"date_range": {"start": "{}"}}]),
