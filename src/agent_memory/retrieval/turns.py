@@ -89,7 +89,7 @@ _TURNS_EACH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Utterance:
+class Turn:
     """One turn of a talk.
 
     Attributes:
@@ -107,7 +107,7 @@ class _Talk(NamedTuple):
     """Who speaks in a session, and its turns by id; both are empty when it is no talk."""
 
     speakers: frozenset[str]
-    turns: dict[str, Utterance]
+    turns: dict[str, Turn]
 
 
 class Talks:
@@ -145,7 +145,7 @@ class Talks:
             del self._said[session][record_id]
             self._has_changed(session)
 
-    def turn(self, record_id: str) -> Utterance | None:
+    def turn(self, record_id: str) -> Turn | None:
         """Return a document's place in its talk, None when it is no turn of one."""
         session = self._session_of.get(record_id)
         return self._talk(session).turns.get(record_id) if session is not None else None
@@ -181,7 +181,7 @@ def _talk_of(session: str, said: dict[str, tuple[datetime, int, str]]) -> _Talk:
         return _Talk(frozenset(), {})
     order = sorted(said, key=lambda one: said[one][:2])
     near = [(*order[max(0, at - 1) : at], *order[at + 1 : at + 2]) for at in range(len(order))]
-    return _Talk(people, {one: Utterance(session, said[one][2], near[at]) for at, one in enumerate(order)})
+    return _Talk(people, {one: Turn(session, said[one][2], near[at]) for at, one in enumerate(order)})
 
 
 def evidence(
