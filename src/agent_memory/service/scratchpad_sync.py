@@ -46,7 +46,7 @@ class ScratchpadSync:
         self.attribute_edits = self._intake.attribute_edits
         self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
         self._is_stale = False
-        self._folds = 0
+        self._compactions = 0
         self._noticed: tuple[int, int, int] | None = None
         self._tried: tuple[int, int, int] | None = None
         self._trouble: str | None = None  # code of what is in the way now, and was reported
@@ -95,9 +95,10 @@ class ScratchpadSync:
     async def settle(self) -> None:
         """Wait for a rendering under way in this loop, and do that of a loop that ended before it."""
         loop = asyncio.get_running_loop()
-        folds = await self._manager.storage.folds()
-        if self._is_stale or folds != self._folds:  # what has expired and was dropped may still stand in the file
-            self._folds = folds
+        compactions = await self._manager.storage.folds()
+        # What has expired and was dropped may still stand in the file.
+        if self._is_stale or compactions != self._compactions:
+            self._compactions = compactions
             self.schedule()
         while (task := self._tasks.get(loop)) and not task.done():
             await asyncio.gather(task, return_exceptions=True)
