@@ -1,4 +1,4 @@
-"""The data model: what a memory is, what a search takes and returns. Imports nothing of ours but errors."""
+"""The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
 from agent_memory.models.document import Document, Facet
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values

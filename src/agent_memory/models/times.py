@@ -1,4 +1,4 @@
-"""Time as this project keeps it: aware, UTC, injected. The only place that reads the clock."""
+"""Time as this project keeps it: aware, in UTC. The only place that reads the clock."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """All arithmetic of a ranking: from raw evidence to one number in 0..1. Pure functions; no index, text or clock.
 
-Every constant that decides an order stands here. Figures are frac@10 / MRR over the 760 questions of the five tuning
-conversations (standard error .016), each trained on four conversations and measured on the fifth; reproduce the end
-result with `python -m benchmarks.retrieval`.
+Constants that decide an order stand here; those that a user may set, in `results.RankingSettings`. Figures are frac@10
+/ MRR over the 760 questions of the five tuning conversations (standard error .016), each trained on four conversations
+and measured on the fifth; reproduce the end result with `python -m benchmarks.retrieval`.
 """
 
 from __future__ import annotations

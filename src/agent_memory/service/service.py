@@ -59,7 +59,7 @@ class MemoryService:
 
     Args:
         storage: Where the memories are.
-        settings: ServiceLimits and thresholds.
+        settings: Limits and thresholds.
         redactor: Takes secrets out of whatever is written.
         audit: Where changes are noted; None keeps no such log.
         clock: Source of the present.

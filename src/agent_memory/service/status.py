@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.journal import of_rejected
-from agent_memory.models import to_text, utc_now
+from agent_memory.models import to_text
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.results import Status
 from agent_memory.settings import ENGINE_PAYS
@@ -67,7 +67,7 @@ async def describe_status(
         memories = [memory async for memory in storage.iter_all()]
         superseded = await storage.superseded()
         pad = await manager.load()
-        health = await _health(storage, folder, troubles)
+        health = await _health(storage, folder, now, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
@@ -86,10 +86,12 @@ async def describe_status(
     return answer(counts=counts, health=health, last_write=to_text(last) if last else None, suggestions=advice)
 
 
-async def _health(storage: Reporting, folder: AgentFolder | None, troubles: Sequence[Trouble]) -> dict[str, Any]:
+async def _health(
+    storage: Reporting, folder: AgentFolder | None, now: datetime, troubles: Sequence[Trouble]
+) -> dict[str, Any]:
     """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
     health, more = await storage.health(), dict[str, Any]()
-    found = await asyncio.to_thread(_attention, folder, utc_now()) if folder is not None else []
+    found = await asyncio.to_thread(_attention, folder, now) if folder is not None else []
     if found:
         others = f" And {len(found) - 1} more:" if len(found) > 1 else ""
         more["message"] = f"{found[0].sentence}{others} `agent-memory doctor` tells what to do."

@@ -56,3 +56,9 @@ async def test_damaged_lines_are_still_the_first_thing_told(root: Path) -> None:
     (root / "bob").chmod(0o755)
     health = await _health(root)
     assert (health["status"], health["problems"]) == ("damaged", 1)
+
+
+async def test_how_old_a_kept_edit_is_depends_on_the_present_it_is_given(root: Path) -> None:
+    await _health(root)
+    (root / "bob" / f"scratchpad.broken-{NOON:%Y%m%dT%H%M%S}.yaml").write_text("- [")
+    assert (await _health(root))["message"].startswith("An edit of scratchpad.yaml could not be taken over")

@@ -1,4 +1,4 @@
-"""Moving between backends, seen from the agent's process: start a build, follow its progress, throw the switch back.
+"""Moving between backends, seen from the agent's process: start a build, follow its progress, go back.
 
 All work is the child's (`build`), so nothing here takes longer than reading a line. The journal is never touched: what
 fails leaves the backend that was there before.

@@ -1,8 +1,8 @@
 """Shards of an agent's index on disk, and `metadata.json`, the switch that says which one is in use, if any.
 
-A shard is built in a folder of its own and renamed when it is whole; then the switch is thrown, by one rename. So
-there is always either an index that is whole or none, and the journal, which needs neither. Owns files and names; not
-what lies in a shard.
+A shard is built in a folder of its own and renamed when it is whole; then `metadata.json` is replaced, by one rename.
+So there is always either an index that is whole or none, and the journal, which needs neither. Owns files and names;
+not what lies in a shard.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ FORMAT: Final = 2
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1
 _SHARD: Final = re.compile(r"[0-9a-f]{12}")
+_SHARD_KEY: Final = "generation"  # so older versions find the shard; the journal's generation is something else
 _SWEEP_SECONDS: Final = 1.0
 """What a build waits for a process that sweeps: removing an index of 100,000 memories takes a tenth of it."""
 
@@ -85,18 +86,18 @@ class Shards:
         Costs a look at the file's date unless it changed.
         """
         note = self._note()
-        shard = note.get("generation")
+        shard = note.get(_SHARD_KEY)
         if note.get("backend") != "vector" or not isinstance(shard, str) or not _is_name(shard):
             return ("vector" if note.get("backend") == "vector" else "file"), None
         return "vector", shard
 
     def switch(self, backend: str, shard: str | None, embedder: str | None = None) -> None:
-        """Throw the switch, durably: a reader sees the old state or the new one.
+        """Change the backend and the shard in use, durably: a reader sees the old state or the new one.
 
         Raises:
             StorageError: It is as it was.
         """
-        self._change_note({"backend": backend, "generation": shard, "embedder": embedder}, durable=True)
+        self._change_note({"backend": backend, _SHARD_KEY: shard, "embedder": embedder}, durable=True)
 
     def note(self) -> dict[str, Any] | None:
         """Return what stands in `metadata.json`; None if there is no such file, or it cannot be read."""
@@ -163,7 +164,7 @@ class Shards:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
     def finish(self, shard: str, unfinished: Path, state: ShardState) -> None:
-        """Make a whole and closed build a shard; it is not in use before the switch is thrown.
+        """Make a whole and closed build a shard; it is not in use before `switch`.
 
         Raises:
             StorageError: It is no shard.
