@@ -84,7 +84,7 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
         _row(screen, "trust", _tally(counts["by_trust"]))
     _row(screen, "backend", status.backend)
     _embedder(screen, status.embedder)
-    _row(screen, "last stored", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
+    _row(screen, "last change", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
     _health(screen, status.health)
     for suggestion in status.suggestions:
         _row(screen, "suggestion", suggestion)

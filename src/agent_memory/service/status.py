@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.journal import of_rejected
-from agent_memory.models import to_text
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.results import Status
 from agent_memory.settings import ENGINE_PAYS
@@ -65,7 +64,7 @@ async def describe_status(
     )
     try:
         memories = [memory async for memory in storage.iter_all()]
-        superseded = await storage.superseded()
+        superseded, last = await storage.superseded(), await storage.last_change()
         pad = await manager.load()
         health = await _health(storage, folder, now, troubles)
     except StorageError as error:
@@ -81,9 +80,8 @@ async def describe_status(
         "by_trust": dict(Counter(memory.trust for memory in memories).most_common()),
     }
     backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
-    last = max((memory.timestamp for memory in memories), default=None)
     advice = [*_suggestions(memories, health, settings, backend), *(each.sentence.strip() for each in troubles)]
-    return answer(counts=counts, health=health, last_write=to_text(last) if last else None, suggestions=advice)
+    return answer(counts=counts, health=health, last_write=last, suggestions=advice)
 
 
 async def _health(

@@ -161,6 +161,12 @@ class Versioned(Storage[R], Protocol[R]):
     def grace(self) -> timedelta | None:
         """How long at least the text of what is forgotten stays and can be brought back; None: not at all."""
 
+    async def last_change(self) -> str | None:
+        """Return when a record was last stored, changed or forgotten, UTC as text; None if none was, or long ago.
+
+        Accesses do not count.
+        """
+
     async def superseded(self) -> dict[str, str]:
         """Return which records are replaced: id to the id of the record that replaces it."""
 

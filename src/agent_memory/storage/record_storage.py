@@ -41,6 +41,10 @@ class WithPast(Threaded[R], Generic[R]):
         """Return the ids that a record replaced, directly or through others, newest first."""
         return await self._look(lambda state: state.replacements.older(record_id))
 
+    async def last_change(self) -> str | None:
+        """See `Versioned.last_change`."""
+        return await self._look(lambda state: state.last_change)
+
     async def history(self, record_id: str) -> list[Version[R]]:
         """See `Versioned.history`."""
         return await self._run(lambda replica: versions_of(replica.state, record_id, replica.log.naming([record_id])))

@@ -39,6 +39,7 @@ class State(Generic[R]):
         kind, agent_id: As given.
         replacements: Which record replaced which.
         changed_at: Record id to the seq of its last change; accesses do not count. Gone records stay listed.
+        last_change: When the last of these changes was made, UTC as text; None without any.
     """
 
     def __init__(self, kind: Kind[R], agent_id: str) -> None:
@@ -51,6 +52,7 @@ class State(Generic[R]):
     def _begin(self) -> None:
         self.replacements = Replacements()
         self.changed_at: dict[str, int] = {}
+        self.last_change: str | None = None
         self._expiring: set[str] = set()
         self._texts = _Texts(self.kind)
 
@@ -76,7 +78,9 @@ class State(Generic[R]):
             self._table.begin_again()
             self._begin()
         for entry in update.entries:
-            self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
+            if changes := {change.id: entry.seq for change in entry.changes if change.op != "touch"}:
+                self.changed_at |= changes
+                self.last_change = entry.at
         changed = self._table.apply(update.entries)
         self.replacements.note(self.records, changed)
         there = [record for record in changed.values() if record is not None]

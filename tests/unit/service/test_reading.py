@@ -105,6 +105,23 @@ async def test_status_counts(make_service: Services, clock: FrozenClock, folder:
     assert len(status.suggestions) == 1
 
 
+async def test_the_last_write_is_the_last_change_and_no_access(make_service: Services, clock: FrozenClock) -> None:
+    service = make_service()
+    assert (await service.status()).last_write is None
+    memory = (await service.store({"content": "peppermint tea", "timestamp": "2020-01-01T00:00:00Z"})).memory
+    written = [(await service.status()).last_write]
+    clock.advance(minutes=1)
+    await service.update(memory.id, {"content": "green tea"})
+    written.append((await service.status()).last_write)
+    clock.advance(minutes=1)
+    await service.search("green")
+    await service.settle()
+    written.append((await service.status()).last_write)
+    await service.forget(memory.id)
+    written.append((await service.status()).last_write)
+    assert [moment and moment[11:16] for moment in written] == ["12:00", "12:01", "12:01", "12:02"]
+
+
 async def test_closing_finishes_what_was_begun_and_may_be_repeated(service: MemoryService, folder: Path) -> None:
     memory = (await service.store({"content": "peppermint tea"})).memory
     await service.search("peppermint")
