@@ -72,6 +72,7 @@ class StateFilters:
         return admitted and self.trust in {None, memory.trust} and (memory.pinned or not self.pinned)
 
 
+@command(may_be_none=True)
 async def status(run: Run) -> None:
     """Show how many memories there are, and whether all is well."""
     state = await run.service.status()

@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
 from agent_memory.cli.screen import Form, Screen
 from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
+from agent_memory.files.layout import agents_under
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -142,20 +143,29 @@ class Plain(TyperCommand):
         return [re.sub(r"\{(.*?)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
-def command(*groups: type, rows: bool = False, may_be_new: bool = False) -> Callable[[Body], Body]:
+def command(
+    *groups: type, rows: bool = False, may_be_new: bool = False, may_be_none: bool = False
+) -> Callable[[Body], Body]:
     """Say what a command takes that is no parameter of its body.
 
     Args:
         groups: Groups of options, which the body finds by `Place.given`.
         rows: Whether it prints rows, which can be a table, CSV or JSON lines (`Screen.rows`).
         may_be_new: Whether it may begin the memory of an agent that does not exist yet.
+        may_be_none: Whether it answers, as `agents` does, where there is no agent at all.
     """
 
     def mark(body: Body) -> Body:
-        vars(body)["takes"] = groups, rows, may_be_new
+        vars(body)["takes"] = groups, rows, may_be_new, may_be_none
         return body
 
     return mark
+
+
+def show_none(place: Place) -> None:
+    """Say that there are no agents."""
+    place.screen.document({"root": str(place.root), "agents": []})
+    place.screen.note(f"There are no agents under {place.root} yet. `agent-memory store -a NAME TEXT` begins one.")
 
 
 class PlaceCommand(Plain):
@@ -169,7 +179,7 @@ class PlaceCommand(Plain):
     common: ClassVar[tuple[type, ...]] = (Common,)
 
     def __init__(self, *args: Any, params: list[Any], callback: Any, **further: Any) -> None:
-        groups, rows, self._may_be_new = vars(callback).get("takes", ((), False, False))
+        groups, rows, self._may_be_new, self._may_be_none = vars(callback).get("takes", ((), False, False, False))
         last = ((Shape,) if rows else ()) + self.common
         self._groups = groups + last
         params = [*parameters_of(*groups), *params, *parameters_of(*last)]
@@ -194,6 +204,9 @@ class Command(PlaceCommand):
         from agent_memory.service import Caller
 
         agent = given(ctx, "agent", ctx.given(Whose).agent)
+        if agent is None and self._may_be_none and not agents_under(ctx.root):
+            show_none(ctx)
+            return
         name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
         async with opened(name, ctx.root) as ctx.service:
             ctx.caller = Caller(SESSION_ID)

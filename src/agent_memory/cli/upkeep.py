@@ -7,7 +7,7 @@ import typer
 
 from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
 from agent_memory.cli.render import others_of, show_agents
-from agent_memory.cli.running import QUIET, Group, Place, PlaceCommand, Run, command, perform
+from agent_memory.cli.running import QUIET, Group, Place, PlaceCommand, Run, command, perform, show_none
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
 from agent_memory.files.wording import counted
@@ -42,7 +42,7 @@ async def list_agents(place: Place) -> None:
     place.screen.rows({"root": str(place.root), "agents": rows}, "agents", _COLUMNS)
     show_agents(place.screen, summaries)
     if not summaries:
-        place.screen.note(f"There are no agents under {place.root} yet. `agent-memory store -a NAME TEXT` begins one.")
+        show_none(place)
 
 
 async def rename(place: Place, old: Name, new: NewName, *, yes: Yes = False) -> None:

@@ -26,12 +26,21 @@ HOSTILE = "\x1b[2Jgone [bold red]markup[/] :smile: \x9b31m"
 # -- which agent ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [["status"], ["search", "x"], ["list"], ["show", A], ["export"], ["compact"]])
+@pytest.mark.parametrize("command", [["search", "x"], ["list"], ["show", A], ["export"], ["compact"]])
 def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=1)
     assert "There are no agents" in result.stderr
     assert "store --agent" in result.stderr
     assert result.stdout == ""
+    assert not root.exists()
+
+
+def test_the_status_of_an_empty_root_is_that_there_are_no_agents_yet(cli: Run, root: Path) -> None:
+    result = cli("status")
+    assert (result.stdout, result.stderr.count("\n")) == ("", 1)
+    assert result.stderr.startswith(f"There are no agents under {root} yet.")
+    assert document(cli("status", "--json")) == document(cli("agents", "--json")) == {"root": str(root), "agents": []}
+    assert "no agent 'bob'" in cli("status", "--agent", "bob", code=1).stderr
     assert not root.exists()
 
 
