@@ -9,7 +9,9 @@ from typing import Final
 from agent_memory.errors import ValidationError
 
 _AGENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_MEMORY_ID: Final = re.compile(r"mem-[0-9a-f]{12}")
+ID_DIGITS: Final = "[0-9a-f]{12}"
+"""What stands behind the prefix of a record's id, as a pattern: 48 random bits."""
+_MEMORY_ID: Final = re.compile(f"mem-{ID_DIGITS}")
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: such a folder cannot exist on Windows.
 _WINDOWS_DEVICES: Final = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
@@ -35,9 +37,14 @@ def check_agent_id(agent_id: object) -> str:
     )
 
 
+def new_id(prefix: str) -> str:
+    """Return a fresh id: the prefix and 12 hexadecimal digits."""
+    return f"{prefix}{secrets.token_hex(6)}"
+
+
 def new_memory_id() -> str:
-    """Return a fresh id, `mem-` and 12 hexadecimal digits (48 random bits)."""
-    return f"mem-{secrets.token_hex(6)}"
+    """Return a fresh id of a memory."""
+    return new_id("mem-")
 
 
 def is_memory_id(value: object) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.models.identifiers import ID_DIGITS
+
 if TYPE_CHECKING:
     import pydantic
 
@@ -41,8 +43,8 @@ _RULES: Final = {
 }
 """Finding to rule; what is not here keeps pydantic's own words, which tests look for."""
 _PATTERNS: Final = {
-    r"^mem-[0-9a-f]{12}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
-    r"^[a-z]{3}-[0-9a-f]{12}$": "is not the id of a record, such as mem-a3f2c1b4e5d6",
+    f"^mem-{ID_DIGITS}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
+    f"^[a-z]{{3}}-{ID_DIGITS}$": "is not the id of a record, such as mem-a3f2c1b4e5d6",
     r"^[a-z][a-z0-9_]{0,63}$": "is not a name of lower-case letters, digits and _, which begins with a letter",
     r"^[A-Za-z0-9_-]{1,128}$": "is not a name of letters, digits, _ and -",
 }

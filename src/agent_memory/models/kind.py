@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import pkgutil
-import secrets
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pydantic
 
 from agent_memory.models.document import Document
+from agent_memory.models.identifiers import new_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.record import Record
 
@@ -64,8 +64,8 @@ class Kind(Generic[R]):
     view: Callable[[R], dict[str, Any]] = view_of
 
     def new_id(self) -> str:
-        """Return a fresh id: the prefix and 12 hexadecimal digits (48 random bits)."""
-        return f"{self.prefix}{secrets.token_hex(6)}"
+        """Return a fresh id of this kind."""
+        return new_id(self.prefix)
 
     @property
     def place(self) -> str:

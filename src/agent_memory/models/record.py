@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from pydantic_core.core_schema import str_schema
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.identifiers import check_agent_id
+from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.text import check_metadata, check_text, visible
 from agent_memory.models.times import UtcDatetime, to_text, utc_now
@@ -42,7 +42,7 @@ class IdOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         """Check the form of the id."""
-        return str_schema(pattern=f"^{self.prefix}-[0-9a-f]{{12}}$")
+        return str_schema(pattern=f"^{self.prefix}-{ID_DIGITS}$")
 
 
 RecordId = Annotated[str, IdOf("[a-z]{3}")]

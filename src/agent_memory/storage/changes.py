@@ -15,7 +15,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, describe, record_of
 from agent_memory.redaction import quoted
-from agent_memory.storage.replacements import path
+from agent_memory.storage.replacements import circle
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -60,7 +60,7 @@ def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], 
         together.setdefault(record.id, record)
     new = [together[record.id] for record in records if record.id not in known]
     for record in new:
-        if _goes_in_a_circle(record, together):
+        if circle(record.id, lambda each: together[each].supersedes if each in together else None):
             raise ValidationError(f"{record.id} cannot replace itself; nothing was stored.")
     return [_put(state, record) for record in new], None
 
@@ -124,12 +124,6 @@ def _check_owner(state: State[R], record: R) -> None:
 
 def _taken(record: Record) -> ValidationError:
     return ValidationError(f"The id {record.id} is taken.", code="id_taken")
-
-
-def _goes_in_a_circle(record: R, known: Mapping[str, R]) -> bool:
-    """Tell whether a record replaces itself, directly or through others."""
-    met = path(record.id, lambda each: known[each].supersedes if each in known else None)
-    return met[-1] == record.id and len(met) > 1
 
 
 def _same_but_for_accesses(record: R, other: R | None) -> bool:

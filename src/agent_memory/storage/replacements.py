@@ -86,8 +86,7 @@ class Replacements:
 
     def _circle_of(self, record_id: str) -> frozenset[str]:
         """Return the records that are met on the way from one to what it replaced, if that leads back to it."""
-        met = path(record_id, self._older)
-        return frozenset(met) if met[1:] and met[-1] == record_id else frozenset()
+        return frozenset(circle(record_id, self._older))
 
     def _older(self, record_id: str) -> str | None:
         """Return the id of the record that one replaced, if that is there."""
@@ -104,6 +103,12 @@ def path(start: str, following: Callable[[str], str | None]) -> list[str]:
         met[step] = None
         step = following(step)
     return [*met, *([step] if step is not None else [])]
+
+
+def circle(start: str, following: Callable[[str], str | None]) -> list[str]:
+    """Return the ids on the way from one on, if it leads back to that; else nothing."""
+    met = path(start, following)
+    return met if met[1:] and met[-1] == start else []
 
 
 def _may_replace(record: Record, older: Record | None) -> bool:
