@@ -30,7 +30,7 @@ class Observation(BaseModel):
     observed_at: UtcDatetime | None = None
 
     def to_memory(self, agent_id: str, *, timestamp: datetime | None = None) -> Memory:
-        """Return the memory this observation would become for `agent_id`.
+        """Return the memory this observation would become for `agent_id`; for programs, capture itself does not ask.
 
         Raises:
             ValidationError: The agent id or the text breaks the data model.

@@ -52,7 +52,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class MigrationProgress:
-    """How far a migration is: memories that were moved, and how many there are.
+    """How far a migration is. For programs: `VectorStorage.migrate_from_file` returns it, when all are moved.
 
     Attributes:
         memories_processed: Moved until now.
