@@ -307,7 +307,7 @@ async def _run(orders: Orders) -> None:
     await service.storage.prepare(None)
     await _meet("settled")
     await session.search_at_once()
-    session.note(op="end", embedding=service.storage.embedding())
+    session.note(op="end", embedding=service.storage.embedding_status())
     await _meet("searched")
     await service.close()
 

@@ -32,7 +32,7 @@ async def busy(root: str, embedder: LocalEmbedder | None = None) -> FileStorage:
     await storage.store_many([Memory(agent_id="bob", content=f"{number} {LONG}") for number in range(MANY)])
     await storage.prepare(0)
     deadline = time.monotonic() + 30
-    while storage.embedding().get("pending", MANY) >= MANY and not isinstance(embedder, Slow):
+    while storage.embedding_status().get("pending", MANY) >= MANY and not isinstance(embedder, Slow):
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
     return storage

@@ -137,10 +137,10 @@ async def full_disk_and_vectors(root: str) -> dict[str, Any]:
         filler = fill(root)
         found: dict[str, Any] = {"migrate": await outcome(storage.migrate()), "backend": storage.backend}
         found["mode"] = (await storage.search("fact")).mode
-        found["embedding"] = storage.embedding()
+        found["embedding"] = storage.embedding_status()
         filler.unlink()
         found["again"] = (await storage.migrate()).points
-        found["later"] = storage.embedding()
+        found["later"] = storage.embedding_status()
         filler = fill(root)
         found["index"] = await outcome(storage.migrate())
         found["backend_then"] = storage.backend

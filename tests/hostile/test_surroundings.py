@@ -95,7 +95,7 @@ async def test_an_embedder_that_breaks_in_any_way_costs_vectors_and_keeps_nobody
     await storage.store(memory_of("peppermint tea"))
     assert not await storage.prepare(None)
     assert [hit.memory.content for hit in await storage.search("peppermint")] == ["peppermint tea"]
-    assert "ZeroDivisionError" in storage.embedding()["problem"]
+    assert "ZeroDivisionError" in storage.embedding_status()["problem"]
     assert (await refusal(storage.migrate()))["code"] == "migration"
     await storage.close()
 
@@ -115,7 +115,7 @@ async def test_without_a_thread_for_embedding_words_find(
     await storage.store(memory_of("peppermint tea"))
     assert not await storage.prepare(None)
     assert [hit.memory.content for hit in await storage.search("peppermint")] == ["peppermint tea"]
-    assert "start new thread" in storage.embedding()["problem"]
+    assert "start new thread" in storage.embedding_status()["problem"]
     await storage.close()
 
 

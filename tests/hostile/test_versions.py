@@ -115,7 +115,7 @@ async def test_vectors_of_a_newer_version_are_left_to_it_and_searches_go_by_mean
     again = MigratableStorage("bob", root, embedder=HashEmbedder())
     await again.prepare(None)
     assert (await again.search("fact")).mode == "hybrid"
-    assert "newer version" in again.embedding()["problem"]
+    assert "newer version" in again.embedding_status()["problem"]
     await again.close()
     assert storage.folder.vectors.read_bytes() == before
     assert list(storage.folder.path.glob("*.broken")) == []

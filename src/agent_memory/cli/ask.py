@@ -246,7 +246,7 @@ async def wait_for_embeddings(run: Run, patience: float = PATIENCE) -> None:
             bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
             while not preparing.done() and loop.time() < deadline:
                 await asyncio.wait({preparing}, timeout=min(_LOOK_EVERY, max(0.0, deadline - loop.time())))
-                pending = int(admin.embedding().get("pending", 0))
+                pending = int(admin.embedding_status().get("pending", 0))
                 most = max(most, pending)
                 progress.update(bar, total=most, completed=most - pending, visible=most > _WORTH_SHOWING)
         if preparing.done():
@@ -276,7 +276,7 @@ def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 async def _why(run: Run, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
     memory_id, reason = rejected["id"], rejected["reason"]
-    memory = await run.service.admin.find(memory_id)
+    memory = await run.service.admin.get(memory_id)
     parts = [REASONS.get(reason, reason)]
     if reason == "filtered" and memory_id in replaced:
         parts = [f"replaced by {replaced[memory_id]}"]

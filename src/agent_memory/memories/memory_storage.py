@@ -60,7 +60,7 @@ class MemoryStorage(RecordStorage[Memory]):
         request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
         results = _results_of(await self.answer(request))
         if not self.opened.embeddings.is_empty:
-            results.degraded = weakness(results, self.embedding())
+            results.degraded = weakness(results, self.embedding_status())
         return results
 
     async def update_access_stats(self, memory_id: str) -> None:

@@ -30,16 +30,16 @@ class Admin:
         clock: Source of the present.
 
     Attributes:
-        find, count, superseded, older_versions: A memory or None; how many there are; which replaced which. As are
-        health, prepare, embedding: those of `MemoryStorage`.
+        get, count, superseded, older_versions: A memory or None; how many there are; which replaced which. As are
+        health, prepare, embedding_status: those of `MemoryStorage`.
     """
 
     def __init__(self, writing: WritePath, pad: ScratchpadSync, clock: Clock) -> None:
         self._writing, self._pad, self._clock = writing, pad, clock
         storage = self._storage = writing.storage
-        self.find, self.count = storage.get, storage.count
+        self.get, self.count = storage.get, storage.count
         self.superseded, self.older_versions = storage.superseded, storage.older_versions
-        self.health, self.prepare, self.embedding = storage.health, storage.prepare, storage.embedding
+        self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 
     @property
     def backend(self) -> str:

@@ -100,7 +100,8 @@ class Migration:
                 await self._failed(known, before, watch, caller)
                 raise
             except asyncio.CancelledError:
-                left = {"texts_left": int(self._storage.embedding().get("pending", 0)), "memory_count": watch.count}
+                pending = int(self._storage.embedding_status().get("pending", 0))
+                left = {"texts_left": pending, "memory_count": watch.count}
                 await self._report("memory:migration_paused", caller, **left, duration_seconds=watch.seconds)
                 raise
             await self._storage.note_migration(begun=False)

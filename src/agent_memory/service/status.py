@@ -59,7 +59,7 @@ async def describe_status(
         Status,
         storage.agent_id,
         storage.backend,
-        embedder={"kind": settings.embedder, **storage.embedding()},
+        embedder={"kind": settings.embedder, **storage.embedding_status()},
         folder=None if folder is None else str(folder.path),
     )
     try:

@@ -1,4 +1,4 @@
-"""Whose words count for what: the lattice high (a person's) > medium (a model's) > low (a stranger's).
+"""Whose words count for what: the levels high (a person's) > medium (a model's) > low (a stranger's).
 
 What is derived or changed has the lowest trust of its sources. A call of low trust changes, replaces, forgets or pins
 nothing above low, unless the user's own words of the turn order it. The one place that decides this, for every caller.

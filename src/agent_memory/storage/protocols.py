@@ -34,7 +34,7 @@ class Reporting(Protocol):
     def backend(self) -> str:
         """What answers searches: `file`, `vector` or `server`."""
 
-    def embedding(self) -> dict[str, Any]:
+    def embedding_status(self) -> dict[str, Any]:
         """Return how search by embeddings stands.
 
         `status` is off, found (not loaded yet), loading, ready or failing; the rest says why.

@@ -115,8 +115,8 @@ class WithEngine(Threaded[R], Generic[R]):
         self._upkeep.before_search()
         return ready
 
-    def embedding(self) -> dict[str, Any]:
-        """See `Reporting.embedding`."""
+    def embedding_status(self) -> dict[str, Any]:
+        """See `Reporting.embedding_status`."""
         if self._is_open:
             return self.opened.embeddings.describe()
         return {"status": "loading", "reason": "not connected yet"}
@@ -127,7 +127,7 @@ class WithEngine(Threaded[R], Generic[R]):
 
     def troubles(self) -> list[Trouble]:
         """See `Reporting.troubles`."""
-        trouble = trouble_of_embedder(self.embedding())
+        trouble = trouble_of_embedder(self.embedding_status())
         return [*([trouble] if trouble is not None else []), *self._upkeep.troubles()]
 
 

@@ -40,7 +40,7 @@ def trouble_of_embedder(state: Mapping[str, Any]) -> Trouble | None:
     """Return what is wrong with search by embeddings; None while it works, is being loaded, or was switched off.
 
     Args:
-        state: What `MemoryStorage.embedding` says.
+        state: What `MemoryStorage.embedding_status` says.
     """
     if state.get("status") == "off" and not state.get("chosen"):
         return Trouble("embedder", "no_embedder", f"There is no search by meaning: {state['reason']}", "")
@@ -70,7 +70,7 @@ def weakness(results: SearchResults, state: Mapping[str, Any]) -> str | None:
 
     Args:
         results: The answer.
-        state: What `MemoryStorage.embedding` says.
+        state: What `MemoryStorage.embedding_status` says.
     """
     if results.mode == "keyword" and (trouble := trouble_of_embedder(state)) is not None and trouble.code != "reports":
         return trouble.sentence.strip()

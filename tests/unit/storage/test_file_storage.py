@@ -59,7 +59,7 @@ async def test_a_closed_storage_opens_again_when_asked(storage: FileStorage) -> 
 async def test_without_an_embedder_search_goes_by_words_and_says_so(storage: FileStorage) -> None:
     await storage.store(memory_of("tea"))
     assert await storage.prepare() is False
-    assert storage.embedding()["status"] == "off"
+    assert storage.embedding_status()["status"] == "off"
     assert (await storage.search("tea")).mode == "keyword"
 
 

@@ -208,7 +208,7 @@ async def test_a_server_that_is_not_there_is_an_error_and_later_works(
     with pytest.raises(StorageError) as down:
         await gone.count()
     assert (down.value.code, "cannot be reached" in down.value.message) == ("server_down", True)
-    assert gone.embedding()["status"] == "loading"
+    assert gone.embedding_status()["status"] == "loading"
     await gone.close()
 
 

@@ -180,7 +180,7 @@ async def test_who_has_no_embedder_searches_the_same_memories_by_words(
     await without.store(memory_of("black tea"))
     assert [r.match_type for r in await without.search("tea")] == ["keyword", "keyword"]
     assert await without.prepare() is False
-    assert without.embedding() == {"status": "off", "reason": "embedder is set to none", "chosen": True}
+    assert without.embedding_status() == {"status": "off", "reason": "embedder is set to none", "chosen": True}
     assert await with_vectors.prepare() is True
     assert [r.match_type for r in await with_vectors.search("tea")] == ["hybrid", "hybrid"]
 
@@ -191,8 +191,8 @@ async def test_a_collection_begun_without_an_embedder_stays_searched_by_words(
     await bob.store(memory_of("tea"))
     late = server.open(clock=clock, embedder=HashEmbedder())
     assert len(await late.search("tea")) == 1
-    assert late.embedding()["status"] == "off"
-    assert "begun without an embedder" in late.embedding()["reason"]
+    assert late.embedding_status()["status"] == "off"
+    assert "begun without an embedder" in late.embedding_status()["reason"]
 
 
 async def test_a_broken_model_leaves_words(server: QdrantServer, clock: FrozenClock) -> None:
@@ -202,7 +202,7 @@ async def test_a_broken_model_leaves_words(server: QdrantServer, clock: FrozenCl
     storage = server.open(clock=clock, embedder=Broken())
     await storage.store(memory_of("tea"))
     assert (await storage.search("tea")).mode == "keyword"
-    assert storage.embedding() == {"status": "off", "reason": "no model"}
+    assert storage.embedding_status() == {"status": "off", "reason": "no model"}
 
 
 async def test_a_collection_of_something_else_is_left_alone(server: QdrantServer, bob: QdrantServerStorage) -> None:
