@@ -78,12 +78,25 @@ class MemoryStorage(RecordStorage[Memory]):
 
     @override
     async def store(self, memory: Memory | Redacted[Memory], *, unique: bool = False) -> str:
-        """See `RecordStorage.store`."""
+        """Keep a memory without its secrets and return its id; when this returns, it is on disk.
+
+        With `unique`, a text that is known already (ignoring case and white space) is not stored: its id is returned.
+
+        Raises:
+            ValidationError: The id is taken by another text, the memory is another agent's, supersedes an unknown one,
+                or is nothing but a secret.
+            StorageError: Nothing was written.
+        """
         return await super().store(memory, unique=unique)
 
     @override
     async def store_many(self, memories: Sequence[Memory | Redacted[Memory]]) -> None:
-        """See `Storage.store_many`."""
+        """Keep memories that are not there yet, all or none; what they supersede need not be there.
+
+        Raises:
+            ValidationError: As for `store`, or one would replace itself through others; nothing was stored.
+            StorageError: Nothing was written, unless the message says that this is not known.
+        """
         await super().store_many(memories)
 
     @override
@@ -93,37 +106,63 @@ class MemoryStorage(RecordStorage[Memory]):
 
     @override
     async def update(self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Memory:
-        """See `Storage.update`."""
+        """Change fields of a memory and return it as it is now; None gives a field its default again.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+            ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
+            StorageError: Nothing was written.
+        """
         return await super().update(memory_id, changes)
 
     @override
     async def delete(self, memory_id: str) -> Memory:
-        """See `Storage.delete`."""
+        """Forget a memory, together with the older versions that it replaced, and return it.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+            StorageError: Nothing was written.
+        """
         return await super().delete(memory_id)
 
     @override
     async def touch(self, memory_ids: Collection[str]) -> None:
-        """See `Storage.touch`."""
+        """Count one access of each memory; unknown ids are skipped.
+
+        Raises:
+            StorageError: Nothing was written.
+        """
         await super().touch(memory_ids)
 
     @override
     async def history(self, memory_id: str) -> list[Version[Memory]]:
-        """See `Versioned.history`."""
+        """Return the known versions of a memory, oldest first, also of one that was forgotten; accesses are none.
+
+        Raises:
+            UnsupportedError: This storage keeps no versions.
+            StorageError: They cannot be read.
+        """
         return await super().history(memory_id)
 
     @override
     async def forgotten_with(self, memory_id: str) -> list[Memory]:
-        """See `Versioned.forgotten_with`."""
+        """Return what forgetting a memory took, itself first; `store_many` brings it back.
+
+        Raises:
+            UnknownIdError: It was not forgotten, or so long ago that its text is gone for good.
+            UnsupportedError: This storage keeps nothing of what was forgotten.
+            StorageError: They cannot be read.
+        """
         return await super().forgotten_with(memory_id)
 
     @override
     async def older_versions(self, memory_id: str) -> list[str]:
-        """See `Versioned.older_versions`."""
+        """Return the ids that a memory replaced, directly or through others, newest first."""
         return await super().older_versions(memory_id)
 
     @override
     async def was_forgotten(self, content: str) -> bool:
-        """See `Versioned.was_forgotten`."""
+        """Tell whether this text was stored once, was forgotten, and stands in the log still."""
         return await super().was_forgotten(content)
 
 
