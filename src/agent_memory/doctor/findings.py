@@ -163,7 +163,10 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     },
     "parts": {
         "parts": (OK, "what is installed"),
-        "parts_missing": (NOTE, "an extra is not installed"),
+        "parts_missing": (
+            NOTE,
+            "`local` is missing, or `vector` from half of `migration_threshold` memories on",
+        ),
         "model_broken": (WARNING, "the local model is not the expected one, or cannot be read"),
     },
 }

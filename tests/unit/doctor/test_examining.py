@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import importlib.metadata
 import os
 import shutil
 from dataclasses import replace
@@ -16,6 +17,7 @@ from agent_memory.doctor.context import Reading
 from agent_memory.files.wording import human
 from agent_memory.models import MEMORY
 from agent_memory.service.status import ATTENTION
+from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from tests.new_kind import ENTITY
 from tests.support import NOON, FrozenClock, memory_of
@@ -224,6 +226,33 @@ def test_copies_of_ours_are_no_conflict(bob: Path, found: Found) -> None:
     codes = found()
     assert {"journal_rewritten", "journal_copies"} <= codes.keys()
     assert not {"conflict_copies", "conflict_copies_known"} & codes.keys()
+
+
+@pytest.mark.parametrize(("copies", "advice"), [(1, "Delete it when"), (2, "Delete them when")])
+def test_the_advice_about_copies_of_the_journal_counts_them(bob: Path, found: Found, copies: int, advice: str) -> None:
+    for name in ("bak", "old")[:copies]:
+        shutil.copyfile(bob / "memories.yaml", bob / f"memories.yaml.{name}")
+    assert found()["journal_copies"].advice.startswith(advice)
+
+
+def test_the_engine_is_missed_only_where_an_agent_would_gain_by_it(
+    bob: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = importlib.metadata.version
+
+    def without_engine(name: str) -> str:
+        if name == "qdrant-edge-py":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", without_engine)
+
+    def missed(threshold: int) -> list[str]:
+        report = examine(root, now=NOON, settings=ServiceSettings(migration_threshold=threshold))
+        return [each.sentence for each in report.findings if each.code == "parts_missing"]
+
+    assert missed(threshold=2 * LIVE + 1) == []
+    assert [sentence.split(";")[0] for sentence in missed(threshold=2 * LIVE)] == ["Not installed: qdrant-edge-py"]
 
 
 def test_what_a_session_saved_from_another_program_is_offered(bob: Path, found: Found) -> None:
