@@ -7,6 +7,7 @@ import asyncio
 import atexit
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,8 @@ MODULES = {
     "tools": [{"module": "tool-memory-semantic"}],
     "hooks": [{"module": "hooks-memory-capture"}],
 }
-_WIDTH = 100
+_OUTCOMES = ("agent_id", "enabled", "memory_id", "in_scratchpad", "memories", "duplicate_of", "new", "message")
+"""What is shown of a tool's answer, which has more."""
 _INTRODUCTION = """
 The model in this demo is scripted: what it says and which tools it calls stands in demo/agent_memory_demo/days.py, so
 no key is needed. The host is amplifier-core with a small loop of the demo's own. The memory is the real one: the tools
@@ -42,8 +44,18 @@ def main() -> int:
     args = parser.parse_args()
     if args.day:
         end(asyncio.run(live(args.day)))
-    home = (args.home or Path(tempfile.mkdtemp(prefix="agent-memory-demo-"))).resolve()
-    home.mkdir(parents=True, exist_ok=True)
+    if args.home:
+        args.home.mkdir(parents=True, exist_ok=True)
+        return show(args.home.resolve(), "Run it again with the same memory:  make demo HOME_DIR={home}")
+    home = Path(tempfile.mkdtemp(prefix="agent-memory-demo-")).resolve()
+    status = show(home, "They are removed now. To keep such files:  make demo HOME_DIR=FOLDER")
+    if not status:
+        shutil.rmtree(home)
+    return status
+
+
+def show(home: Path, farewell: str) -> int:
+    """Run both days in a home, then show its files and say the last words; return 0 if all went as promised."""
     print(_INTRODUCTION, flush=True)
     for day in (1, 2):
         status = subprocess.run(  # noqa: S603 - our own interpreter and module
@@ -54,7 +66,8 @@ def main() -> int:
         if status:
             print(f"\nDay {day} {told(status)}", file=sys.stderr)
             return status
-    show_files(home / ".amplifier" / "memory" / "bob", home)
+    show_files(home / ".amplifier" / "memory" / "bob")
+    print(f"\n  {farewell.format(home=home)}\n")
     return 0
 
 
@@ -132,11 +145,12 @@ def shortened(result: dict[str, Any]) -> str:
     if "results" in result:
         found = "; ".join(f'{r["id"]} "{r["content"]}" (score {r["relevance_score"]})' for r in result["results"][:2])
         return f"{result['total_found']} found in {result['search_latency_ms']} ms by {result['mode']}: {found}"
-    text = json.dumps(result, ensure_ascii=False)
-    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"
+    if "memories" in result and "count" in result:
+        return f"{result['count']} memories: {', '.join(memory['id'] for memory in result['memories'])}"
+    return ", ".join(f"{name} {json.dumps(result[name], ensure_ascii=False)}" for name in _OUTCOMES if name in result)
 
 
-def show_files(folder: Path, home: Path) -> None:
+def show_files(folder: Path) -> None:
     """Tell where the files lie and what they are."""
     title("What lies on disk now")
     meaning = {
@@ -150,7 +164,6 @@ def show_files(folder: Path, home: Path) -> None:
     for path in sorted(folder.iterdir()):
         if path.name in meaning:
             print(f"    {path.name:<20} {path.stat().st_size:>6} bytes  {meaning[path.name]}")
-    print(f"\n  Run it again with the same memory:  make demo HOME_DIR={home}\n")
 
 
 def check(held: bool, what: str) -> int:  # noqa: FBT001 - a verdict is a boolean

@@ -46,7 +46,6 @@ DAY_ONE = (
                     "tags": ["database", "ledger"],
                 },
             ),
-            Call("memory_promote", lambda results: {"memory_id": results[-1]["memory_id"]}),
             Call("memory_search", {"query": "what do we store the ledger in"}),
             Call("memory_list_recent", {"limit": 5}),
             Say("Noted, and it is in my scratchpad."),
