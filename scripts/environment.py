@@ -146,7 +146,7 @@ def _prepare(folder: Path) -> None:
 
 
 def _install(folder: Path, kind: str) -> None:
-    """Install the requirements of that kind; say which package is on its way."""
+    """Install the requirements of that kind; say which large package is on its way."""
     editable = [f"{REPOSITORY}[{EXTRAS[kind]}]", *map(str, packages(kind))]
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
     command += ["--progress-bar", "off", *(word for path in editable for word in ("-e", path))]
@@ -169,9 +169,9 @@ def _install(folder: Path, kind: str) -> None:
 
 
 def worth_showing(line: str) -> str | None:
-    """Return what a line of pip's means to a person who waits; None when nothing."""
+    """Return what a line of pip's means to a person who waits: what is large, and how much it is; None when nothing."""
     words = line.split()
-    if words[:1] == ["Downloading"] and ".metadata" not in line:
+    if words[:1] == ["Downloading"] and words[-1] in {"MB)", "GB)"}:
         return " ".join([words[1].rpartition("/")[2].split("-cp")[0].split("-py3")[0].split("-py2")[0], *words[2:]])
     if line.startswith("Installing collected packages: "):
         return f"unpacking {line.count(',') + 1} packages"

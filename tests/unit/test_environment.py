@@ -134,7 +134,8 @@ def test_an_old_python_is_refused_in_one_sentence(
     ("line", "shown"),
     [
         ("  Downloading onnxruntime-1.31.1-cp311-cp311-manylinux_2_27.whl (23.8 MB)\n", "onnxruntime-1.31.1 (23.8 MB)"),
-        ("  Downloading https://a.host/x/click-8.5.1-py3-none-any.whl (126 kB)\n", "click-8.5.1 (126 kB)"),
+        ("  Downloading https://a.host/x/click-8.5.1-py3-none-any.whl (126 kB)\n", None),
+        ("  Downloading https://a.host/x/numpy-2.4.1-py3-none-any.whl (16.1 MB)\n", "numpy-2.4.1 (16.1 MB)"),
         ("  Downloading click-8.5.1-py3-none-any.whl.metadata (2 kB)\n", None),
         ("Installing collected packages: numpy, click, x\n", "unpacking 3 packages"),
         ("Requirement already satisfied: click\n", None),
