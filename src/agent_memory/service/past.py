@@ -74,7 +74,7 @@ class Past:
         newer = (await self._storage.superseded()).get(memory_id)
         if newer is not None and seq is None:
             await self._writes.update(newer, {"supersedes": None}, caller)
-            await self._report(memory_id, "replaced", caller)
+            await self._writes.report("memory:restored", caller, memory_id=memory_id, was="replaced")
             return Restored("replaced", (memory,), replaced_by=newer)
         return await self._as_before(memory, seq, caller)
 
@@ -98,7 +98,7 @@ class Past:
         memories = await self._storage.forgotten_with(memory_id)
         await self._storage.store_many(memories)
         for each in memories:
-            await self._report(each.id, "forgotten", caller)
+            await self._writes.report("memory:restored", caller, memory_id=each.id, was="forgotten")
         self._pad.schedule(caller)
         return Restored("forgotten", tuple(memories))
 
@@ -120,11 +120,8 @@ class Past:
         if (target := changes.get("supersedes")) and await self._storage.get(target) is None:
             del changes["supersedes"]  # that was forgotten since
         updated = await self._writes.update(memory.id, changes, caller, may_have_expired=True)
-        await self._report(memory.id, "changed", caller)
+        await self._writes.report("memory:restored", caller, memory_id=memory.id, was="changed")
         return Restored("changed", (updated.memory,), updated.fields)
-
-    async def _report(self, memory_id: str, what: str, caller: Caller) -> None:
-        await self._writes.report("memory:restored", caller, memory_id=memory_id, was=what)
 
 
 def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:

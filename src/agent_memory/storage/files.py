@@ -69,9 +69,8 @@ class Files(Generic[R]):
         """Open the records, to be searched in this process."""
         embeddings = self.embeddings(DenseIndex)
         index = SearchIndex(ranking_of(self.settings), embeddings.index)
-        return Opened(
-            self.replica(index), embeddings, NoIndex("file", partial(cannot_migrate_error, self.settings), self.folder)
-        )
+        cannot_migrate = partial(cannot_migrate_error, self.settings)
+        return Opened(self.replica(index), embeddings, NoIndex("file", cannot_migrate, self.folder))
 
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
         """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""

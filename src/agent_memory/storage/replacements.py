@@ -73,20 +73,16 @@ class Replacements:
 
     def complaints(self) -> list[str]:
         """Return what is wrong, a sentence for each circle."""
-        return [_about_circle(newest, circle) for newest, circle in self.circles.items()]
+        return [_about_circle(newest, members) for newest, members in self.circles.items()]
 
     def _look_around(self, record_id: str) -> None:
         """Note whether a record that has come, changed or gone closes a circle, or opens one."""
-        opened = [newest for newest, circle in self.circles.items() if record_id in circle] if self.circles else []
+        opened = [newest for newest, members in self.circles.items() if record_id in members] if self.circles else []
         near = {record_id}.union(*(self.circles.pop(newest) for newest in opened))
         for each in near:
-            if each in self._by and (circle := self._circle_of(each)):  # nothing replaces what is new
-                newest = max(circle, key=lambda member: (self._records[member].timestamp, member))
-                self.circles[newest] = circle
-
-    def _circle_of(self, record_id: str) -> frozenset[str]:
-        """Return the records that are met on the way from one to what it replaced, if that leads back to it."""
-        return frozenset(circle(record_id, self._older))
+            if each in self._by and (met := circle(each, self._older)):  # nothing replaces what is new
+                newest = max(met, key=lambda member: (self._records[member].timestamp, member))
+                self.circles[newest] = frozenset(met)
 
     def _older(self, record_id: str) -> str | None:
         """Return the id of the record that one replaced, if that is there."""
