@@ -14,7 +14,6 @@ from agent_memory import (
     MemorySearchResult,
     MemoryService,
     MemoryStorage,
-    Observation,
     Scratchpad,
     ScratchpadManager,
     SearchFilters,
@@ -119,12 +118,6 @@ async def with_vectors_alone() -> None:
     assert_type(await generator.generate("one"), list[float])
     assert_type(await generator.generate_batch(["one", "two"]), list[list[float]])
     await FileStorage("bob", embedder=Lengths()).close()
-
-
-def what_was_observed() -> Memory:
-    """An observation becomes a memory."""
-    seen = Observation(content="Use PostgreSQL", category="decision", confidence=0.9)
-    return seen.to_memory("bob")
 
 
 async def when_it_fails() -> str:

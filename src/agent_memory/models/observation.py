@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent_memory.models.memory import MAX_CONTENT_CHARS, Category, Memory
+from agent_memory.models.memory import MAX_CONTENT_CHARS, Category
 from agent_memory.models.record import Fraction, Source, Trust
 from agent_memory.models.times import UtcDatetime
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 class Observation(BaseModel):
@@ -28,13 +23,3 @@ class Observation(BaseModel):
     rule: str = ""
     session_id: str = ""
     observed_at: UtcDatetime | None = None
-
-    def to_memory(self, agent_id: str, *, timestamp: datetime | None = None) -> Memory:
-        """Return the memory this observation would become for `agent_id`; for programs, capture itself does not ask.
-
-        Raises:
-            ValidationError: The agent id or the text breaks the data model.
-        """
-        stored_at: dict[str, Any] = {"timestamp": timestamp} if timestamp else {}
-        seen = self.model_dump(exclude={"rule", "session_id"})
-        return Memory(agent_id=agent_id, created_by_session=self.session_id, **seen, **stored_at)

@@ -16,9 +16,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import (
     CATEGORIES,
     Memory,
-    Observation,
     Scratchpad,
-    Source,
     Trust,
     is_memory_id,
     may_stand_for,
@@ -140,21 +138,6 @@ def test_ids_are_fresh_and_known_by_their_form() -> None:
     assert not any(
         map(is_memory_id, ["", "mem-", "mem-0123456789AB", "mem-0123456789ab\n", " mem-0123456789ab", 5, None])
     )
-
-
-def test_an_observation_becomes_a_memory_with_where_it_came_from() -> None:
-    observation = Observation(
-        content="We use Postgres", category="decision", confidence=0.8, source=Source(kind="user", detail="prompt"),
-        tags=["DB"], rule="decided", session_id="s-1", observed_at=NOON, trust="high",
-    )  # fmt: skip
-    memory = observation.to_memory("bob", timestamp=NOON)
-    assert (memory.agent_id, memory.content) == ("bob", "We use Postgres")
-    assert (memory.category, memory.confidence) == ("decision", 0.8)
-    assert (memory.tags, memory.created_by_session, memory.observed_at, memory.trust) == (["db"], "s-1", NOON, "high")
-    assert memory.timestamp == NOON
-    assert observation.to_memory("bob").timestamp.tzinfo is UTC
-    with pytest.raises(ValidationError):
-        observation.to_memory("../x")
 
 
 def test_a_scratchpad_is_searched_by_words_best_first() -> None:
