@@ -9,12 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import pydantic
-
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal import Change
-from agent_memory.models import IDENTITY, Record, describe, record_of
+from agent_memory.models import IDENTITY, Record, record_of
 from agent_memory.redaction import quoted
+from agent_memory.storage.cleaning import validated
 from agent_memory.storage.replacements import circle
 
 if TYPE_CHECKING:
@@ -162,10 +161,7 @@ def overlaid(record: R, changes: Mapping[str, Any]) -> R:
             values.pop(field)
         else:
             values[field] = value
-    try:
-        return type(record).model_validate(values)
-    except pydantic.ValidationError as error:
-        raise ValidationError(f"Nothing was changed: {describe(error)}.") from None
+    return validated(type(record), values, "changed")
 
 
 def _difference(before: R, after: R) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def redact_record(kind: Kind[R], record: R, redactor: Redactor | None = None) ->
         )
     values = record.model_dump(include=set(text_fields(kind)), exclude_defaults=True)
     cleaned, found = _without_secrets(kind, values, redactor or _REDACTOR)
-    return Redacted(_model(kind, {**record.model_dump(), **cleaned}), found) if found else Redacted(record)
+    return Redacted(validated(kind.model, {**record.model_dump(), **cleaned}), found) if found else Redacted(record)
 
 
 def redact_fields(
@@ -108,7 +108,7 @@ def redact_fields(
         )
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
     drafts = {name: "draft" for name, field in kind.model.model_fields.items() if field.is_required()}
-    checked = _model(kind, {**drafts, "id": kind.new_id(), **texts}, "changed")
+    checked = validated(kind.model, {**drafts, "id": kind.new_id(), **texts}, "changed")
     cleaned, found = _without_secrets(kind, _as_given(kind, texts, checked), redactor or _REDACTOR)
     return Redacted({**values, **cleaned}, found)
 
@@ -124,9 +124,9 @@ def make_record(
         ValidationError: Names the field and the rule, not the value; or the content is nothing but a secret.
     """
     owned = {**values, "agent_id": agent_id}
-    record = _model(kind, owned)
+    record = validated(kind.model, owned)
     cleaned, found = _without_secrets(kind, _as_given(kind, owned, record), redactor or _REDACTOR)
-    return Redacted(_model(kind, {**owned, **cleaned}) if found else record, found)
+    return Redacted(validated(kind.model, {**owned, **cleaned}) if found else record, found)
 
 
 def with_fields(record: Redacted[R], **values: Any) -> Redacted[R]:
@@ -228,9 +228,14 @@ def _flat(field: pydantic.fields.FieldInfo) -> list[Any]:
     return [each for rule in field.metadata for each in getattr(rule, "metadata", None) or [rule]]
 
 
-def _model(kind: Kind[R], values: Mapping[str, Any], aim: Aim = "stored") -> R:
+def validated(model: type[R], values: Mapping[str, Any], aim: Aim = "stored") -> R:
+    """Return the record that values make.
+
+    Raises:
+        ValidationError: Says what was not done; names the field and the rule, not the value.
+    """
     try:
-        return kind.model.model_validate(dict(values))
+        return model.model_validate(dict(values))
     except pydantic.ValidationError as error:
         raise ValidationError(f"Nothing was {aim}: {describe(error)}.") from None
 
