@@ -9,6 +9,7 @@ import pytest
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import DateRange, SearchFilters
+from agent_memory.scratchpad import Selection
 from tests.support import NOON, FrozenClock, memory_of, raises
 
 if TYPE_CHECKING:
@@ -179,6 +180,34 @@ class MemorySearchContract:
         assert [m.content for m in shown if await storage.still_true([m])] == ["tea"]
         assert cake.is_expired(clock())
         assert await storage.still_true([])
+
+    @pytest.mark.parametrize(
+        "changes",
+        [{"content": "water"}, {"tags": ["hot"]}, {"category": "decision"}, {"expires_at": NOON}],
+        ids=lambda changes: next(iter(changes)),
+    )
+    async def test_what_was_shown_is_untrue_after_a_change_also_where_the_change_was_read_meanwhile(
+        self, storage: MemoryStorage, other: MemoryStorage, changes: dict[str, Any]
+    ) -> None:
+        order = Selection(50, 3)
+        tea = await storage.store(memory_of("tea"))
+        await storage.store(memory_of("milk"))
+        shown = await storage.recent(order)
+        await other.update(tea, changes)
+        now = await storage.recent(order)
+        assert not await storage.still_true(shown)
+        assert await storage.still_true(now), "another session may be shown what is true"
+        assert not await storage.still_true(shown), "asking for other words makes these no truer"
+
+    async def test_a_moment_of_expiry_counts_that_was_set_after_a_memory_was_shown(
+        self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        tea = await storage.store(memory_of("tea"))
+        shown = await storage.recent(Selection(50, 3))
+        await other.update(tea, {"expires_at": NOON + timedelta(hours=1)})
+        assert await storage.still_true(shown), "not yet"
+        clock.advance(hours=1)
+        assert not await storage.still_true(shown)
 
     async def test_explaining_names_what_was_left_out_and_why(self, storage: MemoryStorage) -> None:
         old = await storage.store(memory_of("green tea"))
