@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.logs import get_logger
+from agent_memory.storage.turns import Turns
 
 if TYPE_CHECKING:
     from agent_memory.memories import MemoryStorage
@@ -38,7 +39,7 @@ class Migration:
         self._settings = settings
         self._report = report
         self._looked = not (settings.backend == "auto" and storage.can_migrate)
-        self._moving = asyncio.Lock()
+        self._moving = Turns("migrating this agent")
         self._unasked: asyncio.Task[None] | None = None
 
     async def look(self, caller: Caller) -> None:
@@ -75,12 +76,12 @@ class Migration:
             progress: Receives the stage and how much of it is done.
 
         Raises:
-            BusyError: Another process is migrating this agent.
+            BusyError: Another process, or a task of another event loop, is migrating this agent.
             ConfigurationError: Engine or embedder is missing.
             MigrationError: It failed; the backend is what it was before.
             StorageError: The memories cannot be read.
         """
-        async with self._moving:
+        async with self._moving.turn():
             estimate = await self._storage.estimate()
             watch = _Watch(self._report, caller, progress, estimate.count)
             plan = {
@@ -118,16 +119,17 @@ class Migration:
     @property
     def is_moving(self) -> bool:
         """Whether an index is being built for this session."""
-        return self._moving.locked()
+        return self._moving.is_taken
 
     async def rollback(self, caller: Caller) -> bool:
         """Answer from the files alone again; return whether that was not so already. Nothing stored since is lost.
 
         Raises:
+            BusyError: A task of another event loop is migrating this agent.
             ConfigurationError: This storage has nothing to go back to.
             StorageError: The switch could not be thrown.
         """
-        async with self._moving:
+        async with self._moving.turn():
             changed = await self._storage.rollback()
             if changed:
                 await self._rolled_back("requested", "file", caller)
@@ -135,7 +137,7 @@ class Migration:
 
     async def close(self) -> None:
         """Stop a migration that was begun unasked, and say what is left; the next session continues it."""
-        if self._unasked is not None:
+        if self._unasked is not None and self._unasked.get_loop() is asyncio.get_running_loop():
             self._unasked.cancel()
             await asyncio.gather(self._unasked, return_exceptions=True)
 

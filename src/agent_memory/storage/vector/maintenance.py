@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
 from agent_memory.storage.trouble import trouble_of_engine
+from agent_memory.storage.turns import Turns
 from agent_memory.storage.vector.engine import EngineClient
 from agent_memory.storage.vector.limits import EngineLimits
 from agent_memory.storage.vector.migration import Built, Estimate, Progress, build_index, estimate
@@ -75,7 +76,7 @@ class IndexMaintenance:
         self.sync = IndexSync(indexed, self._shards, options.start, wanted=wanted)
         self.backend = _VECTOR if wanted else self._shards.active()[0]
         self._task: asyncio.Task[None] | None = None
-        self._building = asyncio.Lock()
+        self._building = Turns("building an index")
         self._looked = 0.0
         self._rest_until = 0.0
         self._swept = False
@@ -105,13 +106,13 @@ class IndexMaintenance:
             progress: Called with the progress.
 
         Raises:
-            BusyError: Another process is building.
+            BusyError: Another process, or a task of another event loop, is building.
             EmbeddingError: The embedder fails; the backend is what it was.
             MigrationError: It failed; the backend is what it was.
             StorageError: The memories cannot be read.
         """
         await _end(self._task)  # a build of its own would be in the way
-        async with self._building:
+        async with self._building.turn():
             built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
         self.backend = _VECTOR
         await self._worker.run(self.sync.step)  # releases the earlier index
@@ -209,12 +210,12 @@ class IndexMaintenance:
     async def _rebuild(self, reason: str) -> float | None:
         """Build an index in the background, if that was not done a moment ago; return when to go on."""
         now = asyncio.get_running_loop().time()
-        if now < self._rest_until or self._building.locked():
+        if now < self._rest_until or self._building.is_taken:
             return None
         self._rest_until = now + self._options.limits.rest_seconds  # also after one that is no good at once
         log.info("index_is_built", reason=reason)
         try:
-            async with self._building:
+            async with self._building.turn():
                 await _build(self._indexed, self._options, None, batch=self._batch, activate=self.sync.wanted)
         except AgentMemoryError as error:
             self.sync.problem = f"{reason}; building it failed: {error.message}"

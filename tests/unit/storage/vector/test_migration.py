@@ -188,6 +188,39 @@ async def test_a_migration_takes_the_place_of_the_build_that_its_own_process_beg
     await storage.close()
 
 
+def test_a_migration_works_after_a_loop_that_stopped_while_it_built(
+    root: Path, clock: FrozenClock, embedder: HashEmbedder
+) -> None:
+    begun = asyncio.Event()
+
+    async def build(folder: AgentFolder, *what: Any, **how: Any) -> Built:
+        if not begun.is_set():  # in the background
+            begun.set()
+            await asyncio.sleep(3600)
+        return await build_index(folder, *what, **how)
+
+    storage = VectorStorage("bob", root, clock=clock, embedder=embedder, options=IndexOptions(build=build))
+
+    async def begin() -> None:
+        await storage.store(memory_of("tea"))
+        await storage.prepare(20)
+        await begun.wait()
+
+    async def migrate() -> int:
+        built = await storage.migrate()
+        await storage.close()
+        return built.memories
+
+    first = asyncio.new_event_loop()
+    first.run_until_complete(begin())
+    assert asyncio.run(migrate()) == 1
+    left = asyncio.all_tasks(first)
+    for task in left:
+        task.cancel()
+    first.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    first.close()
+
+
 async def test_an_embedder_that_fails_stops_a_migration_before_it_begins(
     root: Path, clock: FrozenClock, embedder: HashEmbedder
 ) -> None:
