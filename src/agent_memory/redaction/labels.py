@@ -28,8 +28,8 @@ _MIN_PART: Final = 10
 _MIN_SWITCHES: Final = 3  # between letters and digits; letters of both cases count as one
 _MIN_MARKED: Final = 6
 """Shorter than any password that a system accepts; "0;A" may be a tag."""
-_MIN_DIFFERENT: Final = 5
-"""Characters that are not the same: "0000;A" is long enough, but repeats itself as no password worth the name does."""
+_FEW_DIFFERENT: Final = 3
+"""Characters that are not the same, at most, in what repeats itself as no password does: "0000;A", "z0z0z0"."""
 
 
 def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None = None) -> tuple[Any, tuple[str, ...]]:
@@ -64,7 +64,7 @@ def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: 
 
 def _is_bare_secret(token: str) -> bool:
     """Tell whether a word of a label reads like a password or a generated key, also in lower case."""
-    if len(set(token)) < _MIN_DIFFERENT:
+    if len(set(token)) <= _FEW_DIFFERENT:
         return False
     if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
         return False
