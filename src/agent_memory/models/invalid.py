@@ -43,8 +43,8 @@ _RULES: Final = {
 }
 """Finding to rule; what is not here keeps pydantic's own words, which tests look for."""
 _PATTERNS: Final = {
-    f"^mem-{ID_DIGITS}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
-    f"^[a-z]{{3}}-{ID_DIGITS}$": "is not the id of a record, such as mem-a3f2c1b4e5d6",
+    f"^(?:mem)-{ID_DIGITS}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
+    f"^(?:[a-z]{{3}})-{ID_DIGITS}$": "is not the id of a record, such as mem-a3f2c1b4e5d6",
     r"^[a-z][a-z0-9_]{0,63}$": "is not a name of lower-case letters, digits and _, which begins with a letter",
     r"^[A-Za-z0-9_-]{1,128}$": "is not a name of letters, digits, _ and -",
 }

@@ -42,7 +42,7 @@ class IdOf:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         """Check the form of the id."""
-        return str_schema(pattern=f"^{self.prefix}-{ID_DIGITS}$")
+        return str_schema(pattern=f"^(?:{self.prefix})-{ID_DIGITS}$")
 
 
 RecordId = Annotated[str, IdOf("[a-z]{3}")]

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from agent_memory.models import MEMORY, Memory, Record
+from agent_memory.models.record import IdOf
 from agent_memory.storage.cleaning import text_fields
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -30,3 +35,11 @@ def test_what_is_indexed_of_a_record_is_its_text_its_facets_and_its_times() -> N
     assert document.facets == (("category", "task"), ("tag", "a"), ("tag", "b"))
     assert (document.timestamp, document.moment) == (AT, seen)
     assert MEMORY.document(memory.model_copy(update={"observed_at": None})).moment == AT
+
+
+@pytest.mark.parametrize("text", ["mem anything", "any per-0123456789ab", "memory", "per-0123456789ab\n"])
+def test_an_id_of_several_prefixes_is_nothing_but_an_id(text: str) -> None:
+    ids: TypeAdapter[Any] = TypeAdapter(Annotated[str, IdOf("mem|per")])
+    assert ids.validate_python("per-0123456789ab") == "per-0123456789ab"
+    with pytest.raises(ValidationError):
+        ids.validate_python(text)
