@@ -203,15 +203,16 @@ class Shards:
 
     def _unused(self) -> list[Path]:
         """Return unfinished builds and shards that are not in use: asked at each start, and mostly there are none."""
-        # A switch that cannot be read says nothing, and what lies behind a link is not ours to remove.
-        if self.path.is_symlink() or not self.path.is_dir() or "backend" not in self._note():
+        if self.path.is_symlink() or not self.path.is_dir():  # what lies behind a link is not ours to remove
             return []
         in_use = self.active()[1]
+        is_known = "backend" in self._note()  # a switch that cannot be read does not say which shard is in use
         with translated(self.path, "list"):
             return [
                 each
                 for each in self.path.iterdir()
-                if each.name.startswith(UNFINISHED) or (_is_name(each.name) and each.name != in_use and each.is_dir())
+                if each.name.startswith(UNFINISHED)
+                or (is_known and _is_name(each.name) and each.name != in_use and each.is_dir())
             ]
 
     def _note(self) -> dict[str, Any]:

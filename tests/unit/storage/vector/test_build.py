@@ -120,6 +120,16 @@ def test_leftovers_of_a_killed_build_are_swept(folder: AgentFolder) -> None:
     assert not list(folder.index.glob(".new-*"))
 
 
+def test_a_killed_build_is_swept_also_before_any_build_was_switched_to(root: Path) -> None:
+    folder = folder_of("bob", root)
+    for name in (".new-abc", "abcdef012345"):
+        (folder.index / name).mkdir(parents=True)
+    shards = Shards(folder)
+    with shards.building() as (_, unfinished):
+        assert list(folder.index.glob(".new-*")) == [unfinished]
+    assert (folder.index / "abcdef012345").is_dir()  # which shard is in use is not known
+
+
 @pytest.mark.parametrize("flaw", ["count", "search", "graph"])
 def test_an_index_that_fails_the_check_changes_nothing(
     folder: AgentFolder, monkeypatch: pytest.MonkeyPatch, flaw: str
