@@ -269,9 +269,11 @@ async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]
 
 def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the best few of every reason, in their order."""
-    reasons = [each["reason"] for each in rejected]
-    share = _EXPLAINED // max(1, len(set(reasons)))
-    return [each for place, each in enumerate(rejected) if reasons[:place].count(each["reason"]) < share]
+    by_reason: dict[str, list[int]] = {}
+    for place, each in enumerate(rejected):
+        by_reason.setdefault(each["reason"], []).append(place)
+    share = _EXPLAINED // max(1, len(by_reason))
+    return [rejected[place] for place in sorted(place for places in by_reason.values() for place in places[:share])]
 
 
 async def _why(run: Run, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
