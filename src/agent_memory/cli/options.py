@@ -266,7 +266,9 @@ def _one_of(word: str, texts: Mapping[str, str]) -> str:
     beginning = _BEGINNING.fullmatch(word.lower())
     found = [each for each in texts if beginning and each.startswith(f"mem-{beginning[1]}")]
     if not found:
-        raise UnknownIdError(f"There is no memory {word[:40]!r}.")
+        from agent_memory.redaction import quoted  # detect-secrets, which a command that finds it does not need
+
+        raise UnknownIdError(f"There is no memory {quoted(word)}.")
     if len(found) == 1:
         return found[0]
     listed = [f"  {each}  {one_line(texts[each])[:_TEXT_CHARS]}" for each in found[:_IDS_LISTED]]

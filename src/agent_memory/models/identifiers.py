@@ -29,9 +29,10 @@ def check_agent_id(agent_id: object) -> str:
     """
     if isinstance(agent_id, str) and _AGENT_ID.fullmatch(agent_id) and agent_id.lower() not in _WINDOWS_DEVICES:
         return agent_id
-    shown = repr(agent_id)[:80]
+    from agent_memory.redaction import quoted  # detect-secrets, for what is no name
+
     raise ValidationError(
-        f"{shown} cannot be an agent's name.",
+        f"{quoted(agent_id)} cannot be an agent's name.",
         code="invalid_agent_id",
         recovery="Use 1 to 64 letters, digits, '_' or '-', beginning with a letter or digit (not a name such as CON).",
     )

@@ -14,8 +14,11 @@ _REDACTOR: Final = SecretRedactor()
 
 def shortened(given: object) -> str:
     """Return the first 40 characters of what a caller gave, without secrets."""
-    text, _ = redact_label(str(given)[:_LOOKED_AT], _REDACTOR)
-    return str(text)[:_SHOWN]
+    try:
+        text = str(given)
+    except ValueError:  # a number of more digits than Python writes, or one within
+        text = f"a value of type {type(given).__name__}"
+    return str(redact_label(text[:_LOOKED_AT], _REDACTOR)[0])[:_SHOWN]
 
 
 def quoted(given: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, record_of
-from agent_memory.redaction import quoted
+from agent_memory.redaction import quoted, shortened
 from agent_memory.storage.cleaning import validated
 from agent_memory.storage.replacements import circle
 
@@ -71,9 +71,9 @@ def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> tu
         UnknownIdError: There is no such record, or it is to supersede one that is not known.
         ValidationError: A field is unknown, cannot be changed, or its value is wrong.
     """
-    unknown = changes.keys() - state.kind.model.model_fields.keys()
-    if unknown or changes.keys() & IDENTITY:
-        names = ", ".join(sorted(unknown | (changes.keys() & IDENTITY)))
+    wrong = (changes.keys() - state.kind.model.model_fields.keys()) | (changes.keys() & IDENTITY)
+    if wrong:
+        names = ", ".join(sorted(map(shortened, wrong)))
         raise ValidationError(f"These fields cannot be changed: {names}.")
     before = _required(state, record_id)
     after = overlaid(before, changes)

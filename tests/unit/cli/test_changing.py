@@ -55,6 +55,13 @@ def test_the_beginning_of_an_id_is_enough(cli: Run) -> None:
     cli("forget", "mem-e", "--yes", code=3)
 
 
+@pytest.mark.parametrize("command", ["show", "update", "forget", "restore", "history"])
+def test_a_secret_in_place_of_an_id_is_not_repeated(bob: Run, command: str) -> None:
+    secret = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12"
+    options = {"update": ["--pin"], "forget": ["--yes"]}.get(command, [])
+    assert secret[:12] not in bob(command, secret, *options, code=3).stderr
+
+
 def test_several_at_once(bob: Run) -> None:
     assert bob("pin", B, C).stdout == f"{B} is pinned now.\n{C} is pinned now.\n"
     assert [each["changed"] for each in json.loads(bob("unpin", B, C, "--json").stdout)["memories"]] == [True, True]

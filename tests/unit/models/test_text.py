@@ -132,6 +132,13 @@ def test_names_that_cannot_are_refused_with_advice(name: object) -> None:
     assert isinstance(refused.value, ValueError)
 
 
+def test_a_secret_given_for_a_name_is_not_repeated() -> None:
+    secret = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12!"
+    with raises(ValidationError, "invalid_agent_id") as refused:
+        check_agent_id(secret)
+    assert secret[:12] not in refused.value.message
+
+
 # -- times ------------------------------------------------------------------------------------------------------------
 
 

@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.embeddings import EmbeddingWorker, VectorCache, WorkerLimits, text_hash, worker
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.errors import EmbeddingError, StorageError
+from agent_memory.errors import EmbeddingError, StorageError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.journal import Journal
 from agent_memory.settings import ServiceSettings
@@ -192,3 +192,11 @@ async def test_an_embedder_that_failed_keeps_no_later_search_waiting(
     assert (await storage.search("tea")).mode == "keyword"
     assert waits == []
     await storage.close()
+
+
+@pytest.mark.parametrize("field", ["gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12", 5, None])
+async def test_fields_that_cannot_be_changed_are_named_without_secrets(storage: FileStorage, field: Any) -> None:
+    memory_id = await storage.store(memory_of("tea"))
+    with pytest.raises(ValidationError, match=r"cannot be changed: .*id") as refused:
+        await storage.update(memory_id, {field: "x", "id": "y"})
+    assert "ghp_" not in refused.value.message
