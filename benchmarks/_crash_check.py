@@ -13,7 +13,7 @@ import os
 import random
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -115,13 +115,7 @@ def examine(say: Say, case: Case, expected: Expected) -> None:
     _await_holders(folder)
     asyncio.run(_start_once_more(case))
     _check_leftovers(folder, findings)
-    say(
-        lost=findings.lost,
-        reopen=findings.reopen,
-        half=findings.half,
-        leftovers=findings.leftovers,
-        now=findings.now,
-    )
+    say(**asdict(findings))
 
 
 async def _found(service: MemoryService) -> dict[str, Shown]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from pkgutil import resolve_name
@@ -148,13 +149,7 @@ def examine_records(say: Say, case: Case, expected: Expected, kind: Kind[Any]) -
     asyncio.run(_look(case, expected, findings, kind))
     report = examine_agent(case.root, AGENT, now=utc_now(), settings=_SETTINGS, kinds=(kind,))
     findings.reopen += [f"the doctor: {each.sentence}" for each in report.findings if each.severity is Severity.PROBLEM]
-    say(
-        lost=findings.lost,
-        reopen=findings.reopen,
-        half=findings.half,
-        leftovers=findings.leftovers,
-        now=findings.now,
-    )
+    say(**asdict(findings))
 
 
 async def _found(records: RecordStorage[Any]) -> dict[str, Shown]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
+from agent_memory.storage.threaded import WARM_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,7 +39,6 @@ _BUSY_SECONDS: Final = 30.0
 """Until a shard that another process holds is tried again."""
 _TROUBLE_SECONDS: Final = 60.0
 """Until an engine that failed is tried again."""
-_WARM_AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class IndexSync:
             return None
         if not self._embeddings.is_ready:
             return None if self._embeddings.describe()["status"] == "failing" else _LATER
-        if not self._replica.warm(_WARM_AT_ONCE):
+        if not self._replica.warm(WARM_AT_ONCE):
             return _SOON
         state = self._shards.state(shard)
         if (unfit := self._unfit(state)) is not None or state is None:
@@ -199,7 +199,7 @@ class IndexSync:
         """See whether the shard can be searched, and is worth it."""
         if not client.is_idle:
             client.reply()
-        if not self._replica.warm(_WARM_AT_ONCE):
+        if not self._replica.warm(WARM_AT_ONCE):
             return _SOON
         self.needs_build = self._outdated()
         return None
