@@ -6,14 +6,15 @@ import os
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.journal import Change, Entry, JournalWriter, Update, writer
+from agent_memory.journal import Change, Entry, JournalWriter, Update
 from agent_memory.journal.reader import JournalReader
+from agent_memory.journal.rewriting import Rewriting
 from agent_memory.storage import replica
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
+    from agent_memory.journal.opening import Held
     from agent_memory.models import Memory
 
 
@@ -23,9 +24,9 @@ def _acknowledge_first() -> None:
     poll, poll_open = JournalReader.poll, JournalReader.poll_open
     late: list[bytes] = []
 
-    def write(self: Any, size_before: int, content: bytes, **options: Any) -> None:
-        if size_before == 0:
-            real(self, size_before, content, **options)
+    def write(self: Any, content: bytes) -> None:
+        if self._reader.offset == 0:
+            real(self, content)
         else:
             late.append(content)
 
@@ -37,7 +38,7 @@ def _acknowledge_first() -> None:
             os.write(descriptor, late.pop(0))
         return poll_open(self, descriptor)
 
-    JournalWriter._write = write  # type: ignore[method-assign]  # noqa: SLF001
+    JournalWriter._write = write  # type: ignore[method-assign] # noqa: SLF001
     JournalReader.poll, JournalReader.poll_open = poll_late, open_late  # type: ignore[method-assign]
 
 
@@ -57,13 +58,13 @@ def _forget_one_by_one() -> None:
 def _compact_in_place() -> None:
     """Rewrite the journal instead of replacing it."""
 
-    def replace_file(path: Path, content: bytes, **_options: Any) -> None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    def put_in_place(self: Any, held: Held, _at: str) -> None:
+        content = self._temporary.read_bytes()
+        os.ftruncate(held.descriptor, 0)
         for line in content.splitlines(keepends=True):
-            os.write(descriptor, line)
-        os.close(descriptor)
+            os.write(held.descriptor, line)
 
-    writer.replace_file = replace_file  # type: ignore[assignment, attr-defined]
+    Rewriting.put_in_place = put_in_place  # type: ignore[assignment, method-assign]
 
 
 def _litter() -> None:

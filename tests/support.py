@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from agent_memory.journal import Change, Journal
+from agent_memory.journal.format import sealed
 from agent_memory.models import Memory
 
 if TYPE_CHECKING:
@@ -88,3 +90,13 @@ def coordinator_of(
 def plan(**capabilities: Any) -> dict[str, Any]:
     """Return a mount plan whose `session.capabilities` are these."""
     return {"session": {"orchestrator": "loop-x", "context": "context-x", "capabilities": capabilities}}
+
+
+def resealed(content: bytes) -> bytes:
+    """Return lines of a journal that were changed by a test with the checksums that they should have now."""
+    return b"".join(sealed(re.sub(rb', "crc": "[0-9a-f]{8}"}$', b"}", line)) for line in content.splitlines(True))
+
+
+def sealed_line(line: str) -> str:
+    """Return a line of a journal that a test wrote by hand with its checksum."""
+    return sealed(line.encode()).decode()

@@ -133,6 +133,12 @@ class ServiceSettings(_Settings):
     promotion_access_threshold: Positive = Field(
         default=3, description="After so many accesses a memory comes into the scratchpad."
     )
+    lock_timeout: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description="Seconds that a change waits while another process is writing; then it is refused as `busy`.",
+    )
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
 
     @pydantic.model_validator(mode="before")

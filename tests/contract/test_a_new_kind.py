@@ -19,6 +19,7 @@ from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
+from agent_memory.journal.format import sealed
 from agent_memory.models import MEMORY, Kind, SearchRequest, filters_of
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import ServiceSettings
@@ -229,7 +230,9 @@ async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock
     await entities.close()
     with (root / "bob" / ENTITY.journal).open("ab") as file:
         file.write(
-            b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "entity", "id": "x", "data": {}}\n'
+            sealed(
+                b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "entity", "id": "x", "data": {}}\n'
+            )
         )
     reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
     assert reading.wrong() == [f"{nameless}: it has no name"]

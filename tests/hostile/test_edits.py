@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import yaml
 
-from agent_memory.journal.format import encode_line
+from agent_memory.journal.format import encode_line, sealed
 from agent_memory.journal.salvage import rejected_path
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import open_storage, reopened
-from tests.support import lines_of, memory_of
+from tests.support import lines_of, memory_of, resealed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,8 +51,8 @@ async def test_a_record_that_breaks_the_data_model_is_reported_and_set_aside(
     await storage.store(memory_of("first"))
     bad = {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "memory", "id": "mem-0123456789ab"}
     with storage.folder.journal.open("ab") as file:
-        file.write(encode_line({**bad, "data": {"content": ""}}))
-        file.write(encode_line({**bad, "seq": 3, "id": "not-an-id", "data": {"content": "text"}}))
+        file.write(sealed(encode_line({**bad, "data": {"content": ""}})))
+        file.write(sealed(encode_line({**bad, "seq": 3, "id": "not-an-id", "data": {"content": "text"}})))
     health = await storage.health()
     assert health["problems"] == 2
     assert any("mem-0123456789ab" in problem for problem in health["first_problems"])
@@ -67,7 +67,7 @@ async def test_a_memory_that_a_foreign_patch_broke_is_shown_as_it_was_also_after
     memory_id = await storage.store(memory_of("good"))
     broken = {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "patch", "kind": "memory", "id": memory_id}
     with storage.folder.journal.open("ab") as file:
-        file.write(encode_line({**broken, "data": {"content": ""}}))
+        file.write(sealed(encode_line({**broken, "data": {"content": ""}})))
     clock.advance(days=60)
     await storage.compact()
     health = await storage.health()
@@ -89,7 +89,7 @@ async def test_a_journal_that_an_editor_saved_is_noticed_copied_and_reported(
         await storage.store(memory_of(text))
     await storage.count()  # nothing is left to do behind the stores, so nobody looks while the editor saves
     journal = storage.folder.journal
-    edited = journal.read_bytes().replace(b"black coffee", b"white coffee")
+    edited = resealed(journal.read_bytes().replace(b"black coffee", b"white coffee"))
     if same_inode:
         journal.write_bytes(edited)
     else:
@@ -118,7 +118,8 @@ async def test_an_editor_that_dropped_lines_gets_no_number_given_twice(storage: 
     ("edit", "left", "problems"),
     [
         ("remove the second line", ["first", "third"], 0),
-        ("change a text", ["first", "SECOND", "third"], 0),
+        ("change a text", ["first", "third"], 1),
+        ("change a text and its checksum", ["first", "SECOND", "third"], 0),
         ("append without a number", ["first", "second", "third"], 1),
         ("append a number that was given", ["first", "second", "third", "by hand"], 0),
         ("cut within the last line", ["first", "second"], 0),
@@ -207,8 +208,9 @@ def edited(content: bytes, edit: str) -> bytes:
     return {
         "remove the second line": b"".join([*lines[:2], *lines[3:]]),
         "change a text": content.replace(b"second", b"SECOND"),
+        "change a text and its checksum": resealed(content.replace(b"second", b"SECOND")),
         "append without a number": content + b'--- {"op": "put", "kind": "memory", "id": "mem-0123456789ab"}\n',
-        "append a number that was given": content + given + b'"data": {"content": "by hand"}}\n',
+        "append a number that was given": content + sealed(given + b'"data": {"content": "by hand"}}'),
         "cut within the last line": content[:-20],
         "empty": b"",
         "end lines as on Windows": content.replace(b"\n", b"\r\n"),
@@ -275,8 +277,8 @@ async def test_a_copy_put_in_place_again_and_again_leaves_one_file_with_all_that
 
 
 def change_in_place(journal: Path, old: bytes, new: bytes) -> None:
-    """Change bytes of a file and leave its name, inode and length alone."""
-    at = journal.read_bytes().index(old)
+    """Change a few bytes, and the checksum of their line, and leave the length alone."""
+    content = journal.read_bytes()
+    at = content.index(old)
     with journal.open("r+b") as file:
-        file.seek(at)
-        file.write(new)
+        file.write(resealed(content[:at] + new + content[at + len(new) :]))

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("existing", [True, False])
-async def test_what_could_not_be_synced_is_neither_acknowledged_nor_there(
+async def test_what_could_not_be_synced_is_not_acknowledged_and_a_retry_repeats_nothing(
     storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch, existing: bool
 ) -> None:
-    expected = []
+    """Where the line was written, it stays; in a new home its name fails to be synced before that."""
+    expected, unknown = [], memory_of("never durable")
     if existing:
         await storage.store(memory_of("before"))
-        expected = ["before"]
+        expected = ["before", unknown.content]
     folder = storage.folder.path
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -38,11 +39,14 @@ async def test_what_could_not_be_synced_is_neither_acknowledged_nor_there(
         return os.fstat(descriptor).st_ino != folder.stat().st_ino
 
     fail_at(monkeypatch, "fsync", errno.EIO, is_journal)
-    with pytest.raises(StorageError):
-        await storage.store(memory_of("never durable"))
+    with pytest.raises(StorageError) as refused:
+        await storage.store(unknown)
+    assert refused.value.code == ("unknown" if existing else "storage")
     monkeypatch.undo()
     assert [m.content async for m in storage.iter_all()] == expected
     assert await reopened(root, clock) == expected
+    if existing:
+        assert await storage.store(memory_of("never  DURABLE"), unique=True) == unknown.id
     await storage.store(memory_of("after"))
     assert await reopened(root, clock) == [*expected, "after"]
 

@@ -12,7 +12,7 @@ from agent_memory.errors import ReadOnlyError
 from agent_memory.journal.format import encode_line
 from agent_memory.memories import MigratableStorage
 from tests.hostile.trouble import refusal, reopened
-from tests.support import memory_of, raises
+from tests.support import memory_of, raises, resealed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ async def test_a_journal_of_a_newer_format_is_read_and_not_written(
     await storage.store(memory_of("peppermint tea"))
     journal = storage.folder.journal
     first, _, rest = journal.read_bytes().partition(b"\n")
-    journal.write_bytes(encode_line({**json.loads(first[4:]), "min_reader": 2, "generation": "later"}) + rest)
+    journal.write_bytes(resealed(encode_line({**json.loads(first[4:]), "min_reader": 3, "generation": "later"})) + rest)
     before = journal.read_bytes()
     assert len(await storage.search("peppermint")) == 1
     for attempt in (storage.store(memory_of("coffee")), storage.compact()):
@@ -78,7 +78,7 @@ async def test_what_a_newer_version_wrote_survives_updates_and_compactions_of_th
         {"seq": 4, **LATER, "op": "put", "kind": "dream", "id": "dream-1", "data": {"of": "sheep"}},
     ]
     with journal.open("ab") as file:
-        file.write(b"".join(map(encode_line, lines)))
+        file.write(resealed(b"".join(map(encode_line, lines))))
     await storage.update(memory_id, {"content": "green tea"})
     clock.advance(days=60)
     await storage.compact()
@@ -138,6 +138,6 @@ async def test_an_index_of_a_newer_version_is_built_anew(root: Path) -> None:
 def make_newer(journal: Path) -> None:
     """Do to the header what a version that this one must not write for would do."""
     first, _, rest = journal.read_bytes().partition(b"\n")
-    header = {**json.loads(first[4:]), "format": 2, "min_reader": 2, "generation": "later"}
+    header = {**json.loads(first[4:]), "format": 3, "min_reader": 3, "generation": "later"}
     last = max(json.loads(line[4:])["seq"] for line in rest.splitlines())
-    journal.write_bytes(encode_line({**header, "last_seq": last}) + rest)
+    journal.write_bytes(resealed(encode_line({**header, "last_seq": last})) + rest)

@@ -268,6 +268,6 @@ def _promises(events: Sequence[Event]) -> Iterator[tuple[int, Promise]]:
             done, before = done + 1, event.state
         coming = acks[done] if done < len(acks) else None
         if coming is None:
-            yield done, Promise(before, before, atomic=True)
+            yield done, Promise(before, before, atomic=True, refused=acks[-1].refused)
         else:
             yield done, Promise(before, coming.state, coming.atomic, coming.refused)

@@ -25,7 +25,7 @@ class Event:
         state: Of an acknowledgement: what the caller may rely upon from now on.
         atomic: Of an acknowledgement: what it is about happens wholly or not at all.
         durable: Of an acknowledgement: further files, beside the journals, that must be on the disk.
-        refused: Of an acknowledgement: what was tried before it and refused, and may be there until now.
+        refused: Of an acknowledgement: what was tried before it and refused, and may be there or not.
     """
 
     do: Doing

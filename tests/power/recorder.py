@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.power.events import Doing, Names, State
 
 _WATCHED = (
-    *("open", "close", "write", "fsync", "fdatasync", "ftruncate"),
+    *("open", "dup", "close", "write", "fsync", "fdatasync", "ftruncate"),
     *("replace", "rename", "unlink", "remove", "mkdir", "rmdir"),
 )
 _ENOUGH = 1 << 11
@@ -127,6 +127,13 @@ class Recorder:
             if flags & os.O_TRUNC:
                 self._note("truncate", name, at=0)
         return descriptor
+
+    def _on_dup(self, real: Any, descriptor: int) -> int:
+        copy: int = real(descriptor)
+        self._paths.pop(copy, None)
+        if descriptor in self._paths:
+            self._paths[copy] = self._paths[descriptor]
+        return copy
 
     def _on_close(self, real: Any, descriptor: int) -> None:
         self._paths.pop(descriptor, None)

@@ -22,7 +22,7 @@ _SYNCING = (
     "agent_memory.journal.opening",
     "agent_memory.journal.durability",
     "agent_memory.journal.salvage",
-    "agent_memory.journal.writer",
+    "agent_memory.journal.rewriting",
     "agent_memory.scratchpad.manager",
     "agent_memory.storage.vector.shards",
 )
@@ -62,12 +62,17 @@ def no_sync(put: Put) -> None:
 
 def acknowledged_first(put: Put) -> None:
     """Sync each line with the next one, after its acknowledgement."""
+    real: Any = JournalWriter._write
 
-    def write(writer: Any, size_before: int, content: bytes) -> None:
-        writer._proof.sync(writer.descriptor, size_before, relied_upon=0)
-        atomic.write_all(writer.descriptor, content)
+    def write(writer: Any, content: bytes) -> None:
+        os.fsync(writer.held.descriptor)
+        real(writer, content)
+
+    def close(writer: Any) -> None:
+        writer._proof.secure_name(writer._reader.path, writer.held.descriptor)
 
     put(f"{JournalWriter.__module__}.JournalWriter._write", write)
+    put(f"{JournalWriter.__module__}.JournalWriter.close", close)
 
 
 def renamed_first(put: Put) -> None:
@@ -79,12 +84,24 @@ def renamed_first(put: Put) -> None:
             atomic.sync_folder(path.parent)
 
     put("agent_memory.journal.opening.replace_file", replaced)
-    put("agent_memory.journal.writer.replace_file", replaced)
+    put("agent_memory.journal.rewriting.sync_file", _nothing)
 
 
 def trusts_the_dead(put: Put) -> None:
     """Take for durable what another process wrote."""
-    put("agent_memory.journal.durability.SyncState.secure", functools.partialmethod(_nothing))
+    real: Any = JournalWriter.close
+    append: Any = JournalWriter.append
+
+    def appended(writer: Any, changes: Any) -> Any:
+        writer.wrote = True
+        return append(writer, changes)
+
+    def close(writer: Any) -> None:
+        if hasattr(writer, "wrote"):
+            real(writer)
+
+    put(f"{JournalWriter.__module__}.JournalWriter.append", appended)
+    put(f"{JournalWriter.__module__}.JournalWriter.close", close)
 
 
 def trusts_the_way(put: Put) -> None:

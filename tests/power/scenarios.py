@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.journal.format import Header
+from agent_memory.journal.format import Header, sealed
 from agent_memory.memories import MigratableStorage
 from agent_memory.models import MEMORY, Kind, Observation
 from agent_memory.service import AuditLog, MemoryService
@@ -28,7 +28,7 @@ from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.shards import Shards
 from tests.power.events import NONE, Names
 from tests.power.sabotage import SABOTAGES, replace
-from tests.support import FrozenClock
+from tests.support import FrozenClock, resealed
 
 if TYPE_CHECKING:
     from agent_memory.service.writing import Imported
@@ -92,6 +92,7 @@ class Bob:
         self.clock = clock or FrozenClock()
         self.folder = base / FOLDER
         self._ack = ack
+        self._unknown: State = {}
         self.journal = self.folder / self.kind.journal
         self.storage = FileStorage("bob", base / ROOT, settings=OFFLINE, clock=self.clock)
         files = Files(self.kind, self.storage.folder, OFFLINE, self.clock)
@@ -110,7 +111,7 @@ class Bob:
         """Return a line of the journal, as another process would write it."""
         record = self.kind.model(agent_id="bob", **{self.kind.text: content}, timestamp=FrozenClock()())
         value = {"seq": seq, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": self.kind.name, "id": record.id}
-        return b"--- " + json.dumps({**value, "data": record.to_record()}).encode() + b"\n"
+        return sealed(b"--- " + json.dumps({**value, "data": record.to_record()}).encode() + b"\n")
 
     async def store(self, content: str, **fields: Any) -> str:
         """Store a text and acknowledge it."""
@@ -126,7 +127,9 @@ class Bob:
     async def done(self, label: str, *, atomic: bool = True, durable: Names = (), refused: State = NONE) -> None:
         """Acknowledge what has just returned."""
         self._ack.mark()
-        self._ack(label, await state_of(self.records), atomic=atomic, durable=durable, refused=refused)
+        self._unknown |= refused
+        state = {key: value for key, value in (await state_of(self.records)).items() if key not in self._unknown}
+        self._ack(label, state, atomic=atomic, durable=durable, refused=dict(self._unknown))
 
 
 async def state_of(storage: RecordStorage[Any]) -> State:
@@ -325,7 +328,8 @@ async def in_a_compacted_journal_nobody_named(base: Path, ack: Ack) -> None:
     journal = bob.journal
     fresh = journal.with_name(f".{journal.name}.0badc0de.tmp")
     header = journal.read_bytes().splitlines(keepends=True)
-    write_foreign(fresh, header[0].replace(b'"generation": "', b'"generation": "c') + b"".join(header[1:]), sync=True)
+    header[0] = resealed(header[0].replace(b'"generation": "', b'"generation": "c'))
+    write_foreign(fresh, b"".join(header), sync=True)
     os.replace(fresh, journal)  # noqa: PTH105 - as above
     await bob.store("into the new file")
     await bob.close()

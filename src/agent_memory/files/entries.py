@@ -125,6 +125,12 @@ class Lock:
     pid: int | None = None
     name: str = ""
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the holder was stopped (Ctrl-Z, SIGSTOP, a debugger) and not continued yet."""
+        about = next(_lines_of(f"/proc/{self.pid}/stat"), "") if self.pid else ""
+        return about.rpartition(")")[2].strip()[:1] in {"T", "t"}
+
     def __str__(self) -> str:
         if self.pid is None:
             return "another process"
@@ -146,7 +152,7 @@ def lock_at(path: Path) -> Lock:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     except BlockingIOError:
-        return _holder(os.fstat(descriptor))
+        return holder_of(os.fstat(descriptor))
     except OSError:
         return Lock("unusable")
     finally:
@@ -154,8 +160,8 @@ def lock_at(path: Path) -> Lock:
     return Lock("free")
 
 
-def _holder(status: os.stat_result) -> Lock:
-    """Look a held lock up in Linux's list. What is held in another container is not in it."""
+def holder_of(status: os.stat_result) -> Lock:
+    """Look the lock of a file up in Linux's list. What is held in another container is not in it."""
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in _lines_of("/proc/locks"):
         fields = line.split()

@@ -26,6 +26,26 @@ def lock_at_once(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def lock_in_turn(descriptor: int) -> None:
+    """Lock an open file like `lock_at_once`, behind those who wait for it already, for however long that takes.
+
+    Raises:
+        OSError: The file system has no locks.
+    """
+    _held.add(descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def duplicate(descriptor: int) -> int:
+    """Return another descriptor of an open file, for after its lock is given back; close it by `unlock_and_close`.
+
+    A child that is forked meanwhile would keep the lock by it, too.
+    """
+    copy = os.dup(descriptor)
+    _held.add(copy)
+    return copy
+
+
 def hold_folder(folder: Path) -> int | None:
     """Return the descriptor that holds a folder itself; None where folders cannot be held, or where there is none yet.
 

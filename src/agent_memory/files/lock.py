@@ -12,21 +12,26 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import is_in_place, open_private, translated
-from agent_memory.files.held import lock_at_once, unlock_and_close
+from agent_memory.files.entries import Lock, holder_of
+from agent_memory.files.held import lock_at_once, lock_in_turn, unlock_and_close
 from agent_memory.files.names import LOCK
+from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-WAIT_SECONDS: Final = 5.0
-# At 50 ms a store among 8 writers waits p95 50 ms; at 2 ms the work of the other writers is what takes the time.
-_POLL_SECONDS: Final = 0.002
+log = get_logger(__name__)
+
+WAIT_SECONDS: Final = 30.0
+_PATIENT_SECONDS: Final = 1.0
+"""After so long a wait the log says who holds the lock."""
 _ROOM: Final = 16_384
 """Bytes in the lock file: room on a full disk to forget a hundred memories, or to fold a small journal."""
 _HELD: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK})
@@ -112,16 +117,16 @@ def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: b
     """
     deadline = time.monotonic() + wait
     while True:
-        with contextlib.ExitStack() as tried:
-            descriptor = open_it()
-            tried.callback(unlock_and_close, descriptor)
-            while lock_it and not _is_ours(descriptor):
-                if time.monotonic() >= deadline:
-                    raise held_by_another(wait)
-                time.sleep(_POLL_SECONDS)
+        descriptor = open_it()
+        if lock_it:
+            _lock(descriptor, max(0.0, deadline - time.monotonic()))
+        try:
             if is_in_place(path, descriptor):
-                tried.pop_all()
                 break
+        except BaseException:
+            unlock_and_close(descriptor)
+            raise
+        unlock_and_close(descriptor)
         if time.monotonic() >= deadline:
             raise held_by_another(wait)
     process = os.getpid()
@@ -130,6 +135,79 @@ def file_lock(path: Path, open_it: Callable[[], int], wait: float, *, lock_it: b
     finally:
         if process == os.getpid():  # a child that was forked in the block has neither the file nor the lock
             unlock_and_close(descriptor)
+
+
+def _lock(descriptor: int, seconds: float) -> None:
+    """Lock an open file; where that fails, it is closed."""
+    waiting = None
+    try:
+        if _is_ours(descriptor):
+            return
+        if seconds:
+            waiting = _Waiting(descriptor)
+            is_ours = waiting.is_over(min(seconds, _PATIENT_SECONDS))
+            if not is_ours and seconds > _PATIENT_SECONDS:
+                log.warning("lock_waited_for", holder=str(holder_of(os.fstat(descriptor))))
+                is_ours = waiting.is_over(seconds - _PATIENT_SECONDS)
+            if is_ours:
+                return
+        refusal = held_by_another(seconds, holder_of(os.fstat(descriptor)))
+    except BaseException:
+        _let_go(descriptor, waiting)
+        raise
+    _let_go(descriptor, waiting)
+    raise refusal
+
+
+def _let_go(descriptor: int, waiting: _Waiting | None) -> None:
+    if waiting is None:
+        unlock_and_close(descriptor)
+    else:
+        waiting.give_up()
+
+
+class _Waiting:
+    """A thread that waits in the kernel, where those who wait get the lock in their order.
+
+    Such a thread cannot be called back. If its caller has given up by the time it gets the lock, it unlocks at once.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._over = threading.Event()
+        self._mutex = threading.Lock()
+        self._given_up = False
+        self._error: OSError | None = None
+        threading.Thread(target=self._wait, name="agent-memory-lock", daemon=True).start()
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait for the lock; tell whether it is held now.
+
+        Raises:
+            OSError: The file cannot be locked.
+        """
+        if not self._over.wait(seconds):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def give_up(self) -> None:
+        """Have the lock given back, and the file closed, as soon as the thread gets it."""
+        with self._mutex:
+            self._given_up = True
+            if self._over.is_set():
+                unlock_and_close(self._descriptor)
+
+    def _wait(self) -> None:
+        try:
+            lock_in_turn(self._descriptor)
+        except OSError as error:
+            self._error = error
+        with self._mutex:
+            if self._given_up:
+                unlock_and_close(self._descriptor)
+            self._over.set()
 
 
 def _is_ours(descriptor: int) -> bool:
@@ -145,13 +223,20 @@ def _is_ours(descriptor: int) -> bool:
     return True
 
 
-def held_by_another(seconds: float) -> BusyError:
-    """Return the error for a lock that stayed taken for `seconds`."""
+def held_by_another(seconds: float, holder: Lock | None = None) -> BusyError:
+    """Return the error for a lock that stayed taken for `seconds`, by `holder` if that is known."""
+    pid = holder.pid if holder is not None else None
+    who = str(holder) if pid else "another process"
+    if pid == os.getpid():
+        who = "another session of this process"
+    since = f"has been writing to this memory for more than {seconds:g} s" if seconds else "is writing to this memory"
+    advice = "Try again in a moment. If this goes on, end that process"
+    if holder is not None and holder.is_stopped:
+        since = "holds the lock of this memory and is stopped (Ctrl-Z or SIGSTOP)"
+        advice = f"Let it go on (fg, or kill -CONT {pid}) or end it"
     return BusyError(
-        f"Another process has been writing to this memory for more than {seconds:g} s. Nothing was written; "
-        "searching still works.",
-        recovery="Try again in a moment. If this goes on, a process that was stopped may hold the lock: let it go on "
-        "(fg, or kill -CONT) or end it; do not delete the lock file.",
+        f"{who[0].upper()}{who[1:]} {since}. Nothing was written; searching still works.",
+        recovery=f"{advice}; do not delete the lock file.",
     )
 
 
@@ -196,16 +281,6 @@ def locks_work(folder: Path) -> str | None:
         # Where a process cannot lock itself out, what counts is that it locks out others.
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return None if _keeps_a_child_out(folder / LOCK) else "Locks do not work here: two processes held the same one."
-
-
-def seems_free(path: Path | None) -> bool:
-    """Return whether the lock in `path` was free a moment ago; takes some 10 µs, creates nothing and keeps nothing.
-
-    True also where it cannot be tried: an attempt to write reports the reason.
-    """
-    with contextlib.ExitStack() as opened, contextlib.suppress(OSError, StorageError):
-        return path is None or _is_ours(_open(path, opened))
-    return True
 
 
 def _offers_none(error: OSError) -> str:

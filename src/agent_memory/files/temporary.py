@@ -35,7 +35,8 @@ def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None
 
     Args:
         folder: Where to look; subfolders are left alone.
-        at_once: Name of a file that only the caller can be replacing now: what was left of it counts whatever its age.
+        at_once: Name of a file of which no process makes a new version without noticing when that is gone: what was
+            left of it counts whatever its age.
         of: Only what was left of the file of this name; for folders that are not ours.
     """
     found = []
@@ -44,7 +45,7 @@ def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None
             replaced = path.name[1:-_TAIL]
             if sort_of(path.name) == "temporary" and of in {None, replaced}:
                 with contextlib.suppress(OSError):  # gone meanwhile, or not to be looked at
-                    if replaced == at_once or _is_abandoned(path):
+                    if _is_abandoned(path, 0.0 if replaced == at_once else _FRESH_SECONDS):
                         found.append(path)
     return found
 
@@ -56,10 +57,10 @@ def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None
             path.unlink()
 
 
-def _is_abandoned(path: Path) -> bool:
+def _is_abandoned(path: Path, fresh_seconds: float) -> bool:
     status = path.lstat()
     age = time.time() - status.st_mtime
-    if age < _FRESH_SECONDS or not stat.S_ISREG(status.st_mode):
+    if age < fresh_seconds or not stat.S_ISREG(status.st_mode):
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

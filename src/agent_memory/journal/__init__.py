@@ -1,6 +1,7 @@
 """The journal: the append-only file from which everything else is derived."""
 
 from agent_memory.journal.compaction import refused
+from agent_memory.journal.durability import Receipt
 from agent_memory.journal.format import Change, Entry
 from agent_memory.journal.inspection import Inspection, inspect_journal
 from agent_memory.journal.journal import GRACE, Journal
@@ -17,6 +18,7 @@ __all__ = [
     "Journal",
     "JournalWriter",
     "Problem",
+    "Receipt",
     "Records",
     "Update",
     "apply_change",

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.journal.format import Change, Entry, encode_entry
+from agent_memory.journal.format import Change, Entry, encode_entry, sealed
 from agent_memory.journal.replay import Records, apply_change
 
 if TYPE_CHECKING:
@@ -51,10 +51,17 @@ def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> in
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A journal's new lines, and the ids of records of which it knows no text any more."""
+    """What became of a journal.
+
+    Attributes:
+        lines: All that are left.
+        forgotten: Ids of the records of which no text is left.
+        over: Those of them whose own time was over; the others had been deleted.
+    """
 
     lines: list[bytes]
     forgotten: set[str]
+    over: set[str]
 
 
 def fold(
@@ -112,8 +119,8 @@ def _fold(
         if put.id not in over:
             made[at].append(put)
     placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
-    lines = [encode_entry(entry.seq, entry.at, changes) if changes else entry.raw for entry, changes in placed]
-    return Folded(lines, over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:])))
+    lines = [encode_entry(entry.seq, entry.at, changes) if changes else sealed(entry.raw) for entry, changes in placed]
+    return Folded(lines, over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:])), over)
 
 
 def refused(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+import zlib
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -20,12 +21,17 @@ from agent_memory.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Of new journals. Format 1 has no checksums; it is read, and appended to as it is, until a compaction converts it."""
 PREFIX: Final = b"--- "
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
 """Greatest number that every reader of JSON reads exactly; a mistyped one must not number the entries behind it."""
 _ID: Final = re.compile(rb"[a-z]{3}-[0-9a-f]{12}(?![0-9a-f])")
+_SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
+"""The end of a line with a checksum: of all bytes before it, from the `---` on."""
+_SEAL_BYTES: Final = 64
+_SEQ: Final = re.compile(rb'--- {"seq": (\d{1,16}),')
 _ENTRY_FIELDS: Final = frozenset({"seq", "at", "op", "kind", "id", "data"})
 # PyYAML gives up on a key whose ':' is more than 1,024 characters away (yaml.scanner, stale_possible_simple_keys).
 _MAX_ENCODED_KEY: Final = 1000
@@ -70,20 +76,37 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first line: format, the oldest reader that understands it, generation, last seq before a compaction."""
+    """The first line.
 
-    min_reader: int = 1
+    Attributes:
+        format: Of the lines that follow.
+        min_reader: The oldest format whose readers understand it.
+        generation: Of this file; each compaction gives it another one.
+        last_seq: The highest number before that compaction.
+        parent: The generation that was compacted, None for a new journal.
+        purged_seq: The number up to which lines were read by the last compaction that took something away which a
+            reader of the generation before may still hold; None if there was none.
+    """
+
+    format: int = FORMAT
+    min_reader: int = FORMAT
     generation: str
     last_seq: int = 0
+    parent: str | None = None
+    purged_seq: int | None = None
 
     @classmethod
-    def fresh(cls, last_seq: int = 0) -> Header:
+    def fresh(cls, last_seq: int = 0, parent: str | None = None, purged_seq: int | None = None) -> Header:
         """Return the header of a new generation."""
-        return cls(generation=str(uuid.uuid4()), last_seq=last_seq)
+        return cls(generation=str(uuid.uuid4()), last_seq=last_seq, parent=parent, purged_seq=purged_seq)
 
     def encode(self) -> bytes:
         """Return the line, newline included."""
-        return encode_line({"journal": "agent-memory", "format": FORMAT, **asdict(self)})
+        return sealed(encode_line({"journal": "agent-memory", **asdict(self)}))
+
+    def continues(self, other: Header) -> bool:
+        """Whether this is `other`, compacted, and whoever had read that to its end knows all that is in this."""
+        return self.parent == other.generation and self.purged_seq == other.purged_seq
 
 
 class MalformedLineError(ValueError):
@@ -105,19 +128,41 @@ def encode_line(value: dict[str, Any]) -> bytes:
         raise ValidationError(f"This cannot be written to the journal: {error}.", code="not_encodable") from None
 
 
-def encode_entry(seq: int, at: str, changes: tuple[Change, ...]) -> bytes:
-    """Return the line for one change, or for several as one atomic batch."""
-    if len(changes) == 1:
-        return encode_line({"seq": seq, "at": at, **changes[0].as_json()})
-    return encode_line({"seq": seq, "at": at, "op": "batch", "entries": [change.as_json() for change in changes]})
+def encode_entry(seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
+    """Return the line for one change, or for several as one atomic batch, as a journal of format `form` has it."""
+    many = {"op": "batch", "entries": [change.as_json() for change in changes]}
+    line = encode_line({"seq": seq, "at": at, **(changes[0].as_json() if len(changes) == 1 else many)})
+    return sealed(line) if form > 1 else line
+
+
+def sealed(line: bytes) -> bytes:
+    """Return a line with its checksum; one that has a checksum, and what is no mapping, stays as it is."""
+    body = line.rstrip()
+    if _seal_of(line) or not body.endswith(b"}"):
+        return line
+    body = body[:-1]
+    return b'%b, "crc": "%08x"}\n' % (body, zlib.crc32(body))
+
+
+def _seal_of(line: bytes) -> re.Match[bytes] | None:
+    return _SEAL.search(line, max(0, len(line) - _SEAL_BYTES))
+
+
+def seq_of(line: bytes) -> int | None:
+    """Return the number of an entry without decoding it; None where that cannot be told."""
+    begin = _SEQ.match(line)
+    return int(begin[1]) if begin else None
 
 
 def decode_line(line: bytes) -> dict[str, Any]:
-    """Return the mapping in a line (with or without its newline).
+    """Return the mapping in a line (with or without its newline), without its checksum.
 
     Raises:
-        MalformedLineError: Not a `--- {…}` line of UTF-8 JSON.
+        MalformedLineError: Not a `--- {…}` line of UTF-8 JSON, or not what its checksum says.
     """
+    seal = _seal_of(line)
+    if seal and zlib.crc32(line[: seal.start()]) != int(seal[1], 16):
+        raise MalformedLineError("its checksum does not match: something has changed it")
     if not line.startswith(PREFIX):
         raise MalformedLineError("it does not begin with '--- '")
     try:
@@ -128,16 +173,20 @@ def decode_line(line: bytes) -> dict[str, Any]:
         raise MalformedLineError(f"it is not a flow mapping: {error}") from None
     if not isinstance(value, dict):
         raise MalformedLineError("it is not a mapping")
+    if seal:
+        del value["crc"]
     return value
 
 
-def decode_entry(line: bytes) -> Entry:
-    """Return the entry in a line.
+def decode_entry(line: bytes, form: int = 1) -> Entry:
+    """Return the entry in a line of a journal of format `form`: from 2 on it must have a checksum.
 
     Raises:
-        MalformedLineError: A required field is missing or of the wrong type.
+        MalformedLineError: A required field is missing or of the wrong type, or the checksum is.
     """
     value = decode_line(line)
+    if form > 1 and not _seal_of(line):
+        raise MalformedLineError("it has no checksum")
     seq, at, op = value.get("seq"), value.get("at"), value.get("op")
     if not isinstance(seq, int) or isinstance(seq, bool) or not 1 <= seq <= _MOST:
         raise MalformedLineError("'seq' is not a positive number")
@@ -166,12 +215,18 @@ def decode_header(line: bytes) -> Header:
         MalformedLineError: The line is no header of an agent-memory journal.
     """
     value = decode_line(line)
-    generation, min_reader, last_seq = value.get("generation"), value.get("min_reader", 1), value.get("last_seq", 0)
+    generation, parent = value.get("generation"), value.get("parent")
     if value.get("journal") != "agent-memory" or not isinstance(generation, str):
         raise MalformedLineError("it is not the header of an agent-memory journal")
-    if not isinstance(min_reader, int) or not isinstance(last_seq, int) or not 0 <= last_seq <= _MOST:
+    numbers = {name: value.get(name, least) for name, least in (("format", 1), ("min_reader", 1), ("last_seq", 0))}
+    purged = value.get("purged_seq")
+    if not all(isinstance(each, int) and 0 <= each <= _MOST for each in (*numbers.values(), purged or 0)):
         raise MalformedLineError("the header's numbers are not numbers")
-    return Header(generation=generation, min_reader=min_reader, last_seq=last_seq)
+    if numbers["format"] == FORMAT and not _seal_of(line):
+        raise MalformedLineError("it has no checksum")
+    return Header(
+        generation=generation, parent=parent if isinstance(parent, str) else None, purged_seq=purged, **numbers
+    )
 
 
 def mentions(line: bytes, ids: Iterable[bytes]) -> bool:

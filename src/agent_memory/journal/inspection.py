@@ -11,15 +11,13 @@ from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import opened, read_at
 from agent_memory.files.entries import described, kind_of
 from agent_memory.journal.compaction import first_young, fold
-from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
-from agent_memory.journal.reader import JournalReader
+from agent_memory.journal.format import Entry, Header, MalformedLineError
+from agent_memory.journal.reader import JournalReader, decode_next
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime, timedelta
     from pathlib import Path
-
-    from agent_memory.journal.format import Entry
 
 
 @dataclass(slots=True)
@@ -50,8 +48,8 @@ class Inspection:
     @property
     def last_seq(self) -> int:
         """The number of the last change, also of one that lacks only its line end."""
-        tail = decode_entry(self.tail).seq if self.tail_is_whole and self.reader.header else 0
-        return max(self.reader.last_seq, tail)
+        tail = decode_next(self.reader, self.tail) if self.tail_is_whole else None
+        return max(self.reader.last_seq, tail.seq if isinstance(tail, Entry) else 0)
 
     def written_ids(self, *ops: str) -> set[str]:
         """Return the ids of all records of which the file still knows something; of those changed by `ops` if given."""
@@ -86,12 +84,12 @@ def inspect_journal(path: Path) -> Inspection:
     except (OSError, StorageError) as error:
         return Inspection(reader, error.message if isinstance(error, StorageError) else error.strerror or str(error))
     tail = tail[tail.rfind(b"\n") + 1 :]
-    return Inspection(reader, None, size, entries, tail, _is_line(tail, first=reader.offset == 0))
+    return Inspection(reader, None, size, entries, tail, _is_line(reader, tail))
 
 
-def _is_line(tail: bytes, *, first: bool) -> bool:
+def _is_line(reader: JournalReader, tail: bytes) -> bool:
     try:
-        (decode_header if first else decode_entry)(tail)
+        decode_next(reader, tail)
     except MalformedLineError:
         return False
     return True

@@ -7,7 +7,6 @@ record kinds by name, not what a memory is.
 from __future__ import annotations
 
 import contextlib
-import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -15,21 +14,23 @@ from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.files.atomic import translated
 from agent_memory.files.entries import names_of
 from agent_memory.files.filesystem import shared_file_system
-from agent_memory.files.lock import WAIT_SECONDS, folder_lock
+from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.compaction import first_young, fold, refused
-from agent_memory.journal.format import Change, Entry, Header
-from agent_memory.journal.opening import JournalFile
-from agent_memory.journal.reader import JournalReader, Problem, Update
-from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
+from agent_memory.journal.compaction import Folded, first_young, fold
+from agent_memory.journal.opening import Held, JournalFile
+from agent_memory.journal.reader import JournalReader, Update
+from agent_memory.journal.rewriting import Folding, Rewriting, rewriting
 from agent_memory.journal.writer import JournalWriter
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from agent_memory.journal.format import Change, Entry
 
 
 log = get_logger(__name__)
@@ -50,6 +51,7 @@ class Journal:
         clock: Source of `at`.
         wait: Seconds to wait for the lock before `BusyError`.
         grace: How long replaced and deleted versions stay.
+        sync: Makes an open file durable, instead of the system's call.
         look_where: Called before each reading and writing; raises a `StorageError` where the file must not be used.
 
     Attributes:
@@ -65,6 +67,7 @@ class Journal:
         wait: float = WAIT_SECONDS,
         grace: timedelta = GRACE,
         look_where: Callable[[], None] | None = None,
+        sync: Callable[[int], None] | None = None,
     ) -> None:
         self.path = path
         self.kinds = frozenset(kinds)
@@ -73,7 +76,8 @@ class Journal:
         self.grace = grace
         self._look_where = look_where or (lambda: None)
         self.reader = JournalReader(path)
-        self._file = JournalFile(self.reader, wait, self._take)
+        self._file = JournalFile(self.reader, wait, self._take, sync)
+        self._held: Held | None = None
         self._checked_tail = False
         self._undelivered = Update()
 
@@ -134,87 +138,131 @@ class Journal:
         return JournalReader(self.path, [record_id.encode() for record_id in record_ids]).poll().entries
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[JournalWriter]:
+    def hold(self, wait: float | None = None) -> Iterator[None]:
+        """Hold the lock for the block, in whichever thread: what this object writes meanwhile is written under it.
+
+        Args:
+            wait: Seconds, instead of this object's own.
+
+        Raises:
+            BusyError: The lock was not to be had in time.
+            StorageError: The file cannot be opened.
+        """
+        self._look_where()
+        with self._file.held(wait) as held:
+            self._held = held
+            try:
+                yield
+            finally:
+                self._held = None
+
+    @contextlib.contextmanager
+    def locked(self, wait: float | None = None) -> Iterator[JournalWriter]:
+        """Do as `appending`, and then wait until all of it is on the disk; also what another process had written.
+
+        Raises:
+            StorageError: As `appending`; and with the code `unknown` where the sync failed.
+        """
+        with self.appending(wait) as writer:
+            yield writer
+        if writer.receipt is not None:
+            writer.receipt.settle()
+
+    @contextlib.contextmanager
+    def appending(self, wait: float | None = None) -> Iterator[JournalWriter]:
         """Hold the lock and the open file for the block; begins by catching up (`writer.update`).
 
-        What was caught up with is on the disk when the block ends, also where nothing was appended: the
-        caller may return what another process wrote.
+        What was appended or caught up with may be relied upon once `writer.receipt`, which is there when the block has
+        ended, is settled.
 
         Raises:
             BusyError: The lock was not to be had in time.
             ReadOnlyError: The folder forbids writing, or the journal is of a newer format.
             StorageError: The file cannot be opened or mended.
         """
-        self._look_where()
-        self._file.prepare()
-        with folder_lock(self.path.parent, self._wait) as lock, translated(self.path, "write"):
-            if self._file.proof.is_doubtful:
-                with self._file.opened() as descriptor:
-                    self._file.write_anew(descriptor, lock)
-            with self._file.opened() as descriptor:
-                self._take(self.reader.poll_open(descriptor))
-                if self.reader.too_new:
-                    raise ReadOnlyError(
-                        f"{self.path.name} was written by a newer version of agent-memory; it is only read here.",
-                        code="newer_format",
-                        recovery="Upgrade amplifier-bundle-agent-memory.",
-                    )
-                self._file.mend_tail(descriptor, to_text(self._clock()))
-                self._file.sweep(lock)
-                writer = JournalWriter(self.reader, descriptor, self._clock, self._deliver(), self._file.proof, lock)
-                yield writer
-                writer.confirm()
+        with contextlib.nullcontext() if self._held else self.hold(wait), translated(self.path, "write"):
+            held = self._held
+            assert held is not None
+            self._take(self.reader.poll_open(held.descriptor))
+            if self.reader.too_new:
+                raise ReadOnlyError(
+                    f"{self.path.name} was written by a newer version of agent-memory; it is only read here.",
+                    code="newer_format",
+                    recovery="Upgrade amplifier-bundle-agent-memory.",
+                )
+            self._file.mend_tail(held.descriptor, to_text(self._clock()))
+            self._file.sweep(held.lock)
+            writer = JournalWriter(self.reader, held, self._clock, self._deliver(), self._file.proof)
+            yield writer
+            writer.close()
 
     def compact(
         self,
         *,
         grace: timedelta | None = None,
         keep: Callable[[Change], str | None] | None = None,
-        generation: str | None = None,
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
     ) -> Update:
-        """Rewrite the file without what is older than `grace` and superseded; live records are untouched.
+        """Do what `folded` and `put_in_place` do, one after the other; see there.
 
-        What this forgets for good is removed from the files with set-aside lines, too; see `salvage`.
+        Returns:
+            The update for the owner.
+        """
+        with self.folded(grace=grace, keep=keep, by_number=by_number, ended=ended) as new:
+            return self.put_in_place(new)
+
+    def folded(
+        self,
+        *,
+        grace: timedelta | None = None,
+        keep: Callable[[Change], str | None] | None = None,
+        by_number: bool = False,
+        ended: Callable[[Change], bool] | None = None,
+    ) -> AbstractContextManager[Rewriting]:
+        """Make a new version without what is older than `grace` and superseded; live records are untouched.
+
+        Takes seconds with many memories, and no lock; in whichever thread. Who leaves the block without `put_in_place`
+        has changed nothing.
 
         Args:
             grace: Deleted and replaced versions younger than this stay; that of this journal when omitted.
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
-            generation: Do nothing if the file is of another one once the lock is held: another process compacted it.
             by_number: Sort the entries by their numbers first: another program has moved lines.
             ended: Judges a record, as a `put`: whether its own time has been over for longer than its owner keeps it.
 
+        Raises:
+            BusyError: Another process is compacting.
+            StorageError: The new file could not be written.
+        """
+        now, limit = self._clock(), self.grace if grace is None else grace
+
+        def folding(entries: Sequence[Entry]) -> Folded:
+            return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended)
+
+        self._look_where()
+        if not self.path.exists():
+            with self.locked():
+                pass  # begins an empty one, unless it was there
+        return rewriting(self.path, Folding(folding, keep, by_number), self._wait)
+
+    def put_in_place(self, new: Rewriting) -> Update:
+        """Put a new version in the place of the journal, with what was appended since; takes milliseconds.
+
+        What this forgets for good is removed from the files with set-aside lines, too; see `salvage`.
+
         Returns:
-            The update for the owner: a reset with every entry of the new file.
+            The update for the owner: what others wrote, or a reset with every entry where one may be gone.
 
         Raises:
-            BusyError: The lock was not to be had in time; nothing was changed.
-            StorageError: The new file could not be written; the old one is in place.
+            BusyError: The lock was not to be had in time, or another process was faster; nothing was changed.
+            StorageError: The old file is in place.
         """
-        with self.locked() as writer, translated(self.path, "compact"):
-            self._undelivered = writer.update  # the owner gets it from the poll below, or from a later one on failure
-            if generation is not None and generation != self.watermark[0]:
-                return self._deliver()
+        with self.appending() as writer, translated(self.path, "compact"):
+            self._take(writer.update)  # the owner gets it from the poll below, or from a later one on failure
+            new.put_in_place(writer.held, to_text(self._clock()))
+            writer.is_settled = True
             remove_leftovers(self.path.parent, self.path.name)
-            whole = JournalReader(self.path)
-            check = writer.replacing()
-            entries = whole.poll_open(writer.descriptor).entries
-            if whole.offset != os.fstat(writer.descriptor).st_size:
-                raise StorageError(f"{self.path.name} cannot be read to its end, so it was not compacted.")
-            if by_number:
-                entries.sort(key=lambda entry: entry.seq)
-            bad = list(whole.problems)
-            if keep is not None:
-                entries, not_kept = refused(entries, keep)
-                bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
-            if bad:
-                keep_rejected(rejected_path(self.path), bad, to_text(self._clock()))
-            header = Header.fresh(max(writer.last_seq, whole.last_seq))
-            young = first_young(entries, self._clock(), self.grace if grace is None else grace)
-            folded = fold(entries, young, self.kinds, keep, ended)
-            drop_forgotten(self.path, folded.forgotten)
-            writer.replace(header.encode() + b"".join(folded.lines), check)
         return self.poll()
 
     def _take(self, update: Update) -> None:
@@ -232,7 +280,7 @@ class Journal:
         try:
             if not self.path.exists() or self.path.stat().st_size <= self.reader.offset:
                 return
-            with self.locked() as writer:
+            with self.locked(wait=0) as writer:
                 self._take(writer.update)
         except StorageError:
             return  # another process writes, or the file is read-only: the whole lines have been read already

@@ -15,7 +15,16 @@ from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import blocks_of, open_private, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
-from agent_memory.journal.format import FORMAT, Entry, Header, MalformedLineError, decode_entry, decode_header, mentions
+from agent_memory.journal.format import (
+    FORMAT,
+    Entry,
+    Header,
+    MalformedLineError,
+    decode_entry,
+    decode_header,
+    mentions,
+    seq_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -107,6 +116,7 @@ class JournalReader:
         problems: Damaged lines and rewrites found since the last reset.
         reversed: Numbers of the lines whose `seq` is lower than that of the line before: another program moved them.
         offset, lines: Bytes and whole lines read.
+        read: Their checksums.
         rewritten: How often the file was found changed under us by something that is not this package.
 
     Args:
@@ -121,11 +131,11 @@ class JournalReader:
         self.last_seq = 0
         self.problems: list[Problem] = []
         self.reversed: list[int] = []
-        self._before = 0
+        self._before = self._known = 0
         self.rewritten = 0
         self.offset = 0
         self.lines = 0
-        self._read = Fingerprint()
+        self.read = Fingerprint()
         self._signature: tuple[int, int, int] | None = None
 
     @property
@@ -136,7 +146,7 @@ class JournalReader:
     @property
     def too_new(self) -> bool:
         """Return whether only a newer version of this package may write the journal."""
-        return self.header is not None and self.header.min_reader > FORMAT
+        return self.header is not None and max(self.header.format, self.header.min_reader) > FORMAT
 
     def poll(self, *, thorough: bool = False) -> Update:
         """Return what was appended since the last call; a file that never was there is an empty journal.
@@ -157,7 +167,7 @@ class JournalReader:
                     raise self.gone() from None
                 return Update()
             try:
-                if thorough and not self._read.is_kept(descriptor):
+                if thorough and not self.read.is_kept(descriptor):
                     self._signature = None
                 return self.poll_open(descriptor)
             finally:
@@ -168,12 +178,13 @@ class JournalReader:
         stat = os.fstat(descriptor)
         if signature_of(stat) == self._signature:
             return Update()
-        reset = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
-        if reset:
+        is_another = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
+        if is_another:
             self._restart()
         entries, read_to = self._read_lines(descriptor, stat.st_size)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
-        return Update(entries, reset)
+        known, self._known = self._known, 0
+        return Update(entries, reset=is_another and not known)
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
         """Note a line that the holder of the lock has just appended at `offset`."""
@@ -203,7 +214,7 @@ class JournalReader:
     def _restart(self) -> None:
         self.header = None
         self.offset = self.lines = 0
-        self._read = Fingerprint()
+        self.read = Fingerprint()
         self.problems, self.reversed, self._before = [], [], 0
 
     def _still_ours(self, descriptor: int, inode: int, size: int) -> bool:
@@ -215,12 +226,15 @@ class JournalReader:
             header = Header(generation="")
         generation = header.generation
         if self.header is not None and generation and generation != self.header.generation:
-            if header.last_seq < self.last_seq:  # a backup, or another folder's: one of ours knows what we know
+            if header.continues(self.header) and self.last_seq >= header.last_seq:
+                self._known = self.last_seq  # only what came after that is new
+            elif header.parent != self.header.generation and header.last_seq < self.last_seq:
+                # A backup, or another folder's: one of ours knows what we know.
                 self._set_aside(descriptor, size)
             return False  # compacted by one of us: a new generation, nothing suspicious
         grown = size > self.offset and self._signature is not None and inode == self._signature[0]
         # An append changes size and date as well, so that only the bytes show a change in place.
-        if self._read.seems_kept(descriptor) if grown else self._read.is_kept(descriptor):
+        if self.read.seems_kept(descriptor) if grown else self.read.is_kept(descriptor):
             return True  # grown, or copied back, touched, restored: the same bytes
         self._set_aside(descriptor, size)
         return False
@@ -262,8 +276,10 @@ class JournalReader:
             if self._naming and not mentions(line, self._naming):
                 continue
             raw = line + b"\n"
+            if self._known and (seq_of(raw) or self._known + 1) <= self._known:
+                continue
             try:
-                entry = decode_entry(raw)
+                entry = decode_entry(raw, _form(self.header))
             except MalformedLineError as error:
                 self.problems.append(Problem(number, str(error), raw))
                 continue
@@ -284,4 +300,18 @@ class JournalReader:
     def _consume(self, content: bytes, lines: int = 1) -> None:
         self.offset += len(content)
         self.lines += lines
-        self._read.add(content)
+        self.read.add(content)
+
+
+def decode_next(reader: JournalReader, tail: bytes) -> Entry | Header:
+    """Return what a line is that would be read next.
+
+    Raises:
+        MalformedLineError: It is none.
+    """
+    return decode_entry(tail, _form(reader.header)) if reader.offset else decode_header(tail)
+
+
+def _form(header: Header | None) -> int:
+    """Return the format of the lines; without a header they may have checksums or not."""
+    return header.format if header else 1

@@ -35,7 +35,7 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.names import aside_path, keeps_lines_of
 from agent_memory.files.wording import counted, few
-from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, ids_in
+from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, ids_in, sealed
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS
 
@@ -228,7 +228,8 @@ def _without(line: bytes, gone: set[bytes]) -> bytes:
     if len(kept) == len(value["entries"]):
         return line
     with contextlib.suppress(ValidationError):  # another program wrote what we do not: it stays whole
-        return encode_line({**value, "entries": kept}) if kept else b""
+        line_of_rest = encode_line({**value, "entries": kept})
+        return (sealed(line_of_rest) if sealed(line) == line else line_of_rest) if kept else b""
     return line
 
 

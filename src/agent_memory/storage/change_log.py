@@ -6,28 +6,31 @@ that was second looks again and decides anew (`agent_memory.storage.qdrant`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from agent_memory.files.atomic import signature
+from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.journal import GRACE, Change, Journal, Update, keep_lost
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.vector.shards import describe_folder
-from agent_memory.storage.worker import TURN_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from datetime import date, datetime, timedelta
     from typing import Any
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Entry
+    from agent_memory.journal import Entry, Receipt
     from agent_memory.models import Kind
     from agent_memory.storage.state import State
 
 T = TypeVar("T")
+Settle = Callable[[], object]
 Absorb = Callable[[Update], None]
 """Takes in what is new, before and after a decision."""
 Decide = Callable[[], tuple[list[Change], T]]
@@ -63,6 +66,17 @@ class ChangeLog(Protocol):
             StorageError: It cannot be read.
         """
 
+    def hold(self, wait: float) -> AbstractContextManager[None]:
+        """Keep other writers out for the length of a block, in whichever thread, so that `commit` need not wait.
+
+        Args:
+            wait: Seconds.
+
+        Raises:
+            BusyError: Another writer was in for so long.
+            StorageError: There is nothing to be held.
+        """
+
     def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
         """Catch up, decide, and make the changes as one; no other writer's come in between.
 
@@ -70,17 +84,26 @@ class ChangeLog(Protocol):
             StorageError: Nothing was written, unless the message says that this is not known.
         """
 
-    def compact(self, absorb: Absorb, grace: timedelta | None = None) -> None:
-        """Drop what was forgotten or replaced longer ago than `grace`; the log's own time when omitted.
+    def take_receipt(self) -> Settle | None:
+        """Return what makes durable what the last `commit` wrote or relied upon; None where nothing is left to be done.
 
-        Raises:
-            StorageError: The log is as it was.
+        Until it has returned nothing may be acknowledged. It raises `StorageError` (`unknown`) where that failed.
         """
 
-    def compact_if_worthwhile(self, absorb: Absorb, state: State[Any]) -> bool:
-        """Compact once that pays, unless another process was faster; tell whether it did.
+    def pays_to_compact(self, state: State[Any]) -> bool:
+        """Tell whether a compaction is worth its time now."""
+
+    def compacting(self, grace: timedelta | None = None) -> AbstractContextManager[Callable[[Absorb], bool]]:
+        """Get ready, in whichever thread, to drop what was forgotten or replaced longer ago than `grace`.
+
+        Args:
+            grace: The log's own time when omitted.
+
+        Yields:
+            What does it, to be called like `commit`; tells whether records had to be read again or lines went.
 
         Raises:
+            BusyError: Another process does the same.
             StorageError: The log is as it was.
         """
 
@@ -111,21 +134,28 @@ class FileLog:
         folder: Where the file lies.
         clock: Source of the present.
         grace: How long what was forgotten or replaced can be brought back.
+        wait: Seconds to wait for another process that is writing.
     """
 
     is_near: Final = True
 
-    def __init__(self, kind: Kind[Any], folder: AgentFolder, clock: Clock = utc_now, grace: timedelta = GRACE) -> None:
+    def __init__(
+        self,
+        kind: Kind[Any],
+        folder: AgentFolder,
+        clock: Clock = utc_now,
+        grace: timedelta = GRACE,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
         self.grace = grace
         self._kind = kind
         self._folder = folder
         self._clock = clock
         path = folder.path / kind.journal
-        # The wait is short: `Worker.write` has patience.
-        self._journal = Journal(
-            path, {kind.name}, clock=clock, wait=TURN_SECONDS, grace=grace, look_where=folder.look_where
-        )
+        self._journal = Journal(path, {kind.name}, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
         self._policy = CompactionPolicy(grace)
+        self._generation = ""
+        self._receipt: Receipt | None = None
         self._looked_on: date | None = None
 
     @property
@@ -146,32 +176,52 @@ class FileLog:
         """See `ChangeLog`; `thorough` reads the whole file again."""
         return self._counted(self._journal.poll(thorough=thorough))
 
+    def hold(self, wait: float) -> AbstractContextManager[None]:
+        """See `ChangeLog`."""
+        return self._journal.hold(wait)
+
     def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
         """See `ChangeLog`. Holds the lock for as long as it takes."""
-        with self._journal.locked() as writer:
+        with self._journal.appending() as writer:
             absorb(self._counted(writer.update))
             changes, answer = decide()
             if changes:
                 absorb(self._counted(Update([writer.append(changes)])))
                 if changes[0].op == "put":  # under the lock, or it might replace what a migration has just written
                     describe_folder(self._folder)
+        self._receipt = writer.receipt
         return answer
 
-    def compact(self, absorb: Absorb, grace: timedelta | None = None) -> None:
+    def take_receipt(self) -> Settle | None:
         """See `ChangeLog`."""
-        self._compact(absorb, grace)
+        receipt, self._receipt = self._receipt, None
+        return receipt.settle if receipt is not None else None
 
-    def compact_if_worthwhile(self, absorb: Absorb, state: State[Any]) -> bool:
-        """See `ChangeLog`.
-
-        Raises:
-            BusyError: Another process compacts; the next write tries again.
-        """
+    def pays_to_compact(self, state: State[Any]) -> bool:
+        """See `ChangeLog`."""
         now = self._clock()
-        if self._policy.pays(len(state.records), now) or self._has_ended(state, now):
-            self._compact(absorb, generation=self.watermark[0])
-            return True
-        return False
+        return self._policy.pays(len(state.records), now) or self._has_ended(state, now)
+
+    @contextlib.contextmanager
+    def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
+        """See `ChangeLog`."""
+        until = self._clock() - (self.grace if grace is None else grace)
+
+        def has_ended(put: Change) -> bool:
+            return put.kind == self._kind.name and expired_before(put.data, until)
+
+        def refusal(put: Change) -> str | None:
+            if put.kind != self._kind.name:
+                return None
+            return self._kind.refusal(self._folder.agent_id, put.id, put.data)
+
+        with self._journal.folded(grace=grace, keep=refusal, ended=has_ended) as new:
+
+            def finish(absorb: Absorb) -> bool:
+                absorb(self._counted(self._journal.put_in_place(new)))
+                return True
+
+            yield finish
 
     def naming(self, record_ids: Collection[str]) -> list[Entry]:
         """See `ChangeLog`; reads the whole file."""
@@ -192,22 +242,15 @@ class FileLog:
         return keep_lost(self._journal.path, records)
 
     def _counted(self, update: Update) -> Update:
+        header, generation = self._journal.reader.header, self.watermark[0]
         if update.reset or (update.entries and self._policy.is_empty):
-            header = self._journal.reader.header
             self._policy.clear(header.last_seq if header else 0)
+        elif header is not None and generation != self._generation:
+            self._policy.go_on(header.last_seq, self._clock())
+        self._generation = generation
         for entry in update.entries:
             self._policy.add(entry)
         return update
-
-    def _compact(self, absorb: Absorb, grace: timedelta | None = None, generation: str | None = None) -> None:
-        until = self._clock() - (self.grace if grace is None else grace)
-        update = self._journal.compact(
-            grace=grace,
-            keep=self._refuse,
-            generation=generation,
-            ended=lambda put: put.kind == self._kind.name and expired_before(put.data, until),
-        )
-        absorb(self._counted(update))
 
     def _has_ended(self, state: State[Any], now: datetime) -> bool:
         """Tell whether a record expired longer ago than the grace time; looks once a day."""
@@ -215,9 +258,3 @@ class FileLog:
             return False
         self._looked_on = now.date()
         return state.has_expired(now - self.grace)
-
-    def _refuse(self, change: Change) -> str | None:
-        """Return what is wrong with a record that would be kept by a compaction, or None."""
-        if change.kind != self._kind.name:
-            return None
-        return self._kind.refusal(self._folder.agent_id, change.id, change.data)

@@ -50,6 +50,20 @@ class CompactionPolicy:
         self._by_day: Counter[str] = Counter()
         self._first_end = _NEVER
 
+    def go_on(self, compacted_seq: int, now: datetime) -> None:
+        """Go on with the file compacted, of which nothing was read again.
+
+        What is older than the grace time counts as gone. A text whose time was over may be there still for what no
+        compaction passes: that costs another one, on another day.
+        """
+        oldest_kept = to_text(now - self._grace)[:_DAY]
+        self._compacted_seq = compacted_seq
+        self._compacted_on = to_text(now)[:_DAY]
+        self._touches = self._grown = 0
+        self._by_day = Counter({day: count for day, count in self._by_day.items() if day >= oldest_kept})
+        self._lines = self._by_day.total()
+        self._first_end = max(self._first_end, oldest_kept)
+
     @property
     def is_empty(self) -> bool:
         """Whether no line was counted yet."""

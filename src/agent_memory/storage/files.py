@@ -60,7 +60,7 @@ class Files(Generic[R]):
             self.clock,
             opening,
             grace=self.grace,
-            lock=self.folder.lock,
+            wait=self.settings.lock_timeout,
             patience=self.patience,
             shortlist=Shortlist(self.kind, self.folder),
         )
@@ -79,7 +79,7 @@ class Files(Generic[R]):
 
     def replica(self, index: SearchIndex) -> Replica[R]:
         """Return the records, with an empty search index that is theirs from now on."""
-        log = FileLog(self.kind, self.folder, self.clock, self.grace)
+        log = FileLog(self.kind, self.folder, self.clock, self.grace, self.settings.lock_timeout)
         return Replica(self.kind, self.folder.agent_id, log, index, self.clock)
 
 

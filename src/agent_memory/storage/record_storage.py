@@ -224,5 +224,4 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `Storage.compact`."""
-        # what is kept may show what has expired, and is gone from the log now
-        await self._write(lambda: None, self._dropping(lambda replica, _: replica.compact(grace)), indexed=False)
+        await self._worker.aside(self._compact, grace)

@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
-from agent_memory.errors import BusyError, StorageError
+from agent_memory.errors import StorageError
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
 from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, current_first
@@ -17,13 +17,12 @@ from agent_memory.storage.changes import lost_since, to_delete, to_store, to_sto
 from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from datetime import timedelta
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_memory.journal import Update
     from agent_memory.models import Kind, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
-    from agent_memory.storage.change_log import ChangeLog
+    from agent_memory.storage.change_log import Absorb, ChangeLog
 
 
 class Replica(Generic[R]):
@@ -128,22 +127,16 @@ class Replica(Generic[R]):
         """See `Storage.touch`."""
         self.log.commit(self._absorb, lambda: to_touch(self.state, record_ids))
 
-    def compact(self, grace: timedelta | None = None) -> None:
-        """See `Storage.compact`."""
-        self.log.compact(self._absorb, grace)
-        self._prune()
-
-    def compact_if_worthwhile(self) -> bool:
-        """Compact once that pays, unless another process compacts or has compacted; tell whether it did.
+    def finish_compaction(self, finish: Callable[[Absorb], bool]) -> bool:
+        """Do what `ChangeLog.compacting` got ready; tell what it tells.
 
         Raises:
             StorageError: The log is as it was.
         """
-        with contextlib.suppress(BusyError):  # the next write tries again
-            if self.log.compact_if_worthwhile(self._absorb, self.state):
-                self._prune()
-                return True
-        return False
+        is_done = finish(self._absorb)
+        if is_done:
+            self._prune()
+        return is_done
 
     def take_gone(self) -> list[R]:
         """Return what was forgotten here since the last call.

@@ -6,10 +6,13 @@ The base of the faces of a storage. Knows no kind and no backend: what is opened
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.models.kind import R
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.shown import Shown
@@ -17,10 +20,11 @@ from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextlib import AbstractContextManager
     from datetime import timedelta
-    from pathlib import Path
 
     from agent_memory.models import Clock, Kind
+    from agent_memory.storage.change_log import Settle
     from agent_memory.storage.protocols import Upkeep
     from agent_memory.storage.replica import Replica
     from agent_memory.storage.shortlist import Shortlist
@@ -96,7 +100,7 @@ class Backend(Generic[R]):
         close: Gives back what they were opened with.
         upkeep: What is said while nothing is open; None opens at once, where the storage is made.
         grace: How long at least the text of what is forgotten stays and can be brought back; None: not at all.
-        lock: The file whose lock a write waits for.
+        wait: Seconds that a write waits for other writers.
         patience: Seconds that a search which names none waits until what is stored is found by its embedding, too.
         shortlist: Where to keep what a start needs.
     """
@@ -108,7 +112,7 @@ class Backend(Generic[R]):
     close: Callable[[], object] = lambda: None
     upkeep: Upkeep | None = None
     grace: timedelta | None = None
-    lock: Path | None = None
+    wait: float = WAIT_SECONDS
     patience: float = PATIENCE
     shortlist: Shortlist[R] | None = None
 
@@ -121,12 +125,13 @@ class Threaded(Generic[R]):
         self.kind = backend.kind
         self._of = backend
         self._clock = backend.clock
-        self.thread = Worker(f"agent-memory-{self.agent_id}", backend.lock)
+        self.thread = Worker(f"agent-memory-{self.agent_id}", backend.wait)
         self._parents: list[object] = []
         self._pid = os.getpid()
         self._open: Opened[R] | None = None
         self._shown: Shown[R] = Shown(backend.shortlist)
         self._folds = 0
+        self._is_compacting = False
         if backend.upkeep is None:
             self._open = backend.open(self)
 
@@ -174,10 +179,12 @@ class Threaded(Generic[R]):
 
     async def _write(self, prepare: Callable[[], S], write: Callable[[Replica[R], S], T], *, indexed: bool = True) -> T:
         """Have something written that takes milliseconds to prepare, and see to what follows from it."""
-        if self._of.lock is None:  # the log itself sees to races
-            done = await self._worker.run(lambda: write(self._replica, prepare()))
-        else:
-            done = await self._worker.write(prepare, lambda prepared: write(self._replica, prepared))
+
+        def written(prepared: S) -> tuple[T, Settle | None]:
+            done = write(self._replica, prepared)
+            return done, self._replica.log.take_receipt()
+
+        done = await self._worker.write(prepare, lambda: _holding(self._replica), written)
         self._worker.submit(self._follow_up)
         if indexed:
             self._upkeep.after_write()
@@ -194,13 +201,33 @@ class Threaded(Generic[R]):
         return written
 
     def _follow_up(self) -> None:
-        """Do what a write leaves to be done after its answer: words first, then vectors, then the files."""
+        """Do what a write leaves to be done behind the answer: words now, vectors after that, then the files."""
+
+        def compact() -> None:
+            try:
+                with contextlib.suppress(BusyError):  # the next write tries again
+                    self._folds += self._compact()
+            finally:
+                self._is_compacting = False
+
         opened = self.opened
         opened.replica.warm(WARM_AT_ONCE)
         opened.embeddings.fill_later()
-        if opened.replica.compact_if_worthwhile():
-            self._folds += 1
-            self._shown.drop()
+        if not self._is_compacting and opened.replica.log.pays_to_compact(opened.replica.state):
+            self._is_compacting = True
+            self._worker.submit(compact, thread="folding")
+
+    def _compact(self, grace: timedelta | None = None) -> bool:
+        """Compact the log, in a thread that neither reads nor writes wait for; tell what `finish_compaction` tells."""
+        replica = self._worker.ask(lambda: self._replica)
+
+        def finish() -> bool:
+            is_done = replica.finish_compaction(finish_log)
+            self._shown.drop()  # it may show what has expired, and is gone from the log now
+            return is_done
+
+        with replica.log.compacting(grace) as finish_log:
+            return self._worker.change(lambda: _holding(replica), finish)
 
     def _forget_vectors(self) -> None:
         opened = self.opened
@@ -215,6 +242,7 @@ class Threaded(Generic[R]):
             if self._shown.wants_keeping:
                 await self._worker.run(self._shown.keep, opened.replica)
         await asyncio.to_thread(self.thread.close)
+        self._is_compacting = False
         if opened is not None:
             await asyncio.to_thread(opened.embeddings.close)
             self._open = opened if self._of.upkeep is None else None
@@ -223,4 +251,15 @@ class Threaded(Generic[R]):
     async def folds(self) -> int:
         """Return how often this object compacted its files unasked, behind a write."""
         has_read = self._is_open and self._replica.log.watermark[1] > 0
-        return await self._worker.run(lambda: self._folds) if has_read else self._folds
+        if has_read:
+            await self._worker.run(bool)  # what decides upon one
+            await self._worker.aside(bool)
+        return self._folds
+
+
+def _holding(replica: Replica[Any]) -> Callable[[float], AbstractContextManager[None]]:
+    """Catch up, so that little is left to be read under the lock; return what takes that."""
+    if replica.log.is_near:
+        with contextlib.suppress(StorageError):  # the write itself says what is wrong
+            replica.refresh()
+    return replica.log.hold

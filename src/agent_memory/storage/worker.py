@@ -1,6 +1,7 @@
-"""One thread per storage, so that synchronous code below never blocks the event loop and never runs twice at once.
+"""Threads of one storage, so that synchronous code below never blocks the event loop and never runs twice at once.
 
-What wants the folder's lock waits for it in a second thread: searches go on meanwhile, whoever holds it.
+One thread has the state: all that looks at it or changes it runs there, in the order of the calls. What waits does so
+elsewhere, so that searches go on meanwhile: for the folder's lock, for a sync, for the folding of a journal.
 """
 
 from __future__ import annotations
@@ -9,109 +10,134 @@ import asyncio
 import contextlib
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from agent_memory.errors import AgentMemoryError, BusyError
-from agent_memory.files.lock import WAIT_SECONDS, held_by_another, seems_free
+from agent_memory.errors import AgentMemoryError
+from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+    from contextlib import AbstractContextManager
+
+    Hold = Callable[[float], AbstractContextManager[object]]
+    """Returns what holds the lock for the length of a block, after so many seconds of waiting at most."""
+    Settle = Callable[[], object] | None
+    """Returns when what was written is on the disk."""
 
 S = TypeVar("S")
 T = TypeVar("T")
 log = get_logger(__name__)
 
-TURN_SECONDS: Final = 0.2
-"""How long the thread itself may wait for a lock that was free a moment ago: what a search may have to wait behind it.
-With much less, a process that gets little of the processor loses every race."""
-_BETWEEN_TRIES: Final = 0.002
+Thread = Literal["folding", "writing", "state", "settling"]
+_THREADS: Final[tuple[Thread, ...]] = ("folding", "writing", "state", "settling")
+"""Each may wait for those behind it."""
 
 
 class Worker:
-    """A thread that is started by the first call and runs calls in their order.
+    """Threads that are started by the first call for them, and run calls in their order.
 
-    A forked child starts a thread of its own: threads do not survive a fork, and waiting for the parent's would hang.
+    A forked child starts threads of its own: threads do not survive a fork, and waiting for the parent's would hang.
 
     Args:
-        name: Of the thread.
-        lock: The file whose lock those functions take that are run by `write`.
-        patience: Seconds to wait for that lock; `WAIT_SECONDS` when omitted.
+        name: Of the threads.
+        patience: Seconds to wait for a lock.
     """
 
-    def __init__(self, name: str, lock: Path | None = None, patience: float | None = None) -> None:
+    def __init__(self, name: str, patience: float = WAIT_SECONDS) -> None:
         self._name = name
-        self._lock = lock
         self._patience = patience
         self._went = 0.0
-        self._executor: ThreadPoolExecutor | None = None
-        self._waiting: ThreadPoolExecutor | None = None
+        self._pools: dict[Thread, ThreadPoolExecutor] = {}
         self._pid = 0
 
     async def run(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `function` in the thread and return its result; cancelling the wait does not stop the call."""
-        future = self._pool().submit(function, *args, **kwargs)
-        # Shielded, or cancelling the wait would take back a call that stands in the queue behind another.
-        return await asyncio.shield(asyncio.wrap_future(future))
+        """Run `function` in the thread of the state; cancelling the wait does not stop the call."""
+        return await _result(self._start("state", function, *args, **kwargs))
 
-    async def write(self, prepare: Callable[[], S], function: Callable[[S], T]) -> T:
-        """Run `function`, which takes the folder's lock, in the thread; again and again while that lock is not free.
+    async def write(
+        self, prepare: Callable[[], S], look: Callable[[], Hold], function: Callable[[S], tuple[T, Settle]]
+    ) -> T:
+        """Change the state with the folder's lock held, and wait until that is on the disk; writes keep their order.
 
-        It gets what `prepare` returns, which runs once, where writes wait: no search waits for it.
+        A write waits for the lock from when it is its turn, not from when it got in line: writes of this process before
+        it are no reason to give up. Where none gets the lock, all that wait by then give up together.
 
-        Others get in between. Writes keep their order. A write waits from when it is its turn, not from when it got
-        in line: writes of this process before it are no reason to give up. Where none gets the lock, all that wait by
-        then give up together.
+        Args:
+            prepare: Runs where writes wait: no search waits for it.
+            look: Catches up before the lock is taken, in the thread of the state; returns what takes it.
+            function: Changes what `prepare` returned; returns the answer, and what makes it durable.
 
         Raises:
             BusyError: No write of this process got the lock for the length of its patience.
         """
-        self._pool()
-        assert self._waiting is not None
         asked = time.monotonic()
-        future = self._waiting.submit(lambda: self._patiently(asked, function, prepare()))
-        return await asyncio.shield(asyncio.wrap_future(future))
+        # The sync is begun by the thread, not by the caller, who may be gone by then.
+        settling = await _result(self._start("writing", self._write, asked, prepare, look, function))
+        return await _result(settling)
 
-    def _patiently(self, asked: float, function: Callable[[S], T], prepared: S) -> T:
-        patience = WAIT_SECONDS if self._patience is None else self._patience
-        deadline = max(asked, self._went) + patience
-        while True:
-            while not seems_free(self._lock):
-                if time.monotonic() >= deadline:
-                    raise held_by_another(patience)
-                time.sleep(_BETWEEN_TRIES)
-            work = self._pool().submit(function, prepared)
-            if not isinstance(work.exception(), BusyError):
-                self._went = time.monotonic()
-                return work.result()
-            if time.monotonic() >= deadline:
-                raise held_by_another(patience)
+    async def aside(self, function: Callable[..., T], *args: Any) -> T:
+        """Run what takes seconds and needs no state, one at a time."""
+        return await _result(self._start("folding", function, *args))
 
-    def submit(self, function: Callable[..., object], *args: Any) -> None:
+    def ask(self, function: Callable[[], T]) -> T:
+        """Do as `run`, in a thread that `aside` runs in."""
+        return self._start("state", function).result()
+
+    def change(self, look: Callable[[], Hold], function: Callable[[], T]) -> T:
+        """Do as `write`, in a thread that `aside` runs in."""
+        work = self._start("writing", self._write, time.monotonic(), bool, look, lambda _: (function(), None))
+        settling: Future[T] = work.result()
+        return settling.result()
+
+    def submit(self, function: Callable[..., object], *args: Any, thread: Thread = "state") -> None:
         """Run `function` after what is queued, without waiting for it; an error of the library is logged.
 
         While another thread closes the worker, nothing is run: the next start does what is left to do.
         """
         with contextlib.suppress(RuntimeError):  # what `submit` raises once the executor shuts down
-            self._pool().submit(_logged, function, *args)
+            self._start(thread, _logged, function, *args)
 
     def close(self) -> None:
-        """Wait for what is under way and end the thread; a later call starts a new one."""
-        waiting, executor = self._waiting, self._executor
+        """Wait for what is under way and end the threads; a later call starts new ones."""
         if self._pid == os.getpid():
-            for each in (waiting, executor):  # in this order: what waits still needs the other
-                if each is not None:
-                    each.shutdown(wait=True)
-        self._waiting = self._executor = None
+            for pool in self._pools.values():
+                pool.shutdown(wait=True)
+        self._pools = {}
 
-    def _pool(self) -> ThreadPoolExecutor:
-        if self._executor is None or self._pid != os.getpid():
-            self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=self._name)
-            self._waiting = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{self._name}-writing")
+    def _write(
+        self,
+        asked: float,
+        prepare: Callable[[], S],
+        look: Callable[[], Hold],
+        function: Callable[[S], tuple[T, Settle]],
+    ) -> Future[T]:
+        prepared = prepare()
+        hold = self._start("state", look).result()
+        with hold(max(0.0, max(asked, self._went) + self._patience - time.monotonic())):
+            try:
+                answer, settle = self._start("state", function, prepared).result()
+            finally:
+                self._went = time.monotonic()
+        return self._start("settling", _settled, answer, settle)
+
+    def _start(self, thread: Thread, function: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+        if not self._pools or self._pid != os.getpid():
+            self._pools = {each: ThreadPoolExecutor(1, f"{self._name}-{each}") for each in _THREADS}
             self._pid = os.getpid()
-        return self._executor
+        return self._pools[thread].submit(function, *args, **kwargs)
+
+
+async def _result(work: Future[T]) -> T:
+    # Shielded, or cancelling the wait would take back a call that stands in the queue behind another.
+    return await asyncio.shield(asyncio.wrap_future(work))
+
+
+def _settled(answer: T, settle: Settle) -> T:
+    if settle is not None:
+        settle()
+    return answer
 
 
 def _logged(function: Callable[..., object], *args: Any) -> None:

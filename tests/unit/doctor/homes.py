@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_memory.embeddings.testing import HashEmbedder
+from tests.support import sealed_line
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity
@@ -46,7 +47,7 @@ def make_circles(journal: Path) -> None:
     with journal.open("a") as lines:
         for seq, name, other in ((90, 5, 6), (91, 6, 5), (92, 7, 7)):
             data = f'{{"supersedes": "mem-{other:012x}"}}'
-            lines.write(f'--- {{"seq": {seq}, {at}, "id": "mem-{name:012x}", "data": {data}}}\n')
+            lines.write(sealed_line(f'--- {{"seq": {seq}, {at}, "id": "mem-{name:012x}", "data": {data}}}\n'))
 
 
 def spoil_vectors(cache: Path) -> None:

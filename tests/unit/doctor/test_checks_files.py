@@ -12,7 +12,7 @@ import pytest
 
 from agent_memory.doctor import Severity, checks_home, examine
 from agent_memory.files.entries import lock_at
-from tests.support import NOON
+from tests.support import NOON, resealed
 from tests.unit.doctor.homes import LIVE, identity, rewrite_json, snapshot
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_a_scratchpad_is_broken_edited_or_stale(bob: Path, found: Found) -> None
     pad.write_text(text)
     journal = bob / "memories.yaml"
     line = journal.read_bytes().splitlines(keepends=True)[1].replace(b"mem-000000000000", b"mem-00000000beef")
-    journal.write_bytes(journal.read_bytes() + line)
+    journal.write_bytes(journal.read_bytes() + resealed(line))
     assert "scratchpad_stale" in found()
 
 

@@ -16,8 +16,8 @@ import pytest
 from agent_memory.doctor import CODES, examine, repair_all
 from agent_memory.doctor.context import Reading
 from agent_memory.doctor.repair import REMEDIES
-from agent_memory.journal.format import Header
-from tests.support import NOON
+from agent_memory.journal.format import Header, sealed
+from tests.support import NOON, resealed
 from tests.unit.doctor.homes import snapshot
 
 if TYPE_CHECKING:
@@ -81,14 +81,15 @@ def _shuffle(path: Path, dice: random.Random) -> None:
 
 def _insert(path: Path, dice: random.Random) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
-    junk = dice.choice(JUNK)
+    junk = dice.choice([dice.choice(JUNK), sealed(dice.choice(JUNK))])
     lines.insert(dice.randrange(len(lines) + 1), junk)
     path.write_bytes(b"".join(lines))
 
 
 def _newer(path: Path, dice: random.Random) -> None:
     content = path.read_bytes()
-    path.write_bytes(content.replace(b'"min_reader": 1', b'"min_reader": 7').replace(b'"schema": 1', b'"schema": 7'))
+    newer = content.replace(b'"min_reader": 2', b'"min_reader": 7').replace(b'"schema": 1', b'"schema": 7')
+    path.write_bytes(resealed(newer) if b"agent-memory" in content else newer)
 
 
 def _empty(path: Path, dice: random.Random) -> None:

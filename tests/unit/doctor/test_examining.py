@@ -20,7 +20,7 @@ from agent_memory.service.status import ATTENTION
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from tests.new_kind import ENTITY
-from tests.support import NOON, FrozenClock, memory_of
+from tests.support import NOON, FrozenClock, memory_of, resealed, sealed_line
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def test_a_header_that_is_missing_or_damaged_costs_no_memory(
 
 def test_a_newer_journal_is_said_to_be_read_only(bob: Path, found: Found) -> None:
     journal = bob / "memories.yaml"
-    journal.write_bytes(journal.read_bytes().replace(b'"min_reader": 1', b'"min_reader": 2'))
+    journal.write_bytes(resealed(journal.read_bytes().replace(b'"min_reader": 2', b'"min_reader": 3')))
     assert "Upgrade" in found()["journal_newer"].advice
 
 
@@ -150,8 +150,12 @@ def test_an_entry_that_is_no_memory_is_told_from_a_change_that_spoils_one(bob: P
     journal = bob / "memories.yaml"
     at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
     with journal.open("a") as lines:
-        lines.write(f'--- {{"seq": 90, {at}, "op": "put", "id": "mem-0000000000aa", "data": {{"content": ""}}}}\n')
-        lines.write(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
+        lines.write(
+            sealed_line(f'--- {{"seq": 90, {at}, "op": "put", "id": "mem-0000000000aa", "data": {{"content": ""}}}}\n')
+        )
+        lines.write(
+            sealed_line(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
+        )
     codes = found()
     assert codes["journal_records"].details[0].startswith("mem-0000000000aa")
     assert codes["journal_changes"].details[0].startswith("mem-000000000005")
@@ -206,7 +210,7 @@ def test_memories_of_a_conflict_copy_are_counted_and_never_merged(bob: Path, fou
     (bob / name).write_bytes(content)
     assert "conflict_copies_known" in found()
     line = content.splitlines(keepends=True)[1].replace(b"mem-000000000000", b"mem-00000000beef")
-    (bob / name).write_bytes(content + line)
+    (bob / name).write_bytes(content + resealed(line))
     finding = found()["conflict_copies"]
     assert "1 memory that the journal has not" in finding.sentence
     assert "--salvage" in finding.advice

@@ -14,7 +14,7 @@ from agent_memory.doctor.context import Reading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.vector.shards import Shards
-from tests.support import NOON
+from tests.support import NOON, resealed, sealed_line
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ async def test_a_mended_journal_can_be_written_again_and_nothing_of_it_was_folde
 
 
 def test_a_newer_journal_and_what_is_derived_from_it_are_left_alone(bob: Path, repaired: Repaired) -> None:
-    damaged = _damage_journal(bob).replace(b'"min_reader": 1', b'"min_reader": 2')
+    damaged = resealed(_damage_journal(bob).replace(b'"min_reader": 2', b'"min_reader": 3'))
     (bob / "memories.yaml").write_bytes(damaged)
     (bob / "scratchpad.yaml").unlink()
     assert repaired() == []
@@ -181,7 +181,7 @@ def test_vectors_of_nothing_go_and_the_others_stay(bob: Path, root: Path, found:
     journal = bob / "memories.yaml"
     at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
     with journal.open("a") as lines:
-        lines.write(f'--- {{"seq": 90, {at}, "op": "delete", "id": "mem-000000000005"}}\n')
+        lines.write(sealed_line(f'--- {{"seq": 90, {at}, "op": "delete", "id": "mem-000000000005"}}\n'))
     assert "vectors_orphaned" in found()
     repaired()
     assert found()["vectors"].sentence.startswith(f"{LIVE - 1} vectors")
@@ -267,7 +267,9 @@ def test_a_change_that_breaks_a_rule_is_followed_by_what_is_used(bob: Path, foun
     before = Reading(bob / "memories.yaml", "bob").records
     with (bob / "memories.yaml").open("a") as lines:
         at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
-        lines.write(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
+        lines.write(
+            sealed_line(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
+        )
     assert "journal_changes" in {action.code for action in repaired()}
     assert Reading(bob / "memories.yaml", "bob").records == before
     assert "journal_changes" not in found()

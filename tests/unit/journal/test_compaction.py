@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from agent_memory.journal import Change, Entry, Journal, Records, apply_change
+from agent_memory.journal import Change, Entry, Journal, Records, Update, apply_change
 from agent_memory.journal.compaction import fold
-from agent_memory.journal.format import decode_entry, encode_entry, encode_line
+from agent_memory.journal.format import decode_entry, encode_entry, encode_line, sealed
 from agent_memory.journal.salvage import rejected_path
 from tests.support import FrozenClock, lines_of
 
@@ -29,7 +29,7 @@ def entry(seq: int, *changes: Change, at: str = OLD) -> Entry:
 
 
 def foreign(seq: int, at: str = OLD, **fields: Any) -> Entry:
-    return decode_entry(encode_line({"seq": seq, "at": at, **fields}))
+    return decode_entry(sealed(encode_line({"seq": seq, "at": at, **fields})))
 
 
 def put(record_id: str, **data: Any) -> Change:
@@ -192,12 +192,14 @@ def test_a_good_record_in_one_batch_with_a_bad_one_is_not_taken_away_with_it(jou
     assert records["good"] == {"x": 1}
 
 
-def test_the_update_after_a_compaction_replaces_everything(journal: Journal, clock: FrozenClock) -> None:
+def test_a_compaction_tells_its_owner_nothing_that_it_knew_and_a_newcomer_everything(
+    journal: Journal, clock: FrozenClock
+) -> None:
     store(journal, put("a", x=1))
     store(journal, put("a", x=2))
     clock.advance(days=31)
-    update = journal.compact()
-    assert update.reset
+    assert journal.compact() == Update()
+    update = Journal(journal.path, KINDS).poll()
     assert outline(update.entries) == [(2, [("put", "a")])]
     assert update.entries[0].changes[0].data == {"x": 2}
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+import threading
+from pathlib import Path
 
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.journal import Change, Journal
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from agent_memory.journal import Change, Journal, Receipt
 
 
 @pytest.fixture
@@ -28,6 +26,17 @@ def put(journal: Journal, name: str) -> None:
 def read(journal: Journal) -> None:
     with journal.locked():
         pass
+
+
+def append(journal: Journal, name: str) -> Receipt:
+    with journal.appending() as writer:
+        writer.append([Change("put", "memory", name)])
+    assert writer.receipt is not None
+    return writer.receipt
+
+
+def ids_in(path: Path) -> list[str]:
+    return [entry.changes[0].id for entry in Journal(path, {"memory"}).poll().entries]
 
 
 class Syncs:
@@ -103,23 +112,94 @@ def test_a_file_whose_sync_failed_is_replaced_by_a_copy_before_the_next_write(pa
     before = path.stat().st_ino
     syncs.failing = {before}
     with pytest.raises(StorageError):
-        put(journal, "refused")
+        put(journal, "unknown")
     put(journal, "b")
     assert path.stat().st_ino != before
-    assert [entry.changes[0].id for entry in Journal(path, {"memory"}).poll().entries] == ["a", "b"]
+    assert ids_in(path) == ["a", "unknown", "b"]
     assert journal.reader.rewritten == 0
 
 
-def test_a_file_of_which_everything_was_proven_is_not_replaced(path: Path, syncs: Syncs) -> None:
+def test_a_line_whose_sync_failed_stays_and_nobody_is_told_that_it_is_safe(path: Path, syncs: Syncs) -> None:
+    journal = Journal(path, {"memory"})
+    put(journal, "a")
+    syncs.failing = {path.stat().st_ino}
+    with pytest.raises(StorageError) as failed:
+        put(journal, "b")
+    assert failed.value.code == "unknown"
+    assert "twice keeps it once" in failed.value.recovery
+    assert ids_in(path) == ["a", "b"]
+
+
+def test_who_only_reads_what_could_not_be_synced_makes_it_safe_by_a_new_file(path: Path, syncs: Syncs) -> None:
     journal = Journal(path, {"memory"})
     put(journal, "a")
     before = path.stat().st_ino
     syncs.failing = {before}
     with pytest.raises(StorageError):
-        put(journal, "refused")
-    syncs.failing = set()
-    put(journal, "b")
-    assert path.stat().st_ino == before
+        put(journal, "b")
+    read(journal)
+    assert path.stat().st_ino != before
+    assert syncs.heard(path)
+
+
+def test_eight_that_wait_share_one_sync(path: Path, syncs: Syncs) -> None:
+    journal = Journal(path, {"memory"})
+    put(journal, "before")
+    syncs.inodes.clear()
+    receipts = []
+    for number in range(8):
+        with journal.appending() as writer:
+            writer.append([Change("put", "memory", f"m{number}")])
+        receipts.append(writer.receipt)
+    threads = [threading.Thread(target=receipt.settle) for receipt in receipts if receipt]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(threads) == 8
+    assert syncs.heard(path) == 1
+
+
+def test_what_is_written_while_a_sync_runs_waits_for_the_next_one(path: Path) -> None:
+    journal = Journal(path, {"memory"})
+    put(journal, "before")
+    later: list[Receipt] = []
+    synced: list[int] = []
+
+    def sync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_size)
+        if len(synced) == 1:
+            later.append(append(slow, "while it runs"))
+
+    slow = Journal(path, {"memory"}, sync=sync)
+    append(slow, "first").settle()
+    assert len(synced) == 1
+    later[0].settle()
+    assert synced == sorted(set(synced))
+    assert synced[-1] == path.stat().st_size
+
+
+def test_all_that_share_a_sync_are_told_that_it_failed(path: Path) -> None:
+    put(Journal(path, {"memory"}), "before")
+
+    def fails(_descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    journal = Journal(path, {"memory"}, sync=fails)
+    receipts = [append(journal, f"m{number}") for number in range(3)]
+    for receipt in receipts:
+        with pytest.raises(StorageError, match="It is not known whether"):
+            receipt.settle()
+
+
+def test_no_file_stays_open_once_what_was_written_is_safe(path: Path) -> None:
+    journal = Journal(path, {"memory"})
+    put(journal, "a")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for number in range(5):
+        put(journal, f"m{number}")
+        journal.compact()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP])

@@ -13,10 +13,10 @@ import yaml
 
 from agent_memory.errors import DiskFullError, ReadOnlyError, StorageError, ValidationError
 from agent_memory.files import atomic as journal_files
-from agent_memory.journal import Change, Journal, Update, writer
+from agent_memory.journal import Change, Journal, Update, rewriting
 from agent_memory.journal.format import encode_line
 from agent_memory.journal.salvage import rejected_path
-from tests.support import FrozenClock, lines_of, raises
+from tests.support import FrozenClock, lines_of, raises, resealed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def seqs(journal: Journal) -> list[int]:
 
 def rewrite_header(path: Path, **changes: object) -> None:
     first, _, rest = path.read_bytes().partition(b"\n")
-    path.write_bytes(encode_line({**json.loads(first[4:]), **changes}) + rest)
+    path.write_bytes(resealed(encode_line({**json.loads(first[4:]), **changes})) + rest)
 
 
 def test_a_missing_file_is_an_empty_journal_and_reading_creates_nothing(journal: Journal, root: Path) -> None:
@@ -56,8 +56,10 @@ def test_the_file_is_a_yaml_stream_of_flow_documents(journal: Journal, path: Pat
     put(journal, "a", content="tea: hot, # not cold")
     documents = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     assert documents[0]["journal"] == "agent-memory"
-    assert documents[0]["format"] == documents[0]["min_reader"] == 1
+    assert documents[0]["format"] == documents[0]["min_reader"] == 2
+    assert list(documents[0])[-1] == list(documents[1])[-1] == "crc"
     assert documents[1] == {
+        "crc": documents[1]["crc"],
         "seq": 1,
         "at": "2026-03-01T12:00:00Z",
         "op": "put",
@@ -112,9 +114,10 @@ def test_seq_goes_on_after_everything_was_deleted_and_compacted_away(
     assert put(Journal(path, {"memory"}, clock=clock), "b") == 3
 
 
-def test_a_journal_that_asks_for_a_newer_reader_is_read_and_not_written(journal: Journal, path: Path) -> None:
+@pytest.mark.parametrize("newest", [2, 3])
+def test_a_journal_of_a_newer_format_is_read_and_not_written(journal: Journal, path: Path, newest: int) -> None:
     put(journal, "a", content="tea")
-    rewrite_header(path, min_reader=2, generation="of a later version")
+    rewrite_header(path, format=3, min_reader=newest, generation="of a later version")
     later = Journal(path, {"memory"})
     assert seqs(later) == [1]
     before = path.read_bytes()
@@ -130,7 +133,7 @@ def test_what_came_before_a_refused_write_is_still_delivered(journal: Journal, p
     reader = Journal(path, {"memory"})
     assert seqs(reader) == [1]
     put(journal, "b")
-    rewrite_header(path, min_reader=2, generation="of a later version")
+    rewrite_header(path, min_reader=3, generation="of a later version")
     with pytest.raises(ReadOnlyError):
         put(reader, "c")
     update = reader.poll()
@@ -147,10 +150,10 @@ def test_what_came_before_a_failed_compaction_is_still_delivered(
     put(journal, "b")
     before = path.read_bytes()
 
-    def full(*_: object, **__: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(writer, "replace_file", full)
+    monkeypatch.setattr(rewriting, "write_all", full)
     with pytest.raises(DiskFullError):
         reader.compact()
     assert path.read_bytes() == before
@@ -224,7 +227,7 @@ def test_the_watermark_moves_with_each_write_and_its_generation_with_each_compac
 def test_an_editors_rewrite_is_noticed_copied_and_counted(journal: Journal, path: Path, same_inode: bool) -> None:
     put(journal, "a", content="tea")
     put(journal, "b", content="coffee")
-    edited = path.read_bytes().replace(b"coffee", b"cocoa!")
+    edited = resealed(path.read_bytes().replace(b"coffee", b"cocoa!"))
     if same_inode:
         with path.open("r+b") as file:
             file.write(edited)
@@ -254,8 +257,43 @@ def test_the_same_bytes_put_back_are_no_rewrite(journal: Journal, path: Path) ->
 def test_another_writers_compaction_is_no_rewrite(journal: Journal, path: Path, clock: FrozenClock) -> None:
     put(journal, "a")
     Journal(path, {"memory"}, clock=clock).compact()
-    assert journal.poll().reset
+    assert journal.poll() == Update()
     assert journal.reader.rewritten == 0
+
+
+def test_after_a_compaction_by_another_only_what_is_new_is_read(
+    journal: Journal, path: Path, clock: FrozenClock
+) -> None:
+    put(journal, "a")
+    other = Journal(path, {"memory"}, clock=clock)
+    other.compact()
+    put(other, "b")
+    update = journal.poll()
+    assert not update.reset
+    assert [entry.seq for entry in update.entries] == [2]
+    assert journal.watermark == other.watermark
+    assert put(journal, "c") == 3
+
+
+def test_who_had_not_read_all_that_was_compacted_begins_anew(journal: Journal, path: Path, clock: FrozenClock) -> None:
+    put(journal, "a")
+    other = Journal(path, {"memory"}, clock=clock)
+    put(other, "b")
+    other.compact()
+    update = journal.poll()
+    assert update.reset
+    assert [entry.seq for entry in update.entries] == [1, 2]
+
+
+def test_who_had_not_been_told_that_a_record_was_over_begins_anew(
+    journal: Journal, path: Path, clock: FrozenClock
+) -> None:
+    put(journal, "a")
+    put(journal, "b")
+    Journal(path, {"memory"}, clock=clock).compact(grace=timedelta(0), ended=lambda record: record.id == "a")
+    update = journal.poll()
+    assert update.reset
+    assert [change.id for entry in update.entries for change in entry.changes] == ["b"]
 
 
 def test_a_symlinked_journal_is_not_followed(journal: Journal, path: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from agent_memory.journal import Change, Journal, Records, Update, apply_change
-from agent_memory.journal.format import encode_line
+from agent_memory.journal.format import encode_line, sealed
 from agent_memory.models import to_text
 from tests.support import FrozenClock, lines_of
 
@@ -123,7 +123,7 @@ class Interleavings(RuleBasedStateMachine):
     def a_later_version_writes(self, line: dict[str, Any]) -> None:
         self.write(0, [Change("mark", "topic", "header")])  # the file has a header from here on
         self.highest += 1
-        raw = encode_line({"seq": self.highest, "at": to_text(self.clock()), **line})
+        raw = sealed(encode_line({"seq": self.highest, "at": to_text(self.clock()), **line}))
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         os.write(descriptor, raw)
         os.close(descriptor)

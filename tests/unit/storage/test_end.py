@@ -24,7 +24,7 @@ async def use(storage: FileStorage, clock: FrozenClock, days: int) -> None:
     for day in range(days):
         clock.advance(days=1)
         await storage.store(memory_of(f"fact {clock.now} {day}"))
-    await storage.count()  # what was left to do behind the answers is done
+    await storage.folds()  # what was left to do behind the answers is done
 
 
 async def test_a_forgotten_text_is_gone_a_day_after_its_grace_time(storage: FileStorage, clock: FrozenClock) -> None:
@@ -60,7 +60,7 @@ async def test_it_is_compacted_at_most_once_a_day(storage: FileStorage, clock: F
     headers = set()
     for number in range(5):
         await storage.store(memory_of(f"fact {number}"))
-        await storage.count()
+        await storage.folds()
         headers.add(header_of(storage.folder.journal))
     assert len(headers) == 1
     assert files_with(storage.folder.path) == []

@@ -15,6 +15,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.journal import Journal
+from agent_memory.journal.format import sealed
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, compaction_policy
 from agent_memory.storage.worker import Worker
@@ -71,6 +72,7 @@ async def test_accesses_are_folded_once_they_are_many(
     for _ in range(7):
         await storage.touch([memory_id])
     assert (await storage.get(memory_id)).access_count == 7
+    assert await storage.folds()
     assert len(lines_of(storage.folder.journal)) < 7
 
 
@@ -83,11 +85,12 @@ async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing
     def fails(*_: object, **__: object) -> None:
         raise StorageError("the disk is tired")
 
-    monkeypatch.setattr(Journal, "compact", fails)
+    monkeypatch.setattr(Journal, "folded", fails)
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
             await storage.touch([memory_id])
         assert (await storage.get(memory_id)).access_count == 4
+        assert await storage.folds() == 0
     assert "background_work_failed" in caplog.text
     assert "tea" not in caplog.text
 
@@ -122,7 +125,7 @@ async def test_replacing_a_broken_record_by_a_deleted_one_leaves_nothing(storage
     moment = {"at": "2026-03-01T12:00:00Z", "kind": "memory", "id": memory_id}
     with storage.folder.journal.open("ab") as file:
         for seq, change in ((2, {"op": "delete"}), (3, {"op": "put", "data": {"content": ""}})):
-            file.write(b"--- " + json.dumps({"seq": seq, **moment, **change}).encode() + b"\n")
+            file.write(sealed(b"--- " + json.dumps({"seq": seq, **moment, **change}).encode() + b"\n"))
     assert await storage.get(memory_id) is None
     assert await storage.count() == 0
     assert list(await storage.search("tea")) == []

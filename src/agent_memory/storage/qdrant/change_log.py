@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,7 +14,8 @@ from agent_memory.storage.qdrant.log import LostRaceError, ServerLog, whole_reco
 from agent_memory.storage.table import FORGOTTEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from datetime import timedelta
 
     from agent_memory.models import Kind
@@ -77,21 +79,31 @@ class ServerChangeLog:
 
         return self._until_won(attempt)
 
-    def compact(self, absorb: Absorb, grace: timedelta | None = None) -> None:
-        """Drop the marks of what was forgotten longer ago than `grace`, 30 days when omitted."""
+    def hold(self, wait: float) -> AbstractContextManager[None]:  # noqa: ARG002 - nobody is kept out
+        """See `ChangeLog`."""
+        return contextlib.nullcontext()
 
-        def purge() -> None:
-            absorb(self.poll())
-            self._server.purge(to_text(self._clock() - (GRACE if grace is None else grace)))
+    def take_receipt(self) -> None:
+        """See `ChangeLog`; what a server has answered is safe."""
 
-        self._until_won(purge)
+    def pays_to_compact(self, state: State[Any]) -> bool:  # noqa: ARG002 - nothing piles up
+        """Tell whether something was forgotten since old marks were dropped: no other client does that."""
+        has_marks, self._has_marks = self._has_marks, False
+        return has_marks
 
-    def compact_if_worthwhile(self, absorb: Absorb, state: State[Any]) -> bool:  # noqa: ARG002 - nothing piles up
-        """Drop old marks after something was forgotten: no other client does. Nothing else could go; return False."""
-        if self._has_marks:
-            self._has_marks = False
-            self.compact(absorb)
-        return False
+    @contextlib.contextmanager
+    def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
+        """Drop the marks of what was forgotten longer ago than `grace`, 30 days when omitted. Nothing else could go."""
+
+        def finish(absorb: Absorb) -> bool:
+            def purge() -> None:
+                absorb(self.poll())
+                self._server.purge(to_text(self._clock() - (GRACE if grace is None else grace)))
+
+            self._until_won(purge)
+            return False
+
+        yield finish
 
     def naming(self, record_ids: Collection[str]) -> list[Entry]:  # noqa: ARG002
         """See `ChangeLog`."""

@@ -1,0 +1,205 @@
+"""A new version of a journal: made beside the old one without its lock, put in its place under it.
+
+A journal only grows, so what was read of it stays as it is; what others append meanwhile is copied behind the rest,
+when the lock is held. The new file is locked as long as it is being made: only one process does, and what a killed one
+left is overwritten by the next, or swept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import BusyError, DiskFullError, StorageError
+from agent_memory.files.atomic import (
+    is_full,
+    is_in_place,
+    open_private,
+    opened,
+    read_at,
+    sync_file,
+    sync_folder,
+    translated,
+    write_all,
+)
+from agent_memory.files.held import lock_at_once, unlock_and_close
+from agent_memory.files.lock import folder_lock
+from agent_memory.journal.compaction import Folded, refused
+from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed
+from agent_memory.journal.opening import changed_meanwhile
+from agent_memory.journal.reader import JournalReader, Problem
+from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from agent_memory.journal.format import Change, Entry
+    from agent_memory.journal.opening import Held
+
+_MARK: Final = "00000000"
+"""The same for all, so that two cannot write at the same time; other temporary files have random ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What becomes of the lines of a journal.
+
+    Attributes:
+        fold: Returns the new lines.
+        keep: As in `Journal.folded`.
+        by_number: As there.
+    """
+
+    fold: Callable[[Sequence[Entry]], Folded]
+    keep: Callable[[Change], str | None] | None
+    by_number: bool
+
+    def of(self, whole: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
+        """Return the new header, the new lines, and what is no entry or none that its owner can read."""
+        if self.by_number:
+            entries.sort(key=lambda entry: entry.seq)
+        bad = list(whole.problems)
+        if self.keep is not None:
+            entries, not_kept = refused(entries, self.keep)
+            bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
+        folded, before = self.fold(entries), whole.header
+        is_purge = bool(folded.over or bad or whole.reversed)
+        purged = whole.last_seq if is_purge else (before.purged_seq if before else None)
+        return Header.fresh(whole.last_seq, before.generation if before else None, purged), folded, bad
+
+
+class Rewriting:
+    """A new version that is made, and not in place yet.
+
+    Args:
+        path: The journal.
+        descriptor: Of the new file.
+        temporary: Its name.
+    """
+
+    def __init__(self, path: Path, descriptor: int, temporary: Path) -> None:
+        self._path, self._new, self._temporary = path, descriptor, temporary
+        self._whole = JournalReader(path)
+        self._file: tuple[int, int] = (0, 0)
+        self._folded = Folded([], set(), set())
+        self._bad: list[Problem] = []
+        self.is_in_place = False
+
+    @property
+    def generation(self) -> str:
+        """Of the journal that was read."""
+        return self._whole.watermark[0]
+
+    def fill(self, folding: Folding, make_room: Callable[[], bool]) -> None:
+        """Read the journal as it is, and write and sync the new version.
+
+        Raises:
+            DiskFullError: No room; the message says how much it takes.
+            OSError, StorageError: It cannot be read or written.
+        """
+        with opened(self._path, os.O_RDONLY) as source:
+            status = os.fstat(source)
+            self._file = (status.st_dev, status.st_ino)
+            entries = self._whole.poll_open(source).entries
+        header, self._folded, self._bad = folding.of(self._whole, entries)
+        content = header.encode() + b"".join(self._folded.lines)
+        try:
+            self._write(content)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            if len(content) >= status.st_size or not make_room():
+                raise DiskFullError(
+                    f"Could not compact {self._path.name}: {error.strerror}. What was stored before is safe.",
+                    recovery=f"Make room for {len(content) / 1000:,.0f} kB, which the new {self._path.name} takes "
+                    "beside the old one. Forgetting works without, and its text goes with the next compaction.",
+                ) from error
+            self._write(content)  # a second time; there is no more room to give up after that
+
+    def _write(self, content: bytes) -> None:
+        os.ftruncate(self._new, 0)
+        os.lseek(self._new, 0, os.SEEK_SET)
+        write_all(self._new, content)
+        sync_file(self._new)
+
+    def put_in_place(self, held: Held, at: str) -> None:
+        """Copy what was appended since, and rename; the journal ends with a whole line.
+
+        Args:
+            held: The journal.
+            at: The present.
+
+        Raises:
+            BusyError: What was folded is not what is there any more.
+            OSError: The old file is in place.
+        """
+        check, status = held.unchanged(), os.fstat(held.descriptor)
+        if (status.st_dev, status.st_ino) != self._file or not self._whole.read.seems_kept(held.descriptor):
+            raise changed_meanwhile(self._path)
+        tail = read_at(held.descriptor, self._whole.offset, status.st_size)
+        if len(tail) != status.st_size - self._whole.offset:
+            raise StorageError(f"{self._path.name} cannot be read to its end, so it was not compacted.")
+        written = {each.decode() for each in ids_in(tail)} if tail else set[str]()
+        if not written.isdisjoint(self._folded.over):
+            raise changed_meanwhile(self._path)
+        if self._bad:
+            keep_rejected(rejected_path(self._path), self._bad, at)
+        drop_forgotten(self._path, self._folded.forgotten - written)
+        if tail:
+            write_all(self._new, b"".join(map(_carried, tail.splitlines(keepends=True))))
+            sync_file(self._new)
+        check()
+        self._temporary.replace(self._path)
+        self.is_in_place = True
+        sync_folder(self._path.parent)
+
+
+@contextlib.contextmanager
+def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
+    """Make a new version of a journal, to be put in place in the block; without that nothing has changed.
+
+    Raises:
+        BusyError: Another process is doing the same.
+        StorageError: The journal cannot be read, or the new version not be written.
+    """
+
+    def make_room() -> bool:
+        with folder_lock(path.parent, wait) as lock:
+            return lock.give_room()
+
+    temporary = path.with_name(f".{path.name}.{_MARK}.tmp")
+    with translated(path, "compact"):
+        descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT)
+        new = Rewriting(path, descriptor, temporary)
+        is_ours = False
+        try:
+            is_ours = _is_claimed(temporary, descriptor)
+            if not is_ours:
+                raise BusyError(f"Another process is compacting {path.name}.")
+            new.fill(folding, make_room)
+            yield new
+        finally:
+            if is_ours and not new.is_in_place:
+                temporary.unlink(missing_ok=True)
+            unlock_and_close(descriptor)
+
+
+def _is_claimed(temporary: Path, descriptor: int) -> bool:
+    """Lock the new file; tell whether it is this process's now."""
+    try:
+        lock_at_once(descriptor)
+    except BlockingIOError:
+        return False
+    return is_in_place(temporary, descriptor)  # another process may have finished between the opening and the lock
+
+
+def _carried(line: bytes) -> bytes:
+    """Return a line of any format as the present one has it; a damaged one stays as it is."""
+    try:
+        decode_entry(line)
+    except MalformedLineError:
+        return line
+    return sealed(line)
