@@ -20,7 +20,8 @@ from agent_memory.journal import Journal
 from agent_memory.journal.salvage import rejected_path
 from agent_memory.memories import MigratableStorage
 from agent_memory.service import MemoryService
-from agent_memory.storage import worker
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment, running
 from tests.concurrency.workers import OFFLINE, contents, open_storage
 from tests.support import memory_of
@@ -29,17 +30,17 @@ FORKS = int(os.environ.get("FORKS", "6"))
 INTERRUPTS = int(os.environ.get("INTERRUPTS", "2"))
 
 
-@pytest.fixture
-def patience(monkeypatch: pytest.MonkeyPatch) -> float:
-    """Give up on a lock after a moment instead of 5 s."""
-    monkeypatch.setattr(worker, "WAIT_SECONDS", 0.4)
-    return 0.4
+PATIENT_FOR = 0.4
+"""Seconds, instead of the default."""
 
 
-async def test_a_stopped_lock_holder_costs_writers_a_bounded_wait_and_searches_nothing(
-    root: Path, patience: float
-) -> None:
-    storage = open_storage(str(root))
+def impatient(root: Path) -> FileStorage:
+    settings = ServiceSettings(embedder="none", lock_timeout=PATIENT_FOR)
+    return FileStorage("bob", root, settings=settings)
+
+
+async def test_a_stopped_lock_holder_costs_writers_a_bounded_wait_and_searches_nothing(root: Path) -> None:
+    storage = impatient(root)
     await storage.store(memory_of("tea before"))
     with running("hold_lock_until_told", root) as holder:
         assert holder.hear() == {"locked": True}
@@ -51,6 +52,9 @@ async def test_a_stopped_lock_holder_costs_writers_a_bounded_wait_and_searches_n
         refused = await asyncio.gather(*writes, return_exceptions=True)
         assert all(isinstance(each, BusyError) for each in refused)
         assert isinstance(refused[0], BusyError)
+        assert f"Process {holder.process.pid} (python" in refused[0].message
+        assert "is stopped" in refused[0].message
+        assert f"kill -CONT {holder.process.pid}" in refused[0].recovery
         assert "do not delete the lock file" in refused[0].recovery
         os.kill(holder.process.pid, signal.SIGCONT)
         holder.tell()
@@ -75,9 +79,9 @@ async def test_a_write_that_waits_goes_through_once_a_stopped_holder_is_killed(r
     assert list((await contents(root)).values()) == ["before", "after"]
 
 
-async def test_searches_go_on_by_service_while_a_holder_is_stopped(root: Path, patience: float) -> None:
+async def test_searches_go_on_by_service_while_a_holder_is_stopped(root: Path) -> None:
     """Each search counts accesses behind its answer, which is a write: the next search must not wait for that."""
-    service = MemoryService(open_storage(str(root)), OFFLINE)
+    service = MemoryService(impatient(root), OFFLINE)
     await service.store({"content": "tea", "category": "note"})
     await service.settle()
     with running("hold_lock_until_told", root) as holder:
@@ -89,7 +93,7 @@ async def test_searches_go_on_by_service_while_a_holder_is_stopped(root: Path, p
         await service.settle()
         waited = time.monotonic() - begun
         holder.kill()
-    assert waited < 12 * patience, "the accesses waited one after the other"
+    assert waited < 12 * PATIENT_FOR, "the accesses waited one after the other"
     await service.close()
 
 

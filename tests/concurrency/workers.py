@@ -16,7 +16,7 @@ from typing import Any
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.lock import folder_lock
-from agent_memory.journal import Journal
+from agent_memory.journal import Change, Journal
 from agent_memory.memories import VectorStorage
 from agent_memory.models import Memory
 from agent_memory.service import MemoryService
@@ -109,6 +109,17 @@ async def hold_lock_with_half_a_line(root: str) -> None:
         with (folder / "memories.yaml").open("ab") as journal:
             journal.write(b'--- {"seq": 99, "at": "2026-03-0')
         say(locked=True)
+        time.sleep(600)  # noqa: ASYNC251 - nothing else runs here
+
+
+async def fold_until_killed(root: str) -> None:
+    """Make a new version of a journal, and wait to be killed before it is in place."""
+    journal = Journal(Path(root) / "bob" / "memories.yaml", {"memory"})
+    for number in range(3):
+        with journal.locked() as writer:
+            writer.append([Change("put", "memory", f"m{number}")])
+    with journal.folded():
+        say(folded=True)
         time.sleep(600)  # noqa: ASYNC251 - nothing else runs here
 
 

@@ -224,4 +224,4 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `Storage.compact`."""
-        await self._worker.aside(self._compact, grace)
+        await self._worker.aside(self._compact, grace, self._of.wait)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -34,6 +35,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 PATIENCE = 5.0
+BETWEEN_TRIES = 0.05
+"""Seconds until somebody who asked for a compaction tries again."""
 WARM_AT_ONCE = 200
 """Records read in one go in the background: about 10 ms, which is what another call may have to wait."""
 
@@ -217,17 +220,28 @@ class Threaded(Generic[R]):
             self._is_compacting = True
             self._worker.submit(compact, thread="folding")
 
-    def _compact(self, grace: timedelta | None = None) -> bool:
-        """Compact the log, in a thread that neither reads nor writes wait for; tell what `finish_compaction` tells."""
-        replica = self._worker.ask(lambda: self._replica)
+    def _compact(self, grace: timedelta | None = None, patience: float = 0.0) -> bool:
+        """Compact the log, in a thread that neither reads nor writes wait for; tell what `finish_compaction` tells.
+
+        Args:
+            grace: As in `Storage.compact`.
+            patience: Seconds to try again where another process compacts, or got in beside.
+        """
+        replica, deadline = self._worker.ask(lambda: self._replica), time.monotonic() + patience
 
         def finish() -> bool:
             is_done = replica.finish_compaction(finish_log)
             self._shown.drop()  # it may show what has expired, and is gone from the log now
             return is_done
 
-        with replica.log.compacting(grace) as finish_log:
-            return self._worker.change(lambda: _holding(replica), finish)
+        while True:
+            try:
+                with replica.log.compacting(grace) as finish_log:
+                    return self._worker.change(lambda: _holding(replica), finish)
+            except BusyError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(BETWEEN_TRIES)
 
     def _forget_vectors(self) -> None:
         opened = self.opened

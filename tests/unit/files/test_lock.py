@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import signal
 import threading
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import BusyError
-from agent_memory.files.lock import file_lock, folder_lock
+from agent_memory.files import lock
+from agent_memory.files.entries import Lock
+from agent_memory.files.lock import file_lock, folder_lock, held_by_another
 from agent_memory.files.names import LOCK
 from agent_memory.journal import Change, Journal, opening
 from agent_memory.journal.format import encode_entry
@@ -65,6 +68,75 @@ def test_an_error_inside_lets_go_of_the_lock(root: Path) -> None:
         raise KeyError
     with folder_lock(root, wait=0):
         pass
+
+
+def test_who_gave_up_does_not_hold_the_lock_later(root: Path) -> None:
+    root.mkdir()
+    with folder_lock(root):
+        for _ in range(3):
+            with pytest.raises(BusyError), folder_lock(root, wait=0.01):
+                pytest.fail("two held the lock")  # pragma: no cover
+        waiting = [each for each in threading.enumerate() if each.name == "agent-memory-lock"]
+        assert len(waiting) == 3, "nobody can call them back"
+    for each in waiting:
+        each.join(30)
+    assert not any(each.is_alive() for each in waiting)
+    with folder_lock(root, wait=0):
+        pass
+
+
+def test_who_waits_gets_the_lock_as_soon_as_it_is_free_and_needs_no_thread_where_it_is(root: Path) -> None:
+    root.mkdir()
+    before = threading.active_count()
+    with folder_lock(root):
+        assert threading.active_count() == before
+        later = threading.Timer(0.01, lambda: None)
+        got = threading.Event()
+
+        def wait() -> None:
+            with folder_lock(root, wait=30):
+                got.set()
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        later.start()
+        later.join()
+        assert not got.is_set()
+    waiting.join(30)
+    assert got.is_set()
+
+
+def test_an_interrupted_wait_gives_the_lock_back(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root.mkdir()
+
+    def interrupted(_self: object, _seconds: float) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lock._Waiting, "is_over", interrupted)
+    with folder_lock(root), pytest.raises(KeyboardInterrupt), folder_lock(root, wait=30):
+        pytest.fail("two held the lock")  # pragma: no cover
+    monkeypatch.undo()
+    with folder_lock(root, wait=30):
+        pass
+
+
+def test_a_long_wait_is_logged_with_the_holder(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root.mkdir()
+    monkeypatch.setattr(lock, "_PATIENT_SECONDS", 0.01)
+    with folder_lock(root), caplog.at_level(logging.WARNING), pytest.raises(BusyError), folder_lock(root, wait=0.02):
+        pytest.fail("two held the lock")  # pragma: no cover
+    assert "lock_waited_for" in caplog.text
+    assert "process" in caplog.text
+
+
+def test_a_stopped_holder_is_told_from_a_slow_one() -> None:
+    stopped = Lock("held", pid=4711, name="python")
+    error = held_by_another(30, stopped)
+    assert error.message.startswith("Process 4711 (python) has been writing to this memory for more than 30 s.")
+    assert "end that process" in error.recovery
+    assert held_by_another(30).message.startswith("Another process has been writing")
 
 
 def test_reading_needs_no_lock(root: Path) -> None:
