@@ -4,7 +4,8 @@
     ├── ConfigurationError     a setting is wrong, or two settings contradict each other
     │   └── IdentityError      no agent is active, or a switch needs the user's own words
     ├── ValidationError        an input breaks a rule of the data model (also a ValueError)
-    │   └── UnknownIdError     no memory has that id
+    │   ├── UnknownIdError     no memory has that id
+    │   └── ConflictError      it was changed by somebody else since it was read
     ├── StorageError           the journal or an index could not be read or written
     │   ├── BusyError          another process held the lock longer than we wait
     │   ├── ReadOnlyError      the folder, the disk or the journal's format forbids writing
@@ -77,6 +78,13 @@ class UnknownIdError(ValidationError):
 
     default_code = "unknown_id"
     default_recovery = "Find the right id with memory_search or memory_list_recent."
+
+
+class ConflictError(ValidationError):
+    """The memory was changed since the caller read it; nothing was changed."""
+
+    default_code = "conflict"
+    default_recovery = "Read it again, decide anew, and give the number of the change that it has now."
 
 
 class StorageError(AgentMemoryError):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 WAIT_SECONDS: Final = 30.0
-_PATIENT_SECONDS: Final = 1.0
+PATIENT_SECONDS: Final = 1.0
 """After so long a wait the log says who holds the lock."""
 _ROOM: Final = 16_384
 """Bytes in the lock file: room on a full disk to forget a hundred memories, or to fold a small journal."""
@@ -144,11 +144,11 @@ def _lock(descriptor: int, seconds: float) -> None:
         if _is_ours(descriptor):
             return
         if seconds:
-            waiting = _Waiting(descriptor)
-            is_ours = waiting.is_over(min(seconds, _PATIENT_SECONDS))
-            if not is_ours and seconds > _PATIENT_SECONDS:
+            waiting = Waiting(descriptor)
+            is_ours = waiting.is_over(min(seconds, PATIENT_SECONDS))
+            if not is_ours and seconds > PATIENT_SECONDS:
                 log.warning("lock_waited_for", holder=str(holder_of(os.fstat(descriptor))))
-                is_ours = waiting.is_over(seconds - _PATIENT_SECONDS)
+                is_ours = waiting.is_over(seconds - PATIENT_SECONDS)
             if is_ours:
                 return
         refusal = held_by_another(seconds, holder_of(os.fstat(descriptor)))
@@ -159,14 +159,14 @@ def _lock(descriptor: int, seconds: float) -> None:
     raise refusal
 
 
-def _let_go(descriptor: int, waiting: _Waiting | None) -> None:
+def _let_go(descriptor: int, waiting: Waiting | None) -> None:
     if waiting is None:
         unlock_and_close(descriptor)
     else:
         waiting.give_up()
 
 
-class _Waiting:
+class Waiting:
     """A thread that waits in the kernel, where those who wait get the lock in their order.
 
     Such a thread cannot be called back. If its caller has given up by the time it gets the lock, it unlocks at once.

@@ -207,10 +207,11 @@ class Journal:
         """Do what `folded` and `put_in_place` do, one after the other; see there.
 
         Returns:
-            The update for the owner.
+            The update for the owner, as the next poll would.
         """
         with self.folded(grace=grace, keep=keep, by_number=by_number, ended=ended) as new:
-            return self.put_in_place(new)
+            self.put_in_place(new)
+        return self.poll()
 
     def folded(
         self,
@@ -246,13 +247,11 @@ class Journal:
                 pass  # begins an empty one, unless it was there
         return rewriting(self.path, Folding(folding, keep, by_number), self._wait)
 
-    def put_in_place(self, new: Rewriting) -> Update:
+    def put_in_place(self, new: Rewriting) -> None:
         """Put a new version in the place of the journal, with what was appended since; takes milliseconds.
 
-        What this forgets for good is removed from the files with set-aside lines, too; see `salvage`.
-
-        Returns:
-            The update for the owner: what others wrote, or a reset with every entry where one may be gone.
+        What this forgets for good is removed from the files with set-aside lines, too; see `salvage`. The next poll
+        returns what others wrote, or a reset with every entry where one may be gone.
 
         Raises:
             BusyError: The lock was not to be had in time, or another process was faster; nothing was changed.
@@ -263,7 +262,6 @@ class Journal:
             new.put_in_place(writer.held, to_text(self._clock()))
             writer.is_settled = True
             remove_leftovers(self.path.parent, self.path.name)
-        return self.poll()
 
     def _take(self, update: Update) -> None:
         """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""

@@ -266,6 +266,12 @@ class JournalReader:
 
     def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
         """Take in whole lines that begin at `offset`, and append their entries."""
+        last = seq_of(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if self._known else None
+        if last is not None and last <= self._known:
+            if self.offset == 0:
+                self._take_header(whole[: whole.index(b"\n")])
+            self._consume(whole, whole.count(b"\n"))
+            return
         lines = whole[:-1].split(b"\n")
         number, first = self.lines, self.offset == 0
         self._consume(whole, len(lines))

@@ -105,15 +105,23 @@ class MemoryStorage(RecordStorage[Memory]):
         return await super().get(memory_id)
 
     @override
-    async def update(self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> Memory:
+    async def update(
+        self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
+    ) -> Memory:
         """Change fields of a memory and return it as it is now; None gives a field its default again.
 
+        Args:
+            memory_id: Which.
+            changes: The new values.
+            expect_seq: Change nothing unless this is the number of the memory's last change; see `Storage.update`.
+
         Raises:
+            ConflictError: The memory's last change has another number.
             UnknownIdError: There is no such memory.
             ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
             StorageError: Nothing was written.
         """
-        return await super().update(memory_id, changes)
+        return await super().update(memory_id, changes, expect_seq=expect_seq)
 
     @override
     async def delete(self, memory_id: str) -> Memory:

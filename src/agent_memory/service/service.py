@@ -137,7 +137,13 @@ class MemoryService:
         return Stored(stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded)
 
     async def update(
-        self, memory_id: str, changes: Mapping[str, Any], caller: Caller = NOBODY, *, may_have_expired: bool = False
+        self,
+        memory_id: str,
+        changes: Mapping[str, Any],
+        caller: Caller = NOBODY,
+        *,
+        may_have_expired: bool = False,
+        expect_seq: int | None = None,
     ) -> Updated:
         """Change fields of a memory; None gives a field its default again. New words lower its trust to the caller's.
 
@@ -146,14 +152,18 @@ class MemoryService:
             changes: The new values.
             caller: The session that asks.
             may_have_expired: Take an `expires_at` that has passed, as an older version may have it.
+            expect_seq: Change nothing unless this is the number of the memory's last change; see `Storage.update`.
 
         Raises:
+            ConflictError: The memory's last change has another number.
             UnknownIdError: There is no such memory.
             ValidationError: A field is wrong, the caller may not change this memory, or it would have expired already;
                 nothing was changed.
             StorageError: Nothing was changed.
         """
-        updated = await self._writing.update(memory_id, changes, caller, may_have_expired=may_have_expired)
+        updated = await self._writing.update(
+            memory_id, changes, caller, may_have_expired=may_have_expired, expect_seq=expect_seq
+        )
         if updated.fields:
             self.pad.schedule(caller)
         return updated

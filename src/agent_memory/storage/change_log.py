@@ -100,7 +100,8 @@ class ChangeLog(Protocol):
             grace: The log's own time when omitted.
 
         Yields:
-            What does it, to be called like `commit`; tells whether records had to be read again or lines went.
+            What does it, to be called like `commit`; tells whether the next look has to follow. It takes milliseconds,
+            with the lock; that look may take longer.
 
         Raises:
             BusyError: Another process does the same.
@@ -217,8 +218,8 @@ class FileLog:
 
         with self._journal.folded(grace=grace, keep=refusal, ended=has_ended) as new:
 
-            def finish(absorb: Absorb) -> bool:
-                absorb(self._counted(self._journal.put_in_place(new)))
+            def finish(_absorb: Absorb) -> bool:
+                self._journal.put_in_place(new)
                 return True
 
             yield finish

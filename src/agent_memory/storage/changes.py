@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.errors import ConflictError, UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, record_of
 from agent_memory.redaction import quoted, shortened
@@ -64,11 +64,20 @@ def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], 
     return [_put(state, record) for record in new], None
 
 
-def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> tuple[list[Change], None]:
+def to_update(
+    state: State[R], record_id: str, changes: Mapping[str, Any], expect_seq: int | None = None
+) -> tuple[list[Change], None]:
     """Return what changes fields of a record; None gives a field its default again.
+
+    Args:
+        state: As it is now.
+        record_id: Which.
+        changes: The new values.
+        expect_seq: The number that the record's last change must have, if that matters.
 
     Raises:
         UnknownIdError: There is no such record, or it is to supersede one that is not known.
+        ConflictError: Its last change is another one.
         ValidationError: A field is unknown, cannot be changed, or its value is wrong.
     """
     wrong = (changes.keys() - state.kind.model.model_fields.keys()) | (changes.keys() & IDENTITY)
@@ -76,6 +85,8 @@ def to_update(state: State[R], record_id: str, changes: Mapping[str, Any]) -> tu
         names = ", ".join(sorted(map(shortened, wrong)))
         raise ValidationError(f"These fields cannot be changed: {names}.")
     before = _required(state, record_id)
+    if expect_seq is not None and (last := state.changed_at[record_id]) != expect_seq:
+        raise ConflictError(f"{record_id} was last changed by number {last}, not {expect_seq}; nothing was changed.")
     after = overlaid(before, changes)
     if after == before:
         return [], None

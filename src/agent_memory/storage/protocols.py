@@ -107,10 +107,20 @@ class Storage(Reporting, Protocol[R]):
                 their moment, as it has places.
         """
 
-    async def update(self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> R:
+    async def update(
+        self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
+    ) -> R:
         """Change fields of a record; None gives a field its default again. Returns the record as it is now.
 
+        Args:
+            record_id: Which.
+            changes: The new values.
+            expect_seq: The number of the record's last change as the caller knows it (`Version.seq` of the last in
+                `history`); where another one came after it, nothing is changed. Accesses do not count, but a compaction
+                may give the record the number of one: then it is refused, too, and to be read again.
+
         Raises:
+            ConflictError: The record's last change has another number.
             UnknownIdError: There is no such record.
             ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
             StorageError: Nothing was written.

@@ -162,11 +162,13 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
             lambda replica, cleaned: replica.store_many(cleaned),
         )
 
-    async def update(self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]]) -> R:
+    async def update(
+        self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
+    ) -> R:
         """See `Storage.update`."""
         return await self._write(
             lambda: cleaned_fields(self.kind, changes),
-            self._dropping(lambda replica, cleaned: replica.update(record_id, cleaned)),
+            self._dropping(lambda replica, cleaned: replica.update(record_id, cleaned, expect_seq)),
         )
 
     async def delete(self, record_id: str) -> R:

@@ -111,9 +111,9 @@ class Replica(Generic[R]):
         """See `Storage.store_many`."""
         self.log.commit(self._absorb, lambda: to_store_many(self.state, records))
 
-    def update(self, record_id: str, changes: Mapping[str, Any]) -> R:
+    def update(self, record_id: str, changes: Mapping[str, Any], expect_seq: int | None = None) -> R:
         """See `Storage.update`."""
-        self.log.commit(self._absorb, lambda: to_update(self.state, record_id, changes))
+        self.log.commit(self._absorb, lambda: to_update(self.state, record_id, changes, expect_seq))
         return self.state.records[record_id]
 
     def delete(self, record_id: str) -> R:
@@ -128,15 +128,18 @@ class Replica(Generic[R]):
         self.log.commit(self._absorb, lambda: to_touch(self.state, record_ids))
 
     def finish_compaction(self, finish: Callable[[Absorb], bool]) -> bool:
-        """Do what `ChangeLog.compacting` got ready; tell what it tells.
+        """Do what `ChangeLog.compacting` got ready; tell whether `after_compaction` has to follow.
 
         Raises:
             StorageError: The log is as it was.
         """
-        is_done = finish(self._absorb)
-        if is_done:
-            self._prune()
-        return is_done
+        return finish(self._absorb)
+
+    def after_compaction(self) -> None:
+        """Take in what came of it, and drop what is kept of records that are gone."""
+        self.refresh()
+        self.index.prune()
+        self._gone = []
 
     def take_gone(self) -> list[R]:
         """Return what was forgotten here since the last call.
@@ -145,14 +148,9 @@ class Replica(Generic[R]):
         something of its text. Not each time: looking through all of them takes as long as ten searches.
         """
         if self._gone is None:
-            self._prune()
+            self.after_compaction()
         gone, self._gone = self._gone or [], []
         return gone
-
-    def _prune(self) -> None:
-        self.refresh()
-        self.index.prune()
-        self._gone = []
 
     def _absorb(self, update: Update) -> None:
         """Take in what the log brought; write down what this process knew and another program removed or changed."""

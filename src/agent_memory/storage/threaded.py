@@ -229,19 +229,22 @@ class Threaded(Generic[R]):
         """
         replica, deadline = self._worker.ask(lambda: self._replica), time.monotonic() + patience
 
-        def finish() -> bool:
-            is_done = replica.finish_compaction(finish_log)
+        def after() -> None:
+            replica.after_compaction()
             self._shown.drop()  # it may show what has expired, and is gone from the log now
-            return is_done
 
         while True:
             try:
-                with replica.log.compacting(grace) as finish_log:
-                    return self._worker.change(lambda: _holding(replica), finish)
+                with replica.log.compacting(grace) as finish:
+                    is_done = self._worker.change(lambda: _holding(replica), lambda: replica.finish_compaction(finish))
+                break
             except BusyError:
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(BETWEEN_TRIES)
+        if is_done:
+            self._worker.ask(after)
+        return is_done
 
     def _forget_vectors(self) -> None:
         opened = self.opened

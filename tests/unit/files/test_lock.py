@@ -112,7 +112,7 @@ def test_an_interrupted_wait_gives_the_lock_back(root: Path, monkeypatch: pytest
     def interrupted(_self: object, _seconds: float) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(lock._Waiting, "is_over", interrupted)
+    monkeypatch.setattr(lock.Waiting, "is_over", interrupted)
     with folder_lock(root), pytest.raises(KeyboardInterrupt), folder_lock(root, wait=30):
         pytest.fail("two held the lock")  # pragma: no cover
     monkeypatch.undo()
@@ -124,7 +124,7 @@ def test_a_long_wait_is_logged_with_the_holder(
     root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     root.mkdir()
-    monkeypatch.setattr(lock, "_PATIENT_SECONDS", 0.01)
+    monkeypatch.setattr(lock, "PATIENT_SECONDS", 0.01)
     with folder_lock(root), caplog.at_level(logging.WARNING), pytest.raises(BusyError), folder_lock(root, wait=0.02):
         pytest.fail("two held the lock")  # pragma: no cover
     assert "lock_waited_for" in caplog.text

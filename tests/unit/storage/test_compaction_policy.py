@@ -99,5 +99,6 @@ def test_of_several_sessions_one_compacts(root: Path, clock: FrozenClock) -> Non
     assert second.log.pays_to_compact(second.state)
     with first.log.compacting() as finish:
         assert first.finish_compaction(finish)
+    first.after_compaction()
     second.refresh()
     assert not second.log.pays_to_compact(second.state)

@@ -76,7 +76,13 @@ class WritePath:
         return await self._append(admitted, caller, unique=admitted.value.supersedes is None)
 
     async def update(
-        self, memory_id: str, changes: Mapping[str, Any], caller: Caller, *, may_have_expired: bool = False
+        self,
+        memory_id: str,
+        changes: Mapping[str, Any],
+        caller: Caller,
+        *,
+        may_have_expired: bool = False,
+        expect_seq: int | None = None,
     ) -> Updated:
         """Change fields of a memory; see `MemoryService.update`."""
         cleaned = await asyncio.to_thread(redact_fields, MEMORY, _normalised(changes, "changed"), self.redactor)
@@ -84,7 +90,7 @@ class WritePath:
         changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
             _check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
-        after = await self.storage.update(memory_id, changing)
+        after = await self.storage.update(memory_id, changing, expect_seq=expect_seq)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
         if fields:
