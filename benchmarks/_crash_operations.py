@@ -39,7 +39,7 @@ AGENT: Final = "bob"
 EMBEDDER: Final = HashEmbedder(dimension=256)
 CALLER: Final = Caller("crash")
 MOVES: Final = ("migration", "build", "rollback", "reindex")
-OPERATIONS: Final = ("store", "update", "forget", "compaction", "scratchpad", "import", *MOVES)
+OPERATIONS: Final = ("store", "together", "update", "forget", "compaction", "scratchpad", "import", *MOVES)
 ENOUGH: Final = 12
 """Memories; with fewer an update or a forget is preceded by a store."""
 COMMANDS: Final = {"migration": "migrate", "rollback": "rollback", "reindex": "reindex"}
@@ -146,6 +146,7 @@ class Victim:
         service = open_service(self._job.root)
         work: dict[str, Callable[[MemoryService], Awaitable[None]]] = {
             "store": self._store,
+            "together": self._store_together,
             "update": self._update,
             "forget": self._forget,
             "compaction": self._compact,
@@ -206,6 +207,19 @@ class Victim:
         stored = await service.store(values, CALLER)
         self._done({stored.memory.id: shown(stored.memory)})
         await service.settle()
+        self._settled()
+
+    async def _store_together(self, service: MemoryService) -> None:
+        """Store by several callers, who share a sync, while the journal is compacted."""
+        memories = [Memory(agent_id=AGENT, content=self._text()) for _ in range(8)]
+        self._begin(Pending("together", extra=[{**shown(memory), "id": memory.id} for memory in memories]))
+
+        async def store(memory: Memory) -> None:
+            await service.storage.store(memory)
+            self._say(now={memory.id: shown(memory)})
+
+        await asyncio.gather(service.storage.compact(), *map(store, memories))
+        self._done({memory.id: shown(memory) for memory in memories})
         self._settled()
 
     async def _update(self, service: MemoryService) -> None:

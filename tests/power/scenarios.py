@@ -166,6 +166,17 @@ async def changes(base: Path, ack: Ack) -> None:
     await bob.close()
 
 
+async def together(base: Path, ack: Ack) -> None:
+    """Store by several callers, who share a sync; then again while the journal is compacted."""
+    bob = Bob(base, ack)
+    await bob.store("tea")
+    for name, beside in (("alone", ()), ("beside a compaction", (bob.records.compact(),))):
+        memories = [bob.memory(f"{name} {number} {LONG if number % 3 == 0 else ''}") for number in range(6)]
+        await asyncio.gather(*map(bob.records.store, memories), *beside)
+        await bob.done("stores", atomic=False)
+    await bob.close()
+
+
 async def compactions(base: Path, ack: Ack) -> None:
     """Fold what is old, set aside what is no entry, and go on."""
     bob = Bob(base, ack)
@@ -378,7 +389,7 @@ def write_foreign(path: Path, content: bytes, *, truncate: bool = False, sync: b
 
 
 Scenario: TypeAlias = Callable[[Path, Ack], Coroutine[Any, Any, None]]
-ALONE: tuple[Scenario, ...] = (first_store, changes, compactions, a_day, bring_back, edited_pad, moved)
+ALONE: tuple[Scenario, ...] = (first_store, changes, together, compactions, a_day, bring_back, edited_pad, moved)
 AFTER_A_DEATH: tuple[Scenario, ...] = (
     after_a_torn_write,
     after_a_line_without_its_end,
