@@ -37,7 +37,7 @@ class TestFileStorage(MemoryStorageContract):
         ("store", ["memory", "unique"]),
         ("store_many", ["memories"]),
         ("get", ["memory_id"]),
-        ("update", ["memory_id", "changes"]),
+        ("update", ["memory_id", "changes", "expect_seq"]),
         ("delete", ["memory_id"]),
         ("touch", ["memory_ids"]),
         ("history", ["memory_id"]),
