@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.power.checker import cut_power, gaps, record, syncs_per_ack
+from tests.power.deaths import AFTER_A_DEATH
 from tests.power.failing_disk import REFUSED
 from tests.power.sabotage import SABOTAGES, replace
-from tests.power.scenarios import AFTER_A_DEATH, ALONE, moved
+from tests.power.scenarios import ALONE, moved
 from tests.power.tracing import reason_not_to, trace
 
 if TYPE_CHECKING:

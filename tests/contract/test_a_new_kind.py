@@ -31,7 +31,8 @@ from agent_memory.storage.vector.build import build
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import ENTITY, Entity, open_entities
 from tests.power.checker import cut_power, record
-from tests.power.scenarios import AFTER_A_DEATH, Bob, changes, compactions, first_store
+from tests.power.deaths import AFTER_A_DEATH
+from tests.power.scenarios import Bob, changes, compactions, first_store
 from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of
 

@@ -121,11 +121,11 @@ async def test_a_journal_that_a_compaction_cannot_shorten_is_not_compacted_at_ea
         await storage.update(memory_id, {"content": f"version {number}"})
     clock.now = FAR
     await storage.store(memory_of("one"))
-    await storage.count()
+    await storage.folds()
     generation = storage.folder.journal.read_bytes().splitlines()[0]
     for number in range(3):
         await storage.store(memory_of(f"more {number}"))
-        await storage.count()
+        await storage.folds()
     assert storage.folder.journal.read_bytes().splitlines()[0] == generation
     fresh = open_storage(root, clock)
     assert len(await fresh.list_recent()) == 5

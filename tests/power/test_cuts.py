@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.power import scenarios
+from tests.power import deaths, scenarios
 from tests.power.checker import cut_power, gaps, record
+from tests.power.deaths import AFTER_A_DEATH
 from tests.power.sabotage import SABOTAGES
-from tests.power.scenarios import AFTER_A_DEATH, ALONE
+from tests.power.scenarios import ALONE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +46,9 @@ def test_what_was_acknowledged_survives_a_power_cut_at_any_step(scenario: Scenar
         ("no_sync", scenarios.changes),
         ("acknowledged_first", scenarios.changes),
         ("renamed_first", scenarios.compactions),
-        ("trusts_the_dead", scenarios.what_a_dead_process_wrote),
-        ("trusts_the_way", scenarios.in_folders_nobody_synced),
-        ("trusts_the_name", scenarios.in_a_compacted_journal_nobody_named),
+        ("trusts_the_dead", deaths.what_a_dead_process_wrote),
+        ("trusts_the_way", deaths.in_folders_nobody_synced),
+        ("trusts_the_name", deaths.in_a_compacted_journal_nobody_named),
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )

@@ -9,7 +9,8 @@ import pytest
 
 from tests.power import scenarios
 from tests.power.checker import JOURNAL, gaps, record, syncs_per_ack
-from tests.power.scenarios import AFTER_A_DEATH, ALONE, FOLDER, ROOT
+from tests.power.deaths import AFTER_A_DEATH
+from tests.power.scenarios import ALONE, FOLDER, ROOT
 from tests.power.tracing import reason_not_to, trace
 
 if TYPE_CHECKING:

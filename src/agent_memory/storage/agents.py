@@ -29,7 +29,7 @@ from agent_memory.files.atomic import (
 from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
-from agent_memory.files.lock import folder_lock, make_lock
+from agent_memory.files.lock import PERSON_SECONDS, folder_lock, make_lock
 from agent_memory.storage.other_journals import records_in
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             ending.callback(unlock_and_close, held)
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
         make_lock(hidden)
-        with folder_lock(folder.path):
+        with folder_lock(folder.path, PERSON_SECONDS):
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden / journal.name, read_file(journal), durable=True)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
@@ -222,7 +222,7 @@ def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFo
 @contextlib.contextmanager
 def _to_itself(folder: AgentFolder) -> Iterator[None]:
     """Hold an agent's lock while no other process has one of its files open."""
-    with folder_lock(folder.path):
+    with folder_lock(folder.path, PERSON_SECONDS):
         if users := _users_of(folder.path):
             raise BusyError(
                 f"{folder.agent_id} is in use by process {', '.join(map(str, users))}; nothing was changed.",

@@ -166,4 +166,4 @@ def test_forget_without_a_terminal_refuses(bob: Run) -> None:
 
 def test_compact_tells_sizes(bob: Run) -> None:
     sizes = document(bob("compact", "--json"))
-    assert 0 < sizes["bytes_after"] <= sizes["bytes_before"]
+    assert 0 < sizes["bytes_after"] < sizes["bytes_before"] + 50, "its header says what was compacted"
