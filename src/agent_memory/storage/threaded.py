@@ -243,6 +243,8 @@ class Threaded(Generic[R]):
                     raise
                 time.sleep(BETWEEN_TRIES)
         if is_done:
+            while not self._worker.ask(lambda: replica.warm(WARM_AT_ONCE)):
+                pass  # what follows needs all words, and others want to get in between
             self._worker.ask(after)
         return is_done
 
