@@ -35,6 +35,8 @@ TOOL_NAMES: Final = (
     "memory_activate",
 )
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
+PERSON_SECONDS: Final = 5.0
+"""To wait for a lock where somebody sits at a terminal, instead of `lock_timeout`."""
 DEFAULT_TOKEN_BUDGET: Final = 2000  # of the scratchpad
 LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 LOCAL_DIMENSION: Final = 384

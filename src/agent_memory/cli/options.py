@@ -18,7 +18,7 @@ from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError,
 from agent_memory.files.layout import agents_under, folder_of, root_of
 from agent_memory.models import CATEGORIES, Memory, SearchFilters, is_memory_id, offered_fields, parse_bound
 from agent_memory.models.record import normalise_tags
-from agent_memory.settings import ServiceSettings
+from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 
 if TYPE_CHECKING:
     from agent_memory.service import MemoryService
@@ -229,7 +229,6 @@ def _listed(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
-    from agent_memory.files.lock import PERSON_SECONDS
     from agent_memory.service import open_service
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 WAIT_SECONDS: Final = 30.0
-PERSON_SECONDS: Final = 5.0
-"""Where somebody sits before a terminal and waits."""
 PATIENT_SECONDS: Final = 1.0
 """After so long a wait the log says who holds the lock."""
 _ROOM: Final = 16_384

@@ -29,7 +29,8 @@ from agent_memory.files.atomic import (
 from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
-from agent_memory.files.lock import PERSON_SECONDS, folder_lock, make_lock
+from agent_memory.files.lock import folder_lock, make_lock
+from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage.other_journals import records_in
 
 if TYPE_CHECKING:
