@@ -242,9 +242,7 @@ class Journal:
             return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended)
 
         self._look_where()
-        if not self.path.exists():
-            with self.locked():
-                pass  # begins an empty one, unless it was there
+        self._file.begin()
         return rewriting(self.path, Folding(folding, keep, by_number), self._wait)
 
     def put_in_place(self, new: Rewriting) -> None:

@@ -121,6 +121,17 @@ class JournalFile:
             self._lock_works = True
             self._locks_file = not locks_keep_readers_out(folder)
 
+    def begin(self) -> None:
+        """Create the file, empty, if there never was one; in any thread.
+
+        Raises:
+            StorageError: It cannot be created, or it was there and is gone.
+        """
+        if not self._path.exists():
+            self._prepare()
+            with translated(self._path, "write"):
+                os.close(self._open())
+
     @contextlib.contextmanager
     def held(self, wait: float | None = None) -> Iterator[Held]:
         """Hold folder and file for the length of the block, in any thread.
