@@ -1,0 +1,25 @@
+"""Segments: what is derived from a stretch of a journal, sealed in arrays that are mapped and never loaded.
+
+A segment holds the records of that stretch as they were at its end, their columns, their words and the hashes of what
+is embedded. It is immutable; what came later hides what it says. All of it can be made anew from the journal.
+"""
+
+from agent_memory.segments.merging import merge
+from agent_memory.segments.rows import PINNED, TELLS_TIME, TRUSTS, Row
+from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of
+from agent_memory.segments.writing import seal
+
+__all__ = [
+    "NONE",
+    "PINNED",
+    "TELLS_TIME",
+    "TRUSTS",
+    "VERSION",
+    "About",
+    "Row",
+    "Segment",
+    "facet_key",
+    "hash_of",
+    "merge",
+    "seal",
+]

@@ -1,0 +1,129 @@
+"""Named arrays in a folder, one `.npy` file each: written in portions, mapped when they are first asked for."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import open_private, sync_file, translated, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import DTypeLike, NDArray
+
+_HEADER_BYTES: Final = 128
+"""Of a one-dimensional array: numpy leaves room in it for a length that is not known yet."""
+
+
+class Columns:
+    """Arrays of a folder by name; read-only, and shared by all processes that map them.
+
+    Args:
+        folder: Where the files are. What was asked for stays readable when the folder is removed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays or _path(self._folder, name).is_file()
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return an array.
+
+        Raises:
+            StorageError: There is no such file, or it is damaged.
+        """
+        known = self._arrays.get(name)
+        if known is None:
+            known = self._arrays[name] = _mapped(_path(self._folder, name))
+        return known
+
+
+class ColumnFile:
+    """One array that is written in portions. Memory: one portion.
+
+    Args:
+        folder: Where to.
+        name: Of the array; there must be none yet.
+        dtype: Of its items.
+        width: Items of a row; None for an array of one dimension.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike, width: int | None = None) -> None:
+        self._path = _path(folder, name)
+        self._dtype = np.dtype(dtype)
+        self._width = width
+        self._length = 0
+        with translated(self._path, "write"):
+            self._descriptor = open_private(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            write_all(self._descriptor, self._header())
+
+    def append(self, items: NDArray[Any]) -> None:
+        """Write items behind the rest."""
+        self._length += len(items)
+        with translated(self._path, "write"):
+            write_all(self._descriptor, np.ascontiguousarray(items, self._dtype).tobytes())
+
+    def close(self) -> None:
+        """Write the length and sync the file."""
+        with translated(self._path, "write"):
+            try:
+                os.pwrite(self._descriptor, self._header(), 0)
+                sync_file(self._descriptor)
+            finally:
+                os.close(self._descriptor)
+
+    def _header(self) -> bytes:
+        made = io.BytesIO()
+        shape = (self._length,) if self._width is None else (self._length, self._width)
+        described = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(made, described)
+        header = made.getvalue()
+        assert len(header) == _HEADER_BYTES, "numpy pads its header for a growing first axis"
+        return header
+
+
+def write_columns(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write whole arrays of one or two dimensions, and sync them.
+
+    Raises:
+        StorageError: No room, for instance.
+    """
+    for name, array in arrays.items():
+        file = ColumnFile(folder, name, array.dtype, None if array.ndim == 1 else array.shape[1])
+        try:
+            file.append(array)
+        finally:
+            file.close()
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.npy"
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    with translated(path, "read"):
+        descriptor = open_private(path, os.O_RDONLY)
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            size, begin = int(np.prod(shape)), file.tell()
+            if not size:
+                return np.empty(shape, dtype)
+            mapped = mmap.mmap(file.fileno(), begin + size * dtype.itemsize, access=mmap.ACCESS_READ)
+            return np.frombuffer(mapped, dtype, size, begin).reshape(shape)
+        except (ValueError, OSError) as error:
+            raise StorageError(f"{path.name} of an index cannot be read: {error}.") from error

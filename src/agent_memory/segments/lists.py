@@ -1,0 +1,95 @@
+"""Ascending row numbers by key, such as the rows that hold a term: three arrays behind sorted strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from agent_memory.segments.columns import ColumnFile
+from agent_memory.segments.strings import Strings, StringsFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from agent_memory.segments.columns import Columns
+
+
+class Listed(NamedTuple):
+    """The rows of one key.
+
+    Attributes:
+        rows: Ascending, shape (n,).
+        counts: How often the key stands in each, shape (n,); empty where that is not kept.
+    """
+
+    rows: NDArray[np.uint32]
+    counts: NDArray[np.uint16]
+
+
+_NOTHING = Listed(np.empty(0, np.uint32), np.empty(0, np.uint16))
+
+
+class Lists:
+    """Lists of rows of a folder.
+
+    Args:
+        columns: Where they are.
+        name: Of the arrays `<name>`, `<name>.ends`, `<name>.starts`, `<name>.rows` and `<name>.counts`.
+        counted: Whether there are counts.
+    """
+
+    def __init__(self, columns: Columns, name: str, *, counted: bool = False) -> None:
+        self.keys = Strings(columns, name)
+        self._starts: NDArray[np.int64] = columns[f"{name}.starts"]
+        self._rows: NDArray[np.uint32] = columns[f"{name}.rows"]
+        self._counts: NDArray[np.uint16] = columns[f"{name}.counts"] if counted else _NOTHING.counts
+
+    def of(self, key: str) -> Listed:
+        """Return the rows of a key; none for one that is not known."""
+        number = self.keys.find(key.encode())
+        return _NOTHING if number is None else self.at(number)
+
+    def at(self, number: int) -> Listed:
+        """Return the rows of the key at this place."""
+        begin, end = int(self._starts[number]), int(self._starts[number + 1])
+        return Listed(self._rows[begin:end], self._counts[begin:end])
+
+
+class ListsFile:
+    """Lists that are written key by key, in ascending order of keys.
+
+    Args:
+        folder: Where to.
+        name: As in `Lists`.
+        counted: Whether counts are kept.
+    """
+
+    def __init__(self, folder: Path, name: str, *, counted: bool = False) -> None:
+        self._keys = StringsFile(folder, name)
+        self._starts = ColumnFile(folder, f"{name}.starts", np.int64)
+        self._rows = ColumnFile(folder, f"{name}.rows", np.uint32)
+        self._counts = ColumnFile(folder, f"{name}.counts", np.uint16) if counted else None
+        self._length = 0
+
+    def append(self, keys: Iterable[bytes], lists: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+        """Write some keys, ascending and behind all so far, each with its rows and counts (ignored if not kept)."""
+        every = list(lists)
+        self._keys.append(keys)
+        lengths = np.array([len(rows) for rows, _ in every], np.int64)
+        self._starts.append(self._length + np.cumsum(lengths) - lengths)
+        self._length += int(lengths.sum())
+        if every:
+            self._rows.append(np.concatenate([rows for rows, _ in every]))
+            if self._counts is not None:
+                self._counts.append(np.concatenate([counts for _, counts in every]))
+
+    def close(self) -> None:
+        """Sync all files."""
+        self._starts.append(np.array([self._length], np.int64))
+        for file in (self._keys, self._starts, self._rows, self._counts):
+            if file is not None:
+                file.close()

@@ -1,0 +1,178 @@
+"""`Segment`: one sealed stretch of changes, mapped. Immutable; what came later hides what it says."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_json, replace_file
+from agent_memory.segments.columns import Columns
+from agent_memory.segments.lists import Lists
+from agent_memory.segments.strings import Strings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+VERSION: Final = 1
+"""Of the arrays' names and meaning, and of how text is read into terms: with another one, all are made anew."""
+
+NONE: Final = 2**32 - 1
+"""A row's session or speaker when it has none."""
+
+_ABOUT: Final = "segment.json"
+
+
+class About(NamedTuple):
+    """What a segment says of itself.
+
+    Attributes:
+        kind: Of which records.
+        first_seq, last_seq: Of the changes in it, both included.
+        purged_seq: The last purge that it knows of.
+        rows: How many records.
+        terms: How many terms, repeats included: for the mean length.
+    """
+
+    kind: str
+    first_seq: int
+    last_seq: int
+    purged_seq: int
+    rows: int
+    terms: int
+
+
+class Segment:
+    """A segment that is read.
+
+    Args:
+        folder: Where it is; see `Columns` for what becomes of it when that is removed.
+
+    Attributes:
+        about: What it says of itself.
+        columns: Its arrays; those of one item a row have no further names: `seq`, `timestamp`, `moment`, `expires`,
+            `promoted`, `accessed`, `access_count`, `trust`, `flags`, `length`, `session` and `speaker`.
+
+    Raises:
+        StorageError: It is none, or one of another version.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        said = read_json(folder / _ABOUT) or {}
+        if said.pop("version", None) != VERSION:
+            raise StorageError(f"{folder.name} is no segment of this version.")
+        try:
+            self.about = About(**said)
+        except TypeError as error:
+            raise StorageError(f"{folder.name} does not say what is in it: {error}.") from error
+        self.columns = Columns(folder)
+
+    def __len__(self) -> int:
+        return self.about.rows
+
+    @cached_property
+    def ids(self) -> Strings:
+        """Ids by row, in the order of storing."""
+        return Strings(self.columns, "ids")
+
+    @cached_property
+    def terms(self) -> Lists:
+        """Rows by term, with counts."""
+        return Lists(self.columns, "terms", counted=True)
+
+    @cached_property
+    def facets(self) -> Lists:
+        """Rows by facet; see `facet_key`."""
+        return Lists(self.columns, "facets")
+
+    @cached_property
+    def sessions(self) -> Lists:
+        """Rows by the session whose turns they are; the column `session` has the key's place."""
+        return Lists(self.columns, "sessions")
+
+    @cached_property
+    def speakers(self) -> Strings:
+        """Who speaks; the column `speaker` has the place."""
+        return Strings(self.columns, "speakers")
+
+    @cached_property
+    def talkers(self) -> Lists:
+        """Rows that hold a whole talk, by each of those who speak in it."""
+        return Lists(self.columns, "talkers")
+
+    def id(self, row: int) -> str:
+        """Return the id of a row."""
+        return self.ids[row].decode()
+
+    def row_of(self, record_id: str) -> int | None:
+        """Return the row of a record, None if it is not in here."""
+        wanted = record_id.encode("utf-8", "surrogatepass")
+        rows = _rows_at(self.columns["id.hash"], self.columns["id.row"], hash_of(wanted))
+        return next((row for row in rows if self.ids[row] == wanted), None)
+
+    def rows_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the row for each hash of an id, -1 for one that is not in here."""
+        known, rows = self.columns["id.hash"], self.columns["id.row"]
+        if not len(known):
+            return np.full(len(hashes), -1, np.int64)
+        at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+        return np.where(known[at] == hashes, rows[at].astype(np.int64), -1)
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hash of each row's id."""
+        return by_row(self.columns["id.hash"], self.columns["id.row"])
+
+    def saying(self, text_hash: bytes) -> list[int]:
+        """Return the rows whose words probably have this hash: its first eight bytes are compared."""
+        return _rows_at(self.columns["text.hash"], self.columns["text.row"], prefix_of(text_hash))
+
+    def record(self, row: int) -> dict[str, Any]:
+        """Return what the journal has of a record."""
+        record: dict[str, Any] = json.loads(Strings(self.columns, "data")[row])
+        return record
+
+    def forgot(self, text_hash: bytes) -> bool:
+        """Tell whether a text of this hash, 32 bytes, was forgotten in this stretch."""
+        return Strings(self.columns, "forgotten").find(text_hash) is not None
+
+
+def write_about(folder: Path, about: About) -> None:
+    """Say what is in a segment: the last file of a new one."""
+    replace_file(folder / _ABOUT, json.dumps({"version": VERSION, **about._asdict()}).encode(), durable=True)
+
+
+def hash_of(record_id: bytes) -> int:
+    """Return 64 bits of an id's hash."""
+    return int.from_bytes(blake2b(record_id, digest_size=8).digest(), "little")
+
+
+def prefix_of(text_hash: bytes) -> int:
+    """Return the first 64 bits of a text's hash."""
+    return int.from_bytes(text_hash[:8], "little")
+
+
+def facet_key(facet: tuple[str, str]) -> str:
+    """Return the key of a facet in `Segment.facets`."""
+    return "\0".join(facet)
+
+
+def by_row(values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """Return values, sorted, in the order of their rows."""
+    found = np.empty(len(values), values.dtype)
+    found[rows] = values
+    return found
+
+
+def _rows_at(hashes: NDArray[np.uint64], rows: NDArray[np.uint32], wanted: int) -> list[int]:
+    value = np.uint64(wanted)
+    begin, end = np.searchsorted(hashes, value), np.searchsorted(hashes, value, side="right")
+    found: list[int] = rows[begin:end].tolist()
+    return found

@@ -1,0 +1,134 @@
+"""Seal rows in a new segment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agent_memory.segments.columns import write_columns
+from agent_memory.segments.lists import ListsFile
+from agent_memory.segments.rows import TRUSTS
+from agent_memory.segments.segment import NONE, About, facet_key, hash_of, prefix_of, write_about
+from agent_memory.segments.strings import StringsFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from agent_memory.segments.rows import Row
+
+PLAIN: Final = {
+    "seq": np.int64,
+    "timestamp": np.float64,
+    "moment": np.float64,
+    "expires": np.float64,
+    "promoted": np.float64,
+    "accessed": np.float64,
+    "access_count": np.uint32,
+    "flags": np.uint8,
+    "length": np.uint32,
+}
+"""Columns that are a field of `Row` each, and their types."""
+
+HASH_BYTES: Final = 32
+_MOST: Final = {np.uint32: 2**32 - 1, np.uint16: 2**16 - 1}
+
+
+def seal(folder: Path, rows: Sequence[Row], about: About, gone: Iterable[str], forgotten: Collection[bytes]) -> None:
+    """Write a segment into an empty folder.
+
+    Args:
+        folder: Where to.
+        rows: Its records, in the order of storing.
+        about: What it says of itself; `rows` and `terms` are counted here.
+        gone: Ids of records that were deleted in its stretch and are not in it.
+        forgotten: Hashes of the texts that were.
+
+    Raises:
+        StorageError: No room, for instance.
+    """
+    sessions = _Keys(row.session for row in rows)
+    speakers = _Keys(row.speaker for row in rows)
+    write_columns(
+        folder,
+        {
+            **{name: np.array([getattr(row, name) for row in rows], dtype) for name, dtype in PLAIN.items()},
+            "trust": np.array([TRUSTS.index(row.trust) for row in rows], np.uint8),
+            "session": sessions.numbers,
+            "speaker": speakers.numbers,
+            **sorted_hashes("id", np.array([hash_of(row.id.encode()) for row in rows], np.uint64)),
+            **sorted_hashes("text", np.array([prefix_of(row.text_hash) for row in rows], np.uint64)),
+            **_older(rows),
+            **_pieces(rows),
+            "gone": np.unique(np.array([hash_of(each.encode()) for each in gone], np.uint64)),
+        },
+    )
+    write_strings(folder, "ids", [row.id.encode() for row in rows])
+    write_strings(folder, "data", [row.data for row in rows])
+    write_strings(folder, "forgotten", sorted(forgotten))
+    write_strings(folder, "speakers", speakers.keys)
+    _write_lists(folder, "terms", [row.terms for row in rows], counted=True)
+    _write_lists(folder, "facets", [dict.fromkeys(map(facet_key, row.facets), 1) for row in rows])
+    _write_lists(folder, "sessions", [{row.session: 1} if row.session else {} for row in rows])
+    _write_lists(folder, "talkers", [dict.fromkeys(row.speakers, 1) for row in rows])
+    write_about(folder, about._replace(rows=len(rows), terms=sum(row.length for row in rows)))
+
+
+def sorted_hashes(name: str, hashes: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+    """Return the columns by which a row is found from its hash."""
+    order = np.argsort(hashes, kind="stable")
+    return {f"{name}.hash": hashes[order], f"{name}.row": order.astype(np.uint32)}
+
+
+def write_strings(folder: Path, name: str, strings: Iterable[bytes]) -> None:
+    """Write strings that are all at hand."""
+    file = StringsFile(folder, name)
+    file.append(strings)
+    file.close()
+
+
+class _Keys:
+    """Distinct words in order, and the place of each one's word among them."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        every = list(words)
+        self.keys = sorted({word.encode() for word in every if word})
+        place = {key: at for at, key in enumerate(self.keys)}
+        self.numbers = np.array([place.get(word.encode(), NONE) for word in every], np.uint32)
+
+
+def _older(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
+    """Return which rows replace which records, in the order of these records' hashes."""
+    pairs = sorted((hash_of(row.older.encode()), number) for number, row in enumerate(rows) if row.older)
+    return {
+        "older.hash": np.array([each for each, _ in pairs], np.uint64),
+        "older.row": np.array([number for _, number in pairs], np.uint32),
+    }
+
+
+def _pieces(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
+    hashes = b"".join(piece for row in rows for piece in row.pieces)
+    return {
+        "piece.row": np.repeat(np.arange(len(rows), dtype=np.uint32), [len(row.pieces) for row in rows]),
+        "piece.hash": np.frombuffer(hashes, np.uint8).reshape(-1, HASH_BYTES),
+    }
+
+
+def _write_lists(folder: Path, name: str, counts: Iterable[Any], *, counted: bool = False) -> None:
+    """Write the lists of some rows, each given as a mapping from key to count."""
+    found: dict[str, tuple[list[int], list[int]]] = {}
+    for row, each in enumerate(counts):
+        for key, count in each.items():
+            rows, times = found.setdefault(key, ([], []))
+            rows.append(row)
+            times.append(min(count, _MOST[np.uint16]))
+    file = ListsFile(folder, name, counted=counted)
+    ordered = sorted((key.encode(), lists) for key, lists in found.items())
+    file.append(
+        [key for key, _ in ordered],
+        [(np.array(rows, np.uint32), np.array(times, np.uint16)) for _, (rows, times) in ordered],
+    )
+    file.close()
