@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import StorageError
-from agent_memory.segments import NONE, About, Row, Segment, facet_key, hash_of, merge, seal
+from agent_memory.segments import NONE, About, Row, Segment, hash_of, merge, seal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
