@@ -54,7 +54,7 @@ def merge(
         folder: Where to.
         segments: Neighbours, oldest first, each with which of its rows still count.
         purged_seq: The last purge of the journal.
-        oldest: Whether no segment is older than these: then there is nothing left that a deletion could hide.
+        oldest: Whether no segment is older than these: then there is nothing left that they could hide.
 
     Raises:
         StorageError: One of them cannot be read, or there is no room.
@@ -79,7 +79,7 @@ def merge(
             **_hashes("id", parts),
             **_hashes("text", parts),
             **_older(parts),
-            "gone": np.empty(0, np.uint64) if oldest else _gone(parts),
+            "hides": np.empty(0, np.uint64) if oldest else _hides(parts),
         },
     )
     _merge_pieces(folder, parts)
@@ -127,9 +127,8 @@ def _older(parts: Sequence[_Part]) -> dict[str, NDArray[Any]]:
     return {"older.hash": hashes[order], "older.row": rows[order].astype(np.uint32)}
 
 
-def _gone(parts: Sequence[_Part]) -> NDArray[np.uint64]:
-    stored = np.concatenate([part.segment.columns["id.hash"][part.kept] for part in parts])
-    return np.setdiff1d(np.concatenate([part.segment.columns["gone"] for part in parts]), stored)
+def _hides(parts: Sequence[_Part]) -> NDArray[np.uint64]:
+    return np.unique(np.concatenate([part.segment.columns["hides"] for part in parts]))
 
 
 def _merge_pieces(folder: Path, parts: Sequence[_Part]) -> None:

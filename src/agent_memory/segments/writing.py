@@ -37,15 +37,15 @@ HASH_BYTES: Final = 32
 _MOST: Final = {np.uint32: 2**32 - 1, np.uint16: 2**16 - 1}
 
 
-def seal(folder: Path, rows: Sequence[Row], about: About, gone: Iterable[str], forgotten: Collection[bytes]) -> None:
+def seal(folder: Path, rows: Sequence[Row], about: About, hides: Iterable[str], forgotten: Collection[bytes]) -> None:
     """Write a segment into an empty folder.
 
     Args:
         folder: Where to.
         rows: Its records, in the order of storing.
         about: What it says of itself; `rows` and `terms` are counted here.
-        gone: Ids of records that were deleted in its stretch and are not in it.
-        forgotten: Hashes of the texts that were.
+        hides: Ids of records that were changed or deleted in its stretch and are in an older segment.
+        forgotten: Hashes of the texts that were deleted.
 
     Raises:
         StorageError: No room, for instance.
@@ -63,7 +63,7 @@ def seal(folder: Path, rows: Sequence[Row], about: About, gone: Iterable[str], f
             **sorted_hashes("text", np.array([prefix_of(row.text_hash) for row in rows], np.uint64)),
             **_older(rows),
             **_pieces(rows),
-            "gone": np.unique(np.array([hash_of(each.encode()) for each in gone], np.uint64)),
+            "hides": np.unique(np.array([hash_of(each.encode()) for each in hides], np.uint64)),
         },
     )
     write_strings(folder, "ids", [row.id.encode() for row in rows])

@@ -52,9 +52,9 @@ def rows(draw: Any) -> list[Row]:
     return found
 
 
-def sealed(folder: Path, every: Sequence[Row], gone: Sequence[str] = (), first: int = 1) -> Segment:
+def sealed(folder: Path, every: Sequence[Row], hides: Sequence[str] = (), first: int = 1) -> Segment:
     folder.mkdir(parents=True)
-    seal(folder, every, About("memory", first, first + 99, 0, 0, 0), gone, {b"f" * 32})
+    seal(folder, every, About("memory", first, first + 99, 0, 0, 0), hides, {b"f" * 32})
     return Segment(folder)
 
 
@@ -131,16 +131,16 @@ def test_a_merge_holds_what_is_left_of_all_in_their_order(
     merged = Segment(place / "c")
     assert as_sets(read_back(merged)) == as_sets(left)
     assert merged.about == About("memory", 1, 200, 7, len(left), sum(row.length for row in left))
-    assert merged.columns["gone"].tolist() == [hash_of(b"mem-90")]
+    assert merged.columns["hides"].tolist() == [hash_of(b"mem-90")]
 
 
-def test_a_merge_with_the_oldest_keeps_no_deletions(tmp_path: Path) -> None:
+def test_a_merge_with_the_oldest_hides_nothing(tmp_path: Path) -> None:
     part = sealed(tmp_path / "a", [], ["mem-90"])
     (tmp_path / "c").mkdir()
 
     merge(tmp_path / "c", [(part, np.ones(0, bool))], purged_seq=0, oldest=True)
 
-    assert Segment(tmp_path / "c").columns["gone"].tolist() == []
+    assert Segment(tmp_path / "c").columns["hides"].tolist() == []
 
 
 def test_forgotten_texts_are_known_by_their_hash(tmp_path: Path) -> None:

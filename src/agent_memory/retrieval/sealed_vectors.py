@@ -1,0 +1,121 @@
+"""Cosines over the vectors of one sealed segment: exact while there are few, and exact among the nearest by sign code.
+
+Measured on one core with 384 dimensions: comparing codes and cutting takes 0.6 ms at 100,000 pieces and 8 ms at a
+million; comparing all vectors takes 17 and 158 ms (`python -m benchmarks.scale`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from agent_memory.segments import Segment
+    from agent_memory.segments.vectors import Vectors
+
+_SAMPLE: Final = 4_096
+"""Pieces whose cosines tell about how many reach a floor."""
+
+
+class Near(NamedTuple):
+    """Rows by cosine, best first; a row of several pieces counts by its best.
+
+    Attributes:
+        rows: Shape (n,), each once.
+        cosines: Shape (n,).
+    """
+
+    rows: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+
+
+class SealedVectors:
+    """The vectors of one segment.
+
+    Args:
+        segment: Which.
+        vectors: Of its pieces.
+        alive: Which of its rows still count, shape (rows,); shared with who keeps it up to date.
+        exact_to: Pieces up to which all are compared exactly.
+        candidates: Nearest by code that are compared exactly, for each row that is wanted.
+        least: Of those, in any case.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        vectors: Vectors,
+        alive: NDArray[np.bool_],
+        *,
+        exact_to: int = 20_000,
+        candidates: int = 10,
+        least: int = 200,
+    ) -> None:
+        self._vectors = vectors
+        self._alive = alive
+        self._owners: NDArray[np.uint32] = segment.columns["piece.row"]
+        self._candidates, self._least = candidates, least
+        self._exact = len(vectors) <= exact_to
+        self._whole: NDArray[np.float32] | None = None
+
+    def cosines_of(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of each of some rows, minus infinity for one without a vector."""
+        begins = np.searchsorted(self._owners, rows)
+        counts = np.searchsorted(self._owners, rows, side="right") - begins
+        pieces = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+        found = np.full(len(rows), -np.inf, np.float32)
+        np.maximum.at(found, np.repeat(np.arange(len(rows)), counts), self._vectors.cosines(query, pieces))
+        return found
+
+    def nearest(self, query: NDArray[np.float32], count: int, floor: float) -> Near:
+        """Return the nearest rows that count and whose cosine reaches a floor.
+
+        Args:
+            query: Shape (dimension,), unit length.
+            count: How many at most.
+            floor: The least cosine.
+        """
+        if self._exact:
+            cosines = self._all(query)
+            pieces = np.flatnonzero(cosines >= floor)
+            cosines = cosines[pieces]
+        else:
+            pieces = self._near_by_code(query, max(self._least, self._candidates * count))
+            cosines = self._vectors.cosines(query, pieces)
+            reach = cosines >= floor
+            pieces, cosines = pieces[reach], cosines[reach]
+        rows = self._owners[pieces].astype(np.int64)
+        alive = self._alive[rows]
+        return _best(rows[alive], cosines[alive], count)
+
+    def how_many(self, query: NDArray[np.float32], floor: float) -> int:
+        """Return how many rows reach a floor and count; where there are many, about how many."""
+        step = 1 if self._exact else max(1, len(self._vectors) // _SAMPLE)
+        reach = (
+            self._all(query) >= floor if self._exact else self._vectors.cosines(query, slice(None, None, step)) >= floor
+        )
+        rows = np.unique(self._owners[::step][reach])
+        return int(self._alive[rows].sum()) * step
+
+    def _all(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._whole is None:  # numpy compares halves a hundred times slower
+            self._whole = self._vectors.halves.astype(np.float32)
+        found: NDArray[np.float32] = self._whole @ query
+        return found
+
+    def _near_by_code(self, query: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+        """Return at least so many pieces, the nearest by code, or all."""
+        distances = self._vectors.distances(query)
+        up_to = np.cumsum(np.bincount(distances))
+        return np.flatnonzero(distances <= np.searchsorted(up_to, count))
+
+
+def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> Near:
+    order = np.lexsort((rows, -cosines))
+    rows, cosines = rows[order], cosines[order]
+    _, first = np.unique(rows, return_index=True)
+    first.sort()
+    return Near(rows[first[:count]], cosines[first[:count]])

@@ -1,0 +1,131 @@
+"""`Chain`: the segments of one kind of an agent, oldest first, read as one list of rows.
+
+A row's number is its place in that list. Later segments, and whoever holds what is not sealed yet, hide rows of earlier
+ones.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_json, replace_file
+from agent_memory.segments.segment import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_LIST: Final = "segments.json"
+
+
+class Chain:
+    """Segments that follow each other without a gap.
+
+    Args:
+        segments: Oldest first.
+
+    Attributes:
+        segments: As given.
+        firsts: The number of the first row of each, and one more: the number of all rows.
+        alive: For each segment which of its rows still count; `hide` changes it.
+
+    Raises:
+        StorageError: They do not follow each other.
+    """
+
+    def __init__(self, segments: Sequence[Segment] = ()) -> None:
+        self.segments = tuple(segments)
+        expected = 1
+        for segment in self.segments:
+            if segment.about.first_seq != expected:
+                raise StorageError(f"The segment {segment.folder.name} does not begin behind the one before it.")
+            expected = segment.about.last_seq + 1
+        self.last_seq = expected - 1
+        self.firsts: list[int] = [0, *accumulate(len(segment) for segment in self.segments)]
+        self.alive = [np.ones(len(segment), bool) for segment in self.segments]
+        self._hidden = 0
+        for at, segment in enumerate(self.segments):
+            self._hide(segment.columns["hides"], at)
+
+    def __len__(self) -> int:
+        """Return how many rows count."""
+        return self.firsts[-1] - self._hidden
+
+    def place_of(self, number: int) -> tuple[int, int]:
+        """Return in which segment a row is, and its place in there."""
+        at = bisect_right(self.firsts, number) - 1
+        return at, number - self.firsts[at]
+
+    def find(self, record_id: str) -> int | None:
+        """Return the number of the row of a record that counts, None if there is none."""
+        for at in range(len(self.segments) - 1, -1, -1):
+            row = self.segments[at].row_of(record_id)
+            if row is not None and self.alive[at][row]:
+                return self.firsts[at] + row
+        return None
+
+    def hide(self, hashes: NDArray[np.uint64]) -> None:
+        """Let rows of these ids count no more: what is not sealed yet has replaced or deleted them."""
+        self._hide(hashes, len(self.segments))
+
+    def saying(self, text_hash: bytes) -> Iterator[int]:
+        """Yield the numbers of the rows that count and whose words probably have this hash, in the order of storing."""
+        for first, segment, alive in zip(self.firsts, self.segments, self.alive, strict=False):
+            yield from (first + row for row in segment.saying(text_hash) if alive[row])
+
+    def forgot(self, text_hash: bytes) -> bool:
+        """Tell whether a text of this hash, 32 bytes, was ever forgotten."""
+        return any(segment.forgot(text_hash) for segment in self.segments)
+
+    def record(self, number: int) -> tuple[str, dict[str, Any]]:
+        """Return the id of a row, and what the journal has of its record."""
+        at, row = self.place_of(number)
+        segment = self.segments[at]
+        return segment.id(row), segment.record(row)
+
+    def numbers(self) -> Iterator[int]:
+        """Yield the numbers of all rows that count, in the order of storing."""
+        for first, alive in zip(self.firsts, self.alive, strict=False):
+            yield from (np.flatnonzero(alive) + first).tolist()
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of all rows, those that do not count as well; a copy where there are several segments."""
+        parts = [segment.columns[name] for segment in self.segments]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def counting(self) -> NDArray[np.bool_]:
+        """Return which of all rows count."""
+        return np.concatenate([np.empty(0, bool), *self.alive])
+
+    def _hide(self, hashes: NDArray[np.uint64], before: int) -> None:
+        for segment, alive in zip(self.segments[:before], self.alive[:before], strict=True):
+            rows = segment.rows_of(hashes)
+            rows = rows[rows >= 0]
+            self._hidden += int(alive[rows].sum())
+            alive[rows] = False
+
+
+def open_chain(folder: Path, kind: str) -> Chain:
+    """Return the segments that a folder lists; none where it lists none.
+
+    Raises:
+        StorageError: One of them is damaged, missing or of another kind or version: all are to be made anew.
+    """
+    listed = (read_json(folder / _LIST) or {}).get("segments", [])
+    segments = [Segment(folder / str(name)) for name in listed]
+    if any(segment.about.kind != kind for segment in segments):
+        raise StorageError(f"The segments in {folder.name} are not of the kind {kind}.")
+    return Chain(segments)
+
+
+def list_segments(folder: Path, names: Iterable[str]) -> None:
+    """Take segments into use, oldest first: the one step that others see."""
+    replace_file(folder / _LIST, json.dumps({"segments": list(names)}).encode(), durable=True)

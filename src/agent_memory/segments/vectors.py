@@ -1,0 +1,111 @@
+"""Vectors of a segment's pieces, added to it once they are there: halves of floats, and a sign of each dimension.
+
+A sign code takes a bit a dimension. Two codes differ in about as many bits as the angle between their vectors is wide
+(Charikar, 2002), so a few hundred nearest by code hold the nearest by cosine, which are then compared exactly.
+"""
+
+from __future__ import annotations
+
+import shutil
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import sync_folder, translated
+from agent_memory.segments.columns import ColumnFile, Columns, write_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_WORD_BITS: Final = 64
+_AT_ONCE: Final = 20_000
+
+
+class Vectors:
+    """Vectors by piece, in the order of `piece.row` and `piece.hash` of their segment.
+
+    Args:
+        folder: Where they are.
+
+    Attributes:
+        halves: Shape (pieces, dimension), float16, unit length.
+        codes: Shape (words, pieces), uint64: so that one word of all pieces is compared at a time, in a fifth of the
+            time that rows of six words take.
+
+    Raises:
+        StorageError: They are not there, or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        columns = Columns(folder)
+        self.halves: NDArray[np.float16] = columns["halves"]
+        self.codes: NDArray[np.uint64] = columns["codes"]
+        if self.codes.shape != (_words(self.halves.shape[-1]), len(self.halves)):
+            raise StorageError(f"{folder.name} of an index does not hold what it should.")
+
+    def __len__(self) -> int:
+        return len(self.halves)
+
+    def distances(self, query: NDArray[np.float32]) -> NDArray[np.uint16]:
+        """Return in how many signs each piece differs from a query, shape (pieces,)."""
+        wanted = codes_of(query[np.newaxis])[:, 0]
+        found = np.zeros(len(self), np.uint16)
+        for word, of_query in zip(self.codes, wanted, strict=True):
+            found += np.bitwise_count(word ^ of_query)
+        return found
+
+    def cosines(self, query: NDArray[np.float32], pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
+        """Return the cosines between a query of unit length and some pieces."""
+        found: NDArray[np.float32] = self.halves[pieces].astype(np.float32) @ query
+        return found
+
+
+def folder_name(embedder: str) -> str:
+    """Return the name, in a segment's folder, of the folder with the vectors of an embedder."""
+    return f"vectors-{blake2b(embedder.encode(), digest_size=6).hexdigest()}"
+
+
+def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[NDArray[np.float32]]) -> None:
+    """Write the vectors of all pieces of a segment, in their order, and their codes.
+
+    Args:
+        segment: Its folder.
+        embedder: Whose they are.
+        dimension: Of each.
+        vectors: In portions, each of shape (n, dimension), unit length.
+
+    Raises:
+        StorageError: No room, for instance; the segment is as it was.
+    """
+    unfinished, place = segment / f".{folder_name(embedder)}", segment / folder_name(embedder)
+    with translated(unfinished, "write"):
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+    file = ColumnFile(unfinished, "halves", np.float16, dimension)
+    codes = [np.empty((_words(dimension), 0), np.uint64)]
+    for portion in vectors:
+        file.append(portion)
+        codes.append(codes_of(portion))
+    file.close()
+    write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
+    with translated(place, "write"):
+        sync_folder(unfinished)
+        unfinished.rename(place)
+        sync_folder(segment)
+
+
+def codes_of(vectors: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:
+    """Return the signs of vectors, shape (n, dimension), as bits, shape (words, n)."""
+    bits = np.packbits(vectors > 0, axis=1)
+    padded = np.zeros((len(bits), _words(vectors.shape[1]) * 8), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+def _words(dimension: int) -> int:
+    return -(-dimension // _WORD_BITS)

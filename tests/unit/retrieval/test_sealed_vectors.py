@@ -1,0 +1,112 @@
+"""Vectors of a sealed segment give exact cosines, and the nearest by sign code hold the nearest of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from agent_memory.errors import StorageError
+from agent_memory.retrieval.sealed_vectors import SealedVectors
+from agent_memory.segments import About, Row, Segment, seal
+from agent_memory.segments.vectors import Vectors, add_vectors, codes_of, folder_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+DIMENSION = 100
+
+
+def some_vectors(count: int) -> NDArray[np.float32]:
+    """Return vectors around a few directions, unit length."""
+    random = np.random.default_rng(7)
+    found = random.normal(size=(20, DIMENSION))[random.integers(0, 20, count)] + random.normal(size=(count, DIMENSION))
+    return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+
+
+def sealed(folder: Path, vectors: NDArray[np.float32], pieces: list[int]) -> Segment:
+    """Seal rows of so many pieces each."""
+    folder.mkdir()
+    rows = [
+        Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, {}, 0, pieces=[bytes(32)] * each)
+        for at, each in enumerate(pieces)
+    ]
+    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), [], [])
+    add_vectors(folder, "model", DIMENSION, np.array_split(vectors, 3))
+    return Segment(folder)
+
+
+def read(segment: Segment) -> Vectors:
+    return Vectors(segment.folder / folder_name("model"))
+
+
+@pytest.mark.parametrize("exact_to", [20_000, 0])
+def test_the_nearest_are_those_of_an_exact_search(tmp_path: Path, exact_to: int) -> None:
+    vectors = some_vectors(3_000)
+    segment = sealed(tmp_path / "s", vectors, [1] * 3_000)
+    alive = np.ones(3_000, bool)
+    alive[::7] = False
+    search = SealedVectors(segment, read(segment), alive, exact_to=exact_to)
+    query = vectors[8]
+    exact = np.where(alive, vectors @ query, -1)
+
+    near = search.nearest(query, 10, 0.1)
+
+    assert set(near.rows.tolist()) == set(np.argsort(-exact)[:10].tolist())
+    assert near.cosines == pytest.approx(np.sort(exact)[::-1][:10], abs=0.001)
+    assert search.how_many(query, 0.4) == pytest.approx(int((exact >= 0.4).sum()), abs=2)
+
+
+def test_a_row_of_several_pieces_counts_by_its_best(tmp_path: Path) -> None:
+    vectors = some_vectors(6)
+    segment = sealed(tmp_path / "s", vectors, [2, 0, 3, 1])
+    search = SealedVectors(segment, read(segment), np.ones(4, bool))
+    exact = vectors @ vectors[3]
+    best = [exact[0:2].max(), exact[2:5].max(), exact[5]]
+
+    assert search.nearest(vectors[3], 4, -1).rows.tolist()[0] == 2
+    assert sorted(search.nearest(vectors[3], 4, -1).cosines.tolist()) == pytest.approx(sorted(best), abs=0.001)
+    cosines = search.cosines_of(vectors[3], np.array([3, 1, 0]))
+    assert cosines[[0, 2]] == pytest.approx([best[2], best[0]], abs=0.001)
+    assert cosines[1] == -np.inf
+
+
+def test_what_does_not_reach_the_floor_is_left_out(tmp_path: Path) -> None:
+    vectors = some_vectors(50)
+    segment = sealed(tmp_path / "s", vectors, [1] * 50)
+    search = SealedVectors(segment, read(segment), np.ones(50, bool), exact_to=0)
+
+    assert search.nearest(vectors[0], 50, 0.999).rows.tolist() == [0]
+
+
+def test_codes_hold_a_sign_a_bit_whatever_the_dimension() -> None:
+    vectors = np.array([[1.0] * 70, [-1.0] * 70, [1.0] * 69 + [-1.0]], np.float32)
+
+    codes = codes_of(vectors)
+
+    assert codes.shape == (2, 3)
+    assert np.bitwise_count(codes[:, :1] ^ codes).sum(axis=0).tolist() == [0, 70, 1]
+
+
+def test_codes_that_do_not_fit_their_vectors_are_an_error(tmp_path: Path) -> None:
+    segment = sealed(tmp_path / "s", some_vectors(6), [1] * 6)
+    other = sealed(tmp_path / "o", some_vectors(5), [1] * 5)
+    place = segment.folder / folder_name("model")
+    (place / "codes.npy").write_bytes((other.folder / folder_name("model") / "codes.npy").read_bytes())
+
+    with pytest.raises(StorageError, match="vectors-"):
+        read(segment)
+
+
+def test_vectors_are_added_again_after_an_attempt_that_was_killed(tmp_path: Path) -> None:
+    segment = sealed(tmp_path / "s", some_vectors(6), [1] * 6)
+    left = segment.folder / f".{folder_name('other')}"
+    left.mkdir()
+    (left / "halves.npy").write_bytes(b"half of it")
+
+    add_vectors(segment.folder, "other", DIMENSION, [some_vectors(6)])
+
+    assert len(Vectors(segment.folder / folder_name("other"))) == 6
