@@ -38,7 +38,6 @@ class SealedVectors:
     Args:
         segment: Which.
         vectors: Of its pieces.
-        alive: Which of its rows still count, shape (rows,); shared with who keeps it up to date.
         exact_to: Pieces up to which all are compared exactly.
         candidates: Nearest by code that are compared exactly, for each row that is wanted.
         least: Of those, in any case.
@@ -48,14 +47,12 @@ class SealedVectors:
         self,
         segment: Segment,
         vectors: Vectors,
-        alive: NDArray[np.bool_],
         *,
         exact_to: int = 20_000,
         candidates: int = 10,
         least: int = 200,
     ) -> None:
         self._vectors = vectors
-        self._alive = alive
         self._owners: NDArray[np.uint32] = segment.columns["piece.row"]
         self._candidates, self._least = candidates, least
         self._exact = len(vectors) <= exact_to
@@ -70,13 +67,14 @@ class SealedVectors:
         np.maximum.at(found, np.repeat(np.arange(len(rows)), counts), self._vectors.cosines(query, pieces))
         return found
 
-    def nearest(self, query: NDArray[np.float32], count: int, floor: float) -> Near:
-        """Return the nearest rows that count and whose cosine reaches a floor.
+    def nearest(self, query: NDArray[np.float32], count: int, floor: float, among: NDArray[np.bool_]) -> Near:
+        """Return the nearest rows whose cosine reaches a floor.
 
         Args:
             query: Shape (dimension,), unit length.
             count: How many at most.
             floor: The least cosine.
+            among: Which rows may be found, shape (rows,).
         """
         if self._exact:
             cosines = self._all(query)
@@ -88,17 +86,17 @@ class SealedVectors:
             reach = cosines >= floor
             pieces, cosines = pieces[reach], cosines[reach]
         rows = self._owners[pieces].astype(np.int64)
-        alive = self._alive[rows]
-        return _best(rows[alive], cosines[alive], count)
+        may = among[rows]
+        return _best(rows[may], cosines[may], count)
 
-    def how_many(self, query: NDArray[np.float32], floor: float) -> int:
-        """Return how many rows reach a floor and count; where there are many, about how many."""
+    def how_many(self, query: NDArray[np.float32], floor: float, among: NDArray[np.bool_]) -> int:
+        """Return how many rows among some reach a floor; where there are many, about how many."""
         step = 1 if self._exact else max(1, len(self._vectors) // _SAMPLE)
         reach = (
             self._all(query) >= floor if self._exact else self._vectors.cosines(query, slice(None, None, step)) >= floor
         )
         rows = np.unique(self._owners[::step][reach])
-        return int(self._alive[rows].sum()) * step
+        return int(among[rows].sum()) * step
 
     def _all(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._whole is None:  # numpy compares halves a hundred times slower

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -46,27 +46,26 @@ class SealedWords:
 
     Args:
         segment: Which.
-        alive: Which of its rows still count, shape (rows,); shared with who keeps it up to date.
         stripe_rows: Rows in each of 32 stretches from which a count is estimated, where there are more than in these.
     """
 
-    def __init__(self, segment: Segment, alive: NDArray[np.bool_], stripe_rows: int = 2_000) -> None:
+    def __init__(self, segment: Segment, stripe_rows: int = 2_000) -> None:
         self._stripe_rows = stripe_rows
         self._segment = segment
-        self._alive = alive
         self._lengths: NDArray[np.uint32] = segment.columns["length"]
 
     def frequency(self, term: str) -> int:
-        """Return how many rows hold a term, those that do not count any more included."""
+        """Return how many rows hold a term, those that count no more included."""
         return len(self._segment.terms.of(term).rows)
 
-    def best(self, gains: Mapping[str, float], norm: Norm, count: int) -> Best:
-        """Return the best rows that count.
+    def best(self, gains: Mapping[str, float], norm: Norm, count: int, among: NDArray[np.bool_]) -> Best:
+        """Return the best rows.
 
         Args:
             gains: What a term adds at most, above 0.
             norm: Of lengths.
             count: How many at most.
+            among: Which rows may be found, shape (rows,).
         """
         lists = sorted(((gain, self._segment.terms.of(term)) for term, gain in gains.items()), key=_gain, reverse=True)
         left = [gain for gain, _ in lists]
@@ -80,7 +79,7 @@ class SealedWords:
                 rows, scores = rows[stays], scores[stays]
                 scores += gain * self._shares(listed, rows, norm)
             else:
-                alive = self._alive[listed.rows]
+                alive = among[listed.rows]
                 new = listed.rows[alive]
                 shares = _share(listed.counts[alive], self._heaviness(new, norm))
                 rows, scores = _added(rows, scores, new, gain * shares)
@@ -97,8 +96,8 @@ class SealedWords:
         """Return how often a term stands in each of some rows."""
         return _looked_up(self._segment.terms.of(term), rows)
 
-    def how_many(self, terms: Sequence[str]) -> int:
-        """Return how many rows hold a term and count; where there are many rows, about how many."""
+    def how_many(self, terms: Iterable[str], among: NDArray[np.bool_]) -> int:
+        """Return how many rows among some hold a term; where the segment is large, about how many."""
         total = len(self._segment)
         lists = [self._segment.terms.of(term).rows for term in terms]
         wide = self._stripe_rows
@@ -110,7 +109,7 @@ class SealedWords:
             for rows in lists:
                 first, last = np.searchsorted(rows, (begin, end))
                 holds[rows[first:last] - begin] = True
-            held += int((holds & self._alive[begin:end]).sum())
+            held += int((holds & among[begin:end]).sum())
             seen += end - begin
         return round(held * total / max(1, seen))
 

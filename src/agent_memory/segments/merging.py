@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agent_memory.segments.columns import ColumnFile, write_columns
+from agent_memory.segments.columns import ColumnFile, Columns, write_columns
 from agent_memory.segments.lists import ListsFile
 from agent_memory.segments.segment import NONE, About, by_row, write_about
 from agent_memory.segments.strings import Strings, StringsFile
-from agent_memory.segments.writing import HASH_BYTES, PLAIN, sorted_hashes, write_strings
+from agent_memory.segments.writing import HASH_BYTES, PLAIN, sorted_hashes, write_people, write_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from agent_memory.segments.lists import Lists
     from agent_memory.segments.segment import Segment
+    from agent_memory.segments.writing import Talking
 
 _KEYS_AT_ONCE: Final = 10_000
 _ROWS_AT_ONCE: Final = 50_000
@@ -46,13 +47,19 @@ class _Part:
 
 
 def merge(
-    folder: Path, segments: Sequence[tuple[Segment, NDArray[np.bool_]]], *, purged_seq: int, oldest: bool
+    folder: Path,
+    segments: Sequence[tuple[Segment, NDArray[np.bool_]]],
+    *,
+    talking: Talking,
+    purged_seq: int,
+    oldest: bool,
 ) -> None:
     """Write one segment of several into an empty folder.
 
     Args:
         folder: Where to.
         segments: Neighbours, oldest first, each with which of its rows still count.
+        talking: See `seal`.
         purged_seq: The last purge of the journal.
         oldest: Whether no segment is older than these: then there is nothing left that they could hide.
 
@@ -72,7 +79,10 @@ def merge(
     for name in ("terms", "facets", "talkers"):
         _merge_lists(folder, name, parts)
     _write_places(folder, "session", _merge_lists(folder, "sessions", parts), parts)
-    _write_places(folder, "speaker", _merge_speakers(folder, parts), parts)
+    names, places = _merge_speakers(folder, parts)
+    _write_places(folder, "speaker", places, parts)
+    written = Columns(folder)
+    write_people(folder, names, written["session"], written["speaker"], talking)
     write_columns(
         folder,
         {
@@ -142,12 +152,12 @@ def _merge_pieces(folder: Path, parts: Sequence[_Part]) -> None:
     hashes.close()
 
 
-def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> list[NDArray[np.int64]]:
+def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
     every = [part.segment.speakers.every() for part in parts]
     names = sorted(set().union(*every))
     place = {name: at for at, name in enumerate(names)}
     write_strings(folder, "speakers", names)
-    return [np.array([place[name] for name in known], np.int64) for known in every]
+    return names, [np.array([place[name] for name in known], np.int64) for known in every]
 
 
 def _merge_lists(folder: Path, name: str, parts: Sequence[_Part]) -> list[NDArray[np.int64]]:

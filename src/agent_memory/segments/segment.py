@@ -103,6 +103,11 @@ class Segment:
         return Strings(self.columns, "speakers")
 
     @cached_property
+    def people(self) -> list[str]:
+        """Those of the speakers who take part in a talk of this segment."""
+        return [name.decode() for name in Strings(self.columns, "people").every()]
+
+    @cached_property
     def talkers(self) -> Lists:
         """Rows that hold a whole talk, by each of those who speak in it."""
         return Lists(self.columns, "talkers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,13 +38,26 @@ HASH_BYTES: Final = 32
 _MOST: Final = {np.uint32: 2**32 - 1, np.uint16: 2**16 - 1}
 
 
-def seal(folder: Path, rows: Sequence[Row], about: About, hides: Iterable[str], forgotten: Collection[bytes]) -> None:
+Talking = Callable[["NDArray[np.uint32]", "NDArray[np.uint32]"], "NDArray[np.uint32]"]
+"""Given the columns `session` and `speaker` of rows that are turns: the speakers who take part in a talk."""
+
+
+def seal(
+    folder: Path,
+    rows: Sequence[Row],
+    about: About,
+    *,
+    talking: Talking,
+    hides: Iterable[str] = (),
+    forgotten: Collection[bytes] = (),
+) -> None:
     """Write a segment into an empty folder.
 
     Args:
         folder: Where to.
         rows: Its records, in the order of storing.
         about: What it says of itself; `rows` and `terms` are counted here.
+        talking: Tells talks from other texts of that form.
         hides: Ids of records that were changed or deleted in its stretch and are in an older segment.
         forgotten: Hashes of the texts that were deleted.
 
@@ -70,6 +84,7 @@ def seal(folder: Path, rows: Sequence[Row], about: About, hides: Iterable[str], 
     write_strings(folder, "data", [row.data for row in rows])
     write_strings(folder, "forgotten", sorted(forgotten))
     write_strings(folder, "speakers", speakers.keys)
+    write_people(folder, speakers.keys, sessions.numbers, speakers.numbers, talking)
     _write_lists(folder, "terms", [row.terms for row in rows], counted=True)
     _write_lists(folder, "facets", [dict.fromkeys(map(facet_key, row.facets), 1) for row in rows])
     _write_lists(folder, "sessions", [{row.session: 1} if row.session else {} for row in rows])
@@ -88,6 +103,14 @@ def write_strings(folder: Path, name: str, strings: Iterable[bytes]) -> None:
     file = StringsFile(folder, name)
     file.append(strings)
     file.close()
+
+
+def write_people(
+    folder: Path, names: Sequence[bytes], session: NDArray[np.uint32], speaker: NDArray[np.uint32], talking: Talking
+) -> None:
+    """Write the names of those who take part in a talk of this segment."""
+    turns = session != NONE
+    write_strings(folder, "people", [names[place] for place in talking(session[turns], speaker[turns]).tolist()])
 
 
 class _Keys:

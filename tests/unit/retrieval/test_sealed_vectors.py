@@ -11,6 +11,7 @@ from agent_memory.errors import StorageError
 from agent_memory.retrieval.sealed_vectors import SealedVectors
 from agent_memory.segments import About, Row, Segment, seal
 from agent_memory.segments.vectors import Vectors, add_vectors, codes_of, folder_name
+from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def sealed(folder: Path, vectors: NDArray[np.float32], pieces: list[int]) -> Seg
         Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, {}, 0, pieces=[bytes(32)] * each)
         for at, each in enumerate(pieces)
     ]
-    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), [], [])
+    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), talking=everybody)
     add_vectors(folder, "model", DIMENSION, np.array_split(vectors, 3))
     return Segment(folder)
 
@@ -49,26 +50,28 @@ def test_the_nearest_are_those_of_an_exact_search(tmp_path: Path, exact_to: int)
     segment = sealed(tmp_path / "s", vectors, [1] * 3_000)
     alive = np.ones(3_000, bool)
     alive[::7] = False
-    search = SealedVectors(segment, read(segment), alive, exact_to=exact_to)
+    search = SealedVectors(segment, read(segment), exact_to=exact_to)
     query = vectors[8]
     exact = np.where(alive, vectors @ query, -1)
 
-    near = search.nearest(query, 10, 0.1)
+    near = search.nearest(query, 10, 0.1, alive)
 
     assert set(near.rows.tolist()) == set(np.argsort(-exact)[:10].tolist())
     assert near.cosines == pytest.approx(np.sort(exact)[::-1][:10], abs=0.001)
-    assert search.how_many(query, 0.4) == pytest.approx(int((exact >= 0.4).sum()), abs=2)
+    assert search.how_many(query, 0.4, alive) == pytest.approx(int((exact >= 0.4).sum()), abs=2)
 
 
 def test_a_row_of_several_pieces_counts_by_its_best(tmp_path: Path) -> None:
     vectors = some_vectors(6)
     segment = sealed(tmp_path / "s", vectors, [2, 0, 3, 1])
-    search = SealedVectors(segment, read(segment), np.ones(4, bool))
+    search = SealedVectors(segment, read(segment))
     exact = vectors @ vectors[3]
     best = [exact[0:2].max(), exact[2:5].max(), exact[5]]
 
-    assert search.nearest(vectors[3], 4, -1).rows.tolist()[0] == 2
-    assert sorted(search.nearest(vectors[3], 4, -1).cosines.tolist()) == pytest.approx(sorted(best), abs=0.001)
+    assert search.nearest(vectors[3], 4, -1, np.ones(4, bool)).rows.tolist()[0] == 2
+    assert sorted(search.nearest(vectors[3], 4, -1, np.ones(4, bool)).cosines.tolist()) == pytest.approx(
+        sorted(best), abs=0.001
+    )
     cosines = search.cosines_of(vectors[3], np.array([3, 1, 0]))
     assert cosines[[0, 2]] == pytest.approx([best[2], best[0]], abs=0.001)
     assert cosines[1] == -np.inf
@@ -77,9 +80,9 @@ def test_a_row_of_several_pieces_counts_by_its_best(tmp_path: Path) -> None:
 def test_what_does_not_reach_the_floor_is_left_out(tmp_path: Path) -> None:
     vectors = some_vectors(50)
     segment = sealed(tmp_path / "s", vectors, [1] * 50)
-    search = SealedVectors(segment, read(segment), np.ones(50, bool), exact_to=0)
+    search = SealedVectors(segment, read(segment), exact_to=0)
 
-    assert search.nearest(vectors[0], 50, 0.999).rows.tolist() == [0]
+    assert search.nearest(vectors[0], 50, 0.999, np.ones(50, bool)).rows.tolist() == [0]
 
 
 def test_codes_hold_a_sign_a_bit_whatever_the_dimension() -> None:

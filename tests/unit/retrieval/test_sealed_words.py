@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agent_memory.retrieval.sealed_words import Norm, SealedWords
 from agent_memory.segments import About, Row, Segment, seal
+from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ NORM = Norm(0.3, 0.05)
 def sealed(folder: Path, texts: list[str]) -> Segment:
     folder.mkdir(exist_ok=True)
     rows = [Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, Counter(text), len(text)) for at, text in enumerate(texts)]
-    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), [], [])
+    seal(folder, rows, About("memory", 1, 2, 0, 0, 0), talking=everybody)
     return Segment(folder)
 
 
@@ -47,28 +48,28 @@ def test_the_best_are_those_of_a_full_count(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], gains: dict[str, float], count: int, dead: set[int]
 ) -> None:
     alive = np.array([at not in dead for at in range(len(texts))], bool)
-    words = SealedWords(sealed(tmp_path_factory.mktemp("w"), texts), alive)
+    words = SealedWords(sealed(tmp_path_factory.mktemp("w"), texts))
     scores = counted(texts, gains)
     wanted = sorted((-score for at, score in enumerate(scores) if score > 0 and alive[at]))[:count]
 
-    best = words.best(gains, NORM, count)
+    best = words.best(gains, NORM, count, alive)
 
     assert best.scores.tolist() == pytest.approx([-each for each in wanted])
     assert best.scores.tolist() == pytest.approx([scores[row] for row in best.rows.tolist()])
     assert len(set(best.rows.tolist())) == len(best.rows)
     every = np.arange(len(texts))
     assert words.scores_of(gains, NORM, every).tolist() == pytest.approx(scores)
-    assert words.how_many(list(gains)) == sum(score > 0 for at, score in enumerate(scores) if alive[at])
+    assert words.how_many(gains, alive) == sum(score > 0 for at, score in enumerate(scores) if alive[at])
 
 
 def test_of_equal_scores_the_later_row_comes_first(tmp_path: Path) -> None:
-    words = SealedWords(sealed(tmp_path / "s", ["ab", "ab", "ab"]), np.ones(3, bool))
+    words = SealedWords(sealed(tmp_path / "s", ["ab", "ab", "ab"]))
 
-    assert words.best({"a": 1.0}, NORM, 2).rows.tolist() == [2, 1]
+    assert words.best({"a": 1.0}, NORM, 2, np.ones(3, bool)).rows.tolist() == [2, 1]
 
 
 def test_frequencies_and_counts_are_those_of_the_texts(tmp_path: Path) -> None:
-    words = SealedWords(sealed(tmp_path / "s", ["aab", "b", "a"]), np.array([True, False, True]))
+    words = SealedWords(sealed(tmp_path / "s", ["aab", "b", "a"]))
 
     assert [words.frequency(term) for term in "abc"] == [2, 2, 0]
     assert words.counts_of("a", np.array([0, 1, 2])).tolist() == [2, 0, 1]
@@ -76,6 +77,6 @@ def test_frequencies_and_counts_are_those_of_the_texts(tmp_path: Path) -> None:
 
 def test_many_rows_are_counted_by_a_sample(tmp_path: Path) -> None:
     texts = ["a" if at % 3 else "b" for at in range(3_000)]
-    words = SealedWords(sealed(tmp_path / "s", texts), np.ones(len(texts), bool), stripe_rows=20)
+    words = SealedWords(sealed(tmp_path / "s", texts), stripe_rows=20)
 
-    assert math.isclose(words.how_many(["a"]), 2_000, rel_tol=0.05)
+    assert math.isclose(words.how_many(["a"], np.ones(3_000, bool)), 2_000, rel_tol=0.05)

@@ -10,6 +10,7 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.segments import About, Row, Segment, hash_of, seal
 from agent_memory.segments.chain import Chain, list_segments, open_chain
+from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ def sealed(folder: Path, ids: Sequence[str], hides: Sequence[str] = (), stretch:
         Row(each, stretch[0], f'{{"content": "{folder.name} {each}"}}'.encode(), each.encode() * 8, 0.0, 0.0, {}, 0)
         for each in ids
     ]
-    seal(folder, rows, About("memory", *stretch, 0, 0, 0), hides, [b"f" * 32])
+    seal(folder, rows, About("memory", *stretch, 0, 0, 0), talking=everybody, hides=hides, forgotten=[b"f" * 32])
     return Segment(folder)
 
 

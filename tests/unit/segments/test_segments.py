@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import StorageError
 from agent_memory.segments import NONE, About, Row, Segment, hash_of, merge, seal
+from tests.sealing import everybody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,14 @@ def rows(draw: Any) -> list[Row]:
 
 def sealed(folder: Path, every: Sequence[Row], hides: Sequence[str] = (), first: int = 1) -> Segment:
     folder.mkdir(parents=True)
-    seal(folder, every, About("memory", first, first + 99, 0, 0, 0), hides, {b"f" * 32})
+    seal(
+        folder,
+        every,
+        About("memory", first, first + 99, 0, 0, 0),
+        talking=everybody,
+        hides=hides,
+        forgotten={b"f" * 32},
+    )
     return Segment(folder)
 
 
@@ -125,7 +133,7 @@ def test_a_merge_holds_what_is_left_of_all_in_their_order(
     ]
     (place / "c").mkdir()
 
-    merge(place / "c", list(zip(parts, alive, strict=True)), purged_seq=7, oldest=False)
+    merge(place / "c", list(zip(parts, alive, strict=True)), talking=everybody, purged_seq=7, oldest=False)
 
     left = [row for row, stays in zip(first, alive[0], strict=True) if stays] + second
     merged = Segment(place / "c")
@@ -138,7 +146,7 @@ def test_a_merge_with_the_oldest_hides_nothing(tmp_path: Path) -> None:
     part = sealed(tmp_path / "a", [], ["mem-90"])
     (tmp_path / "c").mkdir()
 
-    merge(tmp_path / "c", [(part, np.ones(0, bool))], purged_seq=0, oldest=True)
+    merge(tmp_path / "c", [(part, np.ones(0, bool))], talking=everybody, purged_seq=0, oldest=True)
 
     assert Segment(tmp_path / "c").columns["hides"].tolist() == []
 

@@ -1,0 +1,35 @@
+"""What a segment keeps of a document, for searches in it: read once, when it is sealed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.embeddings import text_hash
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
+from agent_memory.retrieval.turns import session_of, speaker_of, speakers_within
+from agent_memory.segments import TELLS_TIME
+
+if TYPE_CHECKING:
+    from agent_memory.models import Document
+
+
+def searched_fields(document: Document) -> dict[str, Any]:
+    """Return those fields of a `Row` that searches ask for."""
+    terms = document_terms(document)
+    people = speakers_within(document.text)
+    speaker = None if people else speaker_of(document.text)
+    return {
+        "timestamp": document.timestamp.timestamp(),
+        "moment": document.moment.timestamp(),
+        "terms": Counter(terms),
+        "length": len(terms),
+        "facets": document.facets,
+        "access_count": document.access_count,
+        "trust": document.trust,
+        "flags": TELLS_TIME if tells_time(terms) else 0,
+        "session": session_of(document) if speaker else "",
+        "speaker": speaker or "",
+        "speakers": sorted(people),
+        "pieces": list(dict.fromkeys(text_hash(text) for text in embedded_texts(document.text))),
+    }
