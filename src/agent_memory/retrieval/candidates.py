@@ -11,10 +11,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agent_memory.retrieval.facets import Facets
+from agent_memory.retrieval.results import SEALED_FROM
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from agent_memory.models import SearchRequest
     from agent_memory.retrieval.dense import Cosines
@@ -22,10 +23,31 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.postings import Postings
     from agent_memory.retrieval.results import IndexedDocument, Question, RankingSettings, SearchLimits
     from agent_memory.retrieval.scores import Scores
+    from agent_memory.retrieval.sealed import SealedCorpus
+    from agent_memory.retrieval.sealed_rows import Masks
 
 T = TypeVar("T")
 _Near = tuple[str, float]
 """An id, and the raw cosine of that document."""
+
+
+class Documents(dict[str, "IndexedDocument"]):
+    """Documents by id: those held here and, behind `[]` alone, those that are sealed."""
+
+    def __init__(self, sealed: SealedCorpus | None = None) -> None:
+        super().__init__()
+        self._sealed = sealed
+
+    def __missing__(self, record_id: str) -> IndexedDocument:
+        """Return a sealed document.
+
+        Raises:
+            KeyError: There is none.
+        """
+        found = self._sealed.rows.get(record_id) if self._sealed is not None else None
+        if found is None:
+            raise KeyError(record_id)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +55,11 @@ class Corpus:
     """What an index holds: documents by id, ids by number, and what is found by word, by facet and by talk."""
 
     postings: Postings
-    documents: dict[str, IndexedDocument] = field(default_factory=dict)
+    documents: Documents = field(default_factory=Documents)
     ids: dict[int, str] = field(default_factory=dict)
     facets: Facets = field(default_factory=Facets)
     talks: Talks = field(default_factory=Talks)
+    sealed: SealedCorpus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +76,7 @@ class Search:
         least: The embedder's own floor of a cosine.
         floor: The least cosine of a hit by embedding alone.
         scope: What the search is limited to; None admits everything.
+        masks: Which sealed documents may be found; empty where nothing is sealed.
     """
 
     corpus: Corpus
@@ -64,18 +88,48 @@ class Search:
     least: float = 0.0
     floor: float = 0.0
     scope: Scope | None = None
+    masks: Masks = field(default_factory=list)
 
     @property
     def size(self) -> int:
         """How many of each list are looked at closely."""
         return max(self.request.limit, self.limits.pool)
 
+    def admits(self, record_id: str) -> bool:
+        """Tell whether a document may be found."""
+        entry, sealed = self.corpus.documents[record_id], self.corpus.sealed
+        if sealed is not None and entry.number >= SEALED_FROM:
+            return sealed.rows.admits(entry, self.masks)
+        return self.scope is None or self.scope.admits(record_id)
+
+    def bm25_of(self, scores: Scores, record_ids: Iterable[str]) -> dict[str, float]:
+        """Return the BM25 score of each of some documents; `scores` are of those that are not sealed."""
+        corpus = self.corpus
+        numbers = {one: corpus.documents[one].number for one in record_ids}
+        found = {one: scores[number] for one, number in numbers.items() if number < SEALED_FROM}
+        if corpus.sealed is not None:
+            gains, norm = corpus.postings.gains(self.question.weights), corpus.postings.norm
+            sealed = corpus.sealed.weights.scores_of(gains, norm, numbers.values())
+            found |= {one: sealed[number] for one, number in numbers.items() if number in sealed}
+        return found
+
+    def cosines_of(self, record_ids: Iterable[str]) -> dict[str, float]:
+        """Return the cosines of some documents, without those that have no vector yet."""
+        if self.cosines is None:
+            return {}
+        wanted, sealed, vector = list(record_ids), self.corpus.sealed, self.question.vector
+        found = self.cosines.of(wanted)
+        if sealed is not None and vector is not None:
+            numbers = {self.corpus.documents[one].number: one for one in wanted if one not in found}
+            found |= {numbers[number]: cosine for number, cosine in sealed.cosines_of(vector, numbers).items()}
+        return found
+
 
 @dataclass(slots=True)
 class CandidateLists:
     """Documents above the floor: by words and by embedding (with raw cosines), best first, and how many in all."""
 
-    scores: Scores  # by number; also of documents that the filters leave out
+    scores: Scores  # by number, of what is not sealed; also of documents that the filters leave out
     words: Sequence[str]
     near: Sequence[_Near]
     filtered: list[str]
@@ -105,6 +159,35 @@ class _Sifted(Generic[T]):
 
 def find(search: Search) -> CandidateLists:
     """Return at least the best `search.size` of each list, and how many there are."""
+    found = _find_unsealed(search)
+    sealed = search.corpus.sealed
+    return found if sealed is None else _with_sealed(search, sealed, found)
+
+
+def _with_sealed(search: Search, sealed: SealedCorpus, found: CandidateLists) -> CandidateLists:
+    """Add what is sealed to what is not."""
+    postings, vector, size = search.corpus.postings, search.question.vector, search.size
+    gains, norm, masks = postings.gains(search.question.weights), postings.norm, search.masks
+    total = sealed.how_many_hold(gains, masks)
+    words = sealed.by_words(gains, norm, total if size < total <= search.limits.counted else size, masks)
+    near, near_total, both = [], 0, 0
+    if search.cosines is not None and vector is not None:
+        near = sealed.by_embedding(vector, size, search.floor, masks)
+        near_total = sealed.how_many_near(vector, search.floor, masks)
+        cosines = sealed.cosines_of(vector, [search.corpus.documents[one.id].number for one in words])
+        both = round(total * sum(each >= search.floor for each in cosines.values()) / max(1, len(words)))
+    own = [(found.scores[search.corpus.documents[one].number], one) for one in found.words]
+    by_score = sorted([*own, *words], key=itemgetter(0), reverse=True)
+    by_cosine = sorted([*found.near, *((each.id, each.score) for each in near)], key=itemgetter(1), reverse=True)
+    filtered = list(found.filtered)
+    if search.request.explain:
+        best = sealed.by_words(gains, norm, search.limits.rejections, sealed.chain.alive)
+        filtered += [one.id for one in best if not search.admits(one.id)]
+    every = found.total + max(total + near_total - both, len(words), len(near))
+    return CandidateLists(found.scores, [one for _, one in by_score], by_cosine, filtered, every)
+
+
+def _find_unsealed(search: Search) -> CandidateLists:
     scores = search.corpus.postings.scores(search.question.weights)
     scope, limits, size = search.scope, search.limits, search.size
     meeting = scope.meeting if scope is not None else None

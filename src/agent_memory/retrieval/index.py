@@ -10,19 +10,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import fusion
-from agent_memory.retrieval.candidates import Corpus, Search
+from agent_memory.retrieval.candidates import Corpus, Documents, Search
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.ranking import rank, rank_recent
-from agent_memory.retrieval.results import UNREAD, IndexedDocument, Question, Ranking, RankingSettings, SearchLimits
+from agent_memory.retrieval.results import (
+    SEALED_FROM,
+    UNREAD,
+    IndexedDocument,
+    Question,
+    Ranking,
+    RankingSettings,
+    SearchLimits,
+)
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
+from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agent_memory.models import Document, SearchRequest
     from agent_memory.retrieval.dense import VectorSource
+    from agent_memory.retrieval.sealed import SealedCorpus
+    from agent_memory.retrieval.sealed_rows import Masks
 
 _SETTINGS, _LIMITS = RankingSettings(), SearchLimits()
 
@@ -34,18 +45,25 @@ class SearchIndex:
         settings: Constants a user may set.
         vectors: Compares embeddings; None searches by words alone.
         limits: How much of a search is looked at closely.
+        sealed: Documents that are searched without being put here; one that is put or removed must be hidden there.
 
     Attributes:
         corpus: What is indexed.
     """
 
     def __init__(
-        self, settings: RankingSettings = _SETTINGS, vectors: VectorSource | None = None, limits: SearchLimits = _LIMITS
+        self,
+        settings: RankingSettings = _SETTINGS,
+        vectors: VectorSource | None = None,
+        limits: SearchLimits = _LIMITS,
+        sealed: SealedCorpus | None = None,
     ) -> None:
         self.vectors = vectors
         self._settings, self.limits = settings, limits
-        self._arrivals = 0
-        self.corpus = Corpus(Postings(self._settings.k1, self._settings.b, self.limits.arrays_from))
+        self._arrivals = SEALED_FROM  # behind whatever is sealed
+        weights, talks = (sealed.weights, sealed.talks) if sealed is not None else (None, None)
+        postings = Postings(self._settings.k1, self._settings.b, self.limits.arrays_from, weights)
+        self.corpus = Corpus(postings, Documents(sealed), talks=Talks(talks), sealed=sealed)
         self._unread: dict[str, None] = {}
 
     def put(self, document: Document) -> None:
@@ -70,6 +88,12 @@ class SearchIndex:
         self._unread.pop(record_id, None)
         if self.vectors is not None:
             self.vectors.remove(record_id)
+
+    def forget_sealed(self, record_ids: Iterable[str]) -> None:
+        """Look anew at sealed documents: these are not found there any more."""
+        if self.corpus.sealed is not None:
+            self.corpus.sealed.rows.drop(record_ids)
+            self.corpus.talks.forget_sealed()
 
     def warm(self, at_most: int | None = None) -> bool:
         """Read documents put since the last search, and ask for their vectors.
@@ -109,6 +133,7 @@ class SearchIndex:
         question: Question | None = None,
         *,
         hides: Callable[[str], bool] | None = None,
+        among: Masks | None = None,
     ) -> Ranking:
         """Rank the documents for a request.
 
@@ -116,25 +141,31 @@ class SearchIndex:
             request: What is asked; one without content words is answered with the latest documents.
             question: What `embedded_question` returned for this request; asked for here when omitted.
             hides: Tells of an id whether that document must not be found, whatever the filters say; None finds all.
+            among: Which sealed documents may be found, whatever the filters say; None finds all.
         """
         self.warm()
         question = question or self.embedded_question(request)
-        scope = self._scope(request, hides)
-        search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope)
+        sealed = self.corpus.sealed
+        masks = sealed.within(request.filters, among) if sealed is not None else []
+        scope = self._scope(request, hides, masks)
+        search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope, masks=masks)
         if self.vectors is not None and question.vector is not None and self.vectors.ready:
             cosines, least = self.vectors.cosines(question.vector, scope), self.vectors.similarity_threshold
             wanted = self._settings.similarity_threshold
             search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
         return rank_recent(search) if search.cosines is None and not question.weights else rank(search)
 
-    def _scope(self, request: SearchRequest, hides: Callable[[str], bool] | None) -> Scope | None:
-        filters, documents = request.filters, self.corpus.documents
-        if filters.admits_all:
+    def _scope(self, request: SearchRequest, hides: Callable[[str], bool] | None, masks: Masks) -> Scope | None:
+        filters, documents, sealed = request.filters, self.corpus.documents, self.corpus.sealed
+        if filters.admits_all and sealed is None:
             # Asking about each of 5,000 candidates takes 1 to 2 ms; most searches have nothing to ask.
             return Scope(filters, lambda record_id: not hides(record_id)) if hides is not None else None
 
         def admits(record_id: str) -> bool:
-            return filters.admits(documents[record_id].document) and (hides is None or not hides(record_id))
+            entry = documents[record_id]
+            if sealed is not None and entry.number >= SEALED_FROM:
+                return sealed.rows.admits(entry, masks)
+            return filters.admits(entry.document) and (hides is None or not hides(record_id))
 
         # Who wants an explanation wants to see all that is left out.
         return Scope(filters, admits, None if request.explain else self.corpus.facets.meeting(filters))

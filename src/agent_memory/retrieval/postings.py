@@ -6,9 +6,9 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_memory.retrieval.results import SearchLimits
+from agent_memory.retrieval.results import SEALED_FROM, Norm, SearchLimits
 from agent_memory.retrieval.scores import FewScores, ManyScores, Scores, numpy_if_there
 
 if TYPE_CHECKING:
@@ -19,6 +19,27 @@ _SCARCE: Final = 16
 """How many postings for one document looked for make it cheaper to look each up than to run through them all."""
 
 
+class Background(Protocol):
+    """Documents that are searched elsewhere, and that weigh words here."""
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+
+    @property
+    def length(self) -> int:
+        """How many terms they have together."""
+
+    def frequency(self, term: str) -> int:
+        """Return how many hold a term."""
+
+    def length_of(self, number: int) -> int:
+        """Return how many terms one has."""
+
+    def counts(self, term: str, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield those of some that hold a term, with its frequency there."""
+
+
 class Postings:
     """An inverted index that grows and shrinks; scores are those of an index built fresh from what is left.
 
@@ -26,12 +47,17 @@ class Postings:
         k1: Term frequency saturation.
         b: Length normalisation, 0..1.
         arrays_from: As in `SearchLimits`.
+        background: Documents that count for weights and lengths, and are searched elsewhere; numbers from
+            `SEALED_FROM` on are theirs.
     """
 
-    def __init__(self, k1: float, b: float, arrays_from: int = SearchLimits().arrays_from) -> None:
+    def __init__(
+        self, k1: float, b: float, arrays_from: int = SearchLimits().arrays_from, background: Background | None = None
+    ) -> None:
         self._k1 = k1
         self._b = b
         self._arrays_from = arrays_from
+        self._background = background
         self._terms: dict[str, tuple[array[int], array[int]]] = {}  # term -> documents, ascending; frequency in each
         self._lengths: array[int] = array("I")
         self._alive = 0
@@ -80,8 +106,9 @@ class Postings:
         """Return the inverse document frequency of a term, 0 for one that no document holds."""
         known = self._idf.get(term)
         if known is None:
-            using = len(self._terms[term][0]) if term in self._terms else 0
-            known = math.log(1 + (len(self) - using + 0.5) / (using + 0.5)) if using else 0.0
+            using, every = len(self._terms[term][0]) if term in self._terms else 0, self._documents
+            using += self._background.frequency(term) if self._background is not None else 0
+            known = math.log(1 + (max(0, every - using) + 0.5) / (using + 0.5)) if using else 0.0
             self._idf[term] = known
         return known
 
@@ -91,16 +118,19 @@ class Postings:
         Args:
             weights: How much each query term counts, above 0; its number of occurrences, as a rule.
         """
-        gains = {
-            term: weight * self.idf(term) * (self._k1 + 1) for term, weight in weights.items() if term in self._terms
-        }
+        gains = {term: gain for term, gain in self.gains(weights).items() if term in self._terms}
         many = sum(len(self._terms[term][0]) for term in gains) >= self._arrays_from
         np = numpy_if_there() if many else None
         return self._few(gains) if np is None else self._many(gains, np)
 
+    def gains(self, weights: Mapping[str, float]) -> dict[str, float]:
+        """Return how much each term of a query can add to a score, without those that no document holds."""
+        gains = {term: weight * self.idf(term) * (self._k1 + 1) for term, weight in weights.items()}
+        return {term: gain for term, gain in gains.items() if gain > 0}
+
     def _few(self, gains: Mapping[str, float]) -> Scores:
         found: dict[int, float] = {}
-        flat, steepness, lengths = *self._norm(), self._lengths
+        (flat, steepness), lengths = self.norm, self._lengths
         for term, gain in gains.items():
             for document, frequency in zip(*self._terms[term], strict=True):
                 part = gain * frequency / (frequency + (flat + steepness * lengths[document]))
@@ -109,7 +139,7 @@ class Postings:
 
     def _many(self, gains: Mapping[str, float], np: Any) -> Scores:
         """As `_few`, operation by operation, so that the numbers are the same to the last bit."""
-        flat, steepness = self._norm()
+        flat, steepness = self.norm
         values = np.zeros(len(self._lengths))
         # Views, not copies; they are gone before anything is appended to what lies behind them.
         heaviness = flat + steepness * np.frombuffer(self._lengths, dtype=np.uintc)
@@ -119,13 +149,24 @@ class Postings:
             values[documents] += gain * frequencies / (frequencies + heaviness[documents])
         return ManyScores(values)
 
-    def _norm(self) -> tuple[float, float]:
-        """Return what a document's length adds to a term's frequency: a constant part, and one for each term of it."""
-        return self._k1 * (1 - self._b), self._k1 * self._b * len(self) / max(1, self._total_length)
+    @property
+    def norm(self) -> Norm:
+        """What a document's length counts, with those of the background."""
+        length = self._total_length + (self._background.length if self._background is not None else 0)
+        return Norm(self._k1 * (1 - self._b), self._k1 * self._b * self._documents / max(1, length))
+
+    @property
+    def _documents(self) -> int:
+        return self._alive + (self._background.documents if self._background is not None else 0)
+
+    def _length_of(self, number: int) -> int:
+        if self._background is not None and number >= SEALED_FROM:
+            return self._background.length_of(number)
+        return self._lengths[number]
 
     def full_score(self, weights: Mapping[str, float]) -> float:
         """Return what a document of average length would score that holds every term once, unknown terms too."""
-        unknown = math.log(1 + (len(self) + 0.5) / 0.5)
+        unknown = math.log(1 + (self._documents + 0.5) / 0.5)
         return sum(weight * (self.idf(term) or unknown) for term, weight in weights.items())
 
     def window_scores(self, weights: Mapping[str, float], windows: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
@@ -142,10 +183,9 @@ class Postings:
         for document, window in windows.items():
             for one in window:
                 within.setdefault(one, []).append(document)
-        lengths = self._lengths
-        flat, slope = self._norm()
+        flat, slope = self.norm
         heaviness = {
-            document: flat + slope * sum([lengths[one] for one in window]) / len(window)
+            document: flat + slope * sum([self._length_of(one) for one in window]) / len(window)
             for document, window in windows.items()
         }
         for term, weight in weights.items():
@@ -160,6 +200,8 @@ class Postings:
 
     def _among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
         """Yield those of some documents that hold a term, with its frequency there."""
+        if self._background is not None:
+            yield from self._background.counts(term, wanted)
         documents, frequencies = self._terms.get(term, ((), ()))
         if len(documents) < _SCARCE * len(wanted):
             yield from (pair for pair in zip(documents, frequencies, strict=True) if pair[0] in wanted)

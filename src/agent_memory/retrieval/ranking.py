@@ -46,32 +46,37 @@ def rank(search: Search) -> Ranking:
 def rank_recent(search: Search) -> Ranking:
     """Answer a query that says nothing with the latest documents."""
     admits, now = search.scope.admits if search.scope is not None else None, search.request.now.timestamp()
-    kept = [each for one, each in search.corpus.documents.items() if admits is None or admits(one)]
-    latest = heapq.nlargest(search.request.limit, kept, key=lambda each: (each.document.timestamp, each.document.id))
+    documents, sealed, limit = search.corpus.documents, search.corpus.sealed, search.request.limit
+    kept = [each for one, each in documents.items() if admits is None or admits(one)]
+    total = len(kept)
+    if sealed is not None:
+        kept += [documents[each.id] for each in sealed.latest(limit, search.masks)]
+        total += sum(int(mask.sum()) for mask in search.masks)
+    latest = heapq.nlargest(limit, kept, key=lambda each: (each.document.timestamp, each.document.id))
     hits = []
     for each in latest:
         fresh = fusion.freshness(now - each.moment, search.settings)
         parts = {"similarity": fusion.RECENT_SIMILARITY, "freshness": fresh}
         hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts))
-    return Ranking(tuple(hits), len(kept), "keyword")
+    return Ranking(tuple(hits), total, "keyword")
 
 
 def _pool(search: Search, found: CandidateLists) -> list[str]:
     """Choose which candidates to look at closely: the best of each list, and the neighbours of those in a talk."""
-    scope, among_best = search.scope, search.limits.with_neighbours
+    among_best = search.limits.with_neighbours
     by_words = found.words[: search.size]
     by_embedding = [record_id for record_id, _ in found.near[: search.size]]
     pool = dict.fromkeys([*by_words, *by_embedding])
     for record_id in [*by_words[:among_best], *by_embedding[:among_best]]:
         for near in search.corpus.talks.neighbours(record_id):
-            if near not in pool and (scope is None or scope.admits(near)):
+            if near not in pool and search.admits(near):
                 pool[near] = None
     return list(pool)
 
 
 def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[str, Evidence]:
     corpus, question = search.corpus, search.question
-    gathered = {one: Evidence(bm25=found.scores[corpus.documents[one].number]) for one in pool}
+    gathered = {one: Evidence(bm25=score) for one, score in search.bm25_of(found.scores, pool).items()}
     most = max((each.bm25 for each in gathered.values()), default=0.0)
     enough = fusion.ENOUGH_WORDS * corpus.postings.full_score(question.weights)
     for each in gathered.values():
@@ -80,7 +85,7 @@ def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[st
             each.share = each.bm25 / max(most, enough)
     if search.cosines is not None:
         nearest = found.near[0][1] if found.near else search.least
-        cosines = search.cosines.of(gathered)
+        cosines = search.cosines_of(gathered)
         for record_id, each in gathered.items():
             each.cosine = cosines.get(record_id)
             # One without a vector yet is judged by its words; it must not lose for being new.
@@ -128,12 +133,14 @@ def _left_out(search: Search, found: CandidateLists) -> list[Rejected]:
     shown = found.filtered[:most]
     if search.cosines is None:
         return [Rejected(one, "filtered") for one in shown]
-    cosines = search.cosines.of(shown)
+    cosines = search.cosines_of(shown)
     filtered = [Rejected(one, "filtered", {"cosine": cosines[one]} if one in cosines else {}) for one in shown]
     known = set(found.filtered)
+    low = dict(search.cosines.below(search.floor, 4 * most))
+    scores = search.bm25_of(found.scores, low)
     below = [
         Rejected(record_id, "below_floor", {"cosine": cosine})
-        for record_id, cosine in search.cosines.below(search.floor, 4 * most)
-        if record_id not in known and found.scores[search.corpus.documents[record_id].number] == 0
+        for record_id, cosine in low.items()
+        if record_id not in known and scores[record_id] == 0
     ]
     return filtered + below[:most]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_memory.errors import ConfigurationError
 
@@ -14,8 +14,18 @@ if TYPE_CHECKING:
 UNREAD: Final = -1
 """The number of a document whose words are not read yet."""
 
+SEALED_FROM: Final = 1 << 31
+"""From this number on a document is a row of a sealed segment."""
+
 RejectionReason = Literal["below_floor", "filtered", "beyond_limit"]
 """Why a document that was looked at is not in the answer."""
+
+
+class Norm(NamedTuple):
+    """What a document's length adds to a term's frequency: a constant part, and one for each term of it."""
+
+    flat: float
+    steepness: float
 
 
 @dataclass(frozen=True, slots=True)

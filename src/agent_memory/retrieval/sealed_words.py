@@ -16,17 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from agent_memory.retrieval.results import Norm
     from agent_memory.segments import Segment
     from agent_memory.segments.lists import Listed
 
 _STRIPES: Final = 32
-
-
-class Norm(NamedTuple):
-    """What a row's length adds to a term's frequency: a constant part, and one for each term of it."""
-
-    flat: float
-    steepness: float
 
 
 class Best(NamedTuple):
@@ -56,7 +50,7 @@ class SealedWords:
 
     def frequency(self, term: str) -> int:
         """Return how many rows hold a term, those that count no more included."""
-        return len(self._segment.terms.of(term).rows)
+        return len(self._segment.lists("terms").of(term).rows)
 
     def best(self, gains: Mapping[str, float], norm: Norm, count: int, among: NDArray[np.bool_]) -> Best:
         """Return the best rows.
@@ -67,7 +61,9 @@ class SealedWords:
             count: How many at most.
             among: Which rows may be found, shape (rows,).
         """
-        lists = sorted(((gain, self._segment.terms.of(term)) for term, gain in gains.items()), key=_gain, reverse=True)
+        lists = sorted(
+            ((gain, self._segment.lists("terms").of(term)) for term, gain in gains.items()), key=_gain, reverse=True
+        )
         left = [gain for gain, _ in lists]
         rows, scores, least = np.empty(0, np.uint32), np.empty(0, np.float64), 0.0
         for at, (gain, listed) in enumerate(lists):
@@ -89,17 +85,17 @@ class SealedWords:
         """Return the score of each of some rows, 0 where it holds none of the terms."""
         found = np.zeros(len(rows), np.float64)
         for term, gain in gains.items():
-            found += gain * self._shares(self._segment.terms.of(term), rows, norm)
+            found += gain * self._shares(self._segment.lists("terms").of(term), rows, norm)
         return found
 
     def counts_of(self, term: str, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return how often a term stands in each of some rows."""
-        return _looked_up(self._segment.terms.of(term), rows)
+        return _looked_up(self._segment.lists("terms").of(term), rows)
 
     def how_many(self, terms: Iterable[str], among: NDArray[np.bool_]) -> int:
         """Return how many rows among some hold a term; where the segment is large, about how many."""
         total = len(self._segment)
-        lists = [self._segment.terms.of(term).rows for term in terms]
+        lists = [self._segment.lists("terms").of(term).rows for term in terms]
         wide = self._stripe_rows
         begins = np.linspace(0, total - wide, _STRIPES).astype(int).tolist() if total > _STRIPES * wide else [0]
         seen = held = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.fusion import TalkEvidence
@@ -18,7 +18,9 @@ from agent_memory.retrieval.fusion import TalkEvidence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
-    from datetime import datetime
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from agent_memory.models import Document
     from agent_memory.retrieval.fusion import Evidence
@@ -110,11 +112,29 @@ class _Talk(NamedTuple):
     turns: dict[str, Turn]
 
 
-class Talks:
-    """The talks among an agent's documents."""
+class SealedTurns(Protocol):
+    """Turns of documents that are sealed."""
 
-    def __init__(self) -> None:
-        self._said: dict[str, dict[str, tuple[datetime, int, str]]] = {}  # session -> id -> moment, arrival, speaker
+    def people(self) -> frozenset[str]:
+        """Return who takes part in a talk of them."""
+
+    def session_of(self, record_id: str) -> str:
+        """Return the session whose turn a document is, empty if it is none."""
+
+    def said_in(self, session: str) -> dict[str, tuple[float, int, str]]:
+        """Return the turns of a session: id to moment, arrival and speaker."""
+
+
+class Talks:
+    """The talks among an agent's documents.
+
+    Args:
+        sealed: Turns of documents that are not added here; None where nothing is sealed.
+    """
+
+    def __init__(self, sealed: SealedTurns | None = None) -> None:
+        self._sealed = sealed
+        self._said: dict[str, dict[str, tuple[float, int, str]]] = {}  # session -> id -> moment, arrival, speaker
         self._session_of: dict[str, str] = {}
         self._talks: dict[str, _Talk] = {}  # session -> what it is, once asked for
         self._within: dict[str, frozenset[str]] = {}
@@ -131,8 +151,8 @@ class Talks:
             self._within[document.id] = people
             self._speakers = None
         elif (speaker := speaker_of(document.text)) is not None:
-            session = document.session or f"@{document.moment.date()}"  # an import without sessions: its day
-            self._said.setdefault(session, {})[document.id] = (document.moment, arrival, speaker)
+            session = session_of(document)
+            self._said.setdefault(session, {})[document.id] = (document.moment.timestamp(), arrival, speaker)
             self._session_of[document.id] = session
             self._has_changed(session)
 
@@ -148,7 +168,9 @@ class Talks:
     def turn(self, record_id: str) -> Turn | None:
         """Return a document's place in its talk, None when it is no turn of one."""
         session = self._session_of.get(record_id)
-        return self._talk(session).turns.get(record_id) if session is not None else None
+        if session is None and self._sealed is not None:
+            session = self._sealed.session_of(record_id)
+        return self._talk(session).turns.get(record_id) if session else None
 
     def neighbours(self, record_id: str) -> tuple[str, ...]:
         """Return the turns just before and just after one; nothing for what is no turn."""
@@ -159,8 +181,13 @@ class Talks:
         """Return the folded names of all who speak in a talk, of turns or within one document."""
         if self._speakers is None:
             talks = [self._talk(session).speakers for session in self._said]
-            self._speakers = frozenset().union(*talks, *self._within.values())
+            sealed = self._sealed.people() if self._sealed is not None else frozenset()
+            self._speakers = sealed.union(*talks, *self._within.values())
         return self._speakers
+
+    def forget_sealed(self) -> None:
+        """Look anew at turns that are sealed: some of them count no more."""
+        self._talks.clear()
 
     def _has_changed(self, session: str) -> None:
         self._talks.pop(session, None)
@@ -171,11 +198,35 @@ class Talks:
     def _talk(self, session: str) -> _Talk:
         talk = self._talks.get(session)
         if talk is None:
-            talk = self._talks[session] = _talk_of(session, self._said[session])
+            said = self._said.get(session, {})
+            if self._sealed is not None:
+                said = {**self._sealed.said_in(session), **said}
+            talk = self._talks[session] = _talk_of(session, said)
         return talk
 
 
-def _talk_of(session: str, said: dict[str, tuple[datetime, int, str]]) -> _Talk:
+def session_of(document: Document) -> str:
+    """Return whose turn a document is that has the form of one: its session, or its day for an import without any."""
+    return document.session or f"@{document.moment.date()}"
+
+
+def talking(sessions: NDArray[np.uint32], speakers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return who takes part in a talk: the array form of what makes one, for many turns at once.
+
+    Args:
+        sessions: Whose turn each is, shape (turns,).
+        speakers: Who says each.
+    """
+    import numpy as np  # nothing slow at import
+
+    pairs = np.unique(np.stack([sessions, speakers], axis=1), axis=0)
+    session, people = np.unique(pairs[:, 0], return_counts=True)
+    _, turns = np.unique(sessions, return_counts=True)
+    is_talk = (people >= _LEAST_SPEAKERS) & (turns >= np.maximum(_LEAST_TURNS, _TURNS_EACH * people))
+    return np.unique(pairs[np.isin(pairs[:, 0], session[is_talk]), 1])
+
+
+def _talk_of(session: str, said: dict[str, tuple[float, int, str]]) -> _Talk:
     people = frozenset([speaker for _, _, speaker in said.values()])
     if len(people) < _LEAST_SPEAKERS or len(said) < max(_LEAST_TURNS, _TURNS_EACH * len(people)):
         return _Talk(frozenset(), {})

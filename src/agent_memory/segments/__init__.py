@@ -4,9 +4,11 @@ A segment holds the records of that stretch as they were at its end, their colum
 is embedded. It is immutable; what came later hides what it says. All of it can be made anew from the journal.
 """
 
+from agent_memory.segments.chain import Chain, list_segments, open_chain
 from agent_memory.segments.merging import merge
 from agent_memory.segments.rows import PINNED, TELLS_TIME, TRUSTS, Row
 from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of
+from agent_memory.segments.vectors import Vectors, add_vectors, folder_name
 from agent_memory.segments.writing import seal
 
 __all__ = [
@@ -16,10 +18,16 @@ __all__ = [
     "TRUSTS",
     "VERSION",
     "About",
+    "Chain",
     "Row",
     "Segment",
+    "Vectors",
+    "add_vectors",
     "facet_key",
+    "folder_name",
     "hash_of",
+    "list_segments",
     "merge",
+    "open_chain",
     "seal",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from agent_memory.segments.columns import ColumnFile, Columns, write_columns
 from agent_memory.segments.lists import ListsFile
 from agent_memory.segments.segment import NONE, About, by_row, write_about
-from agent_memory.segments.strings import Strings, StringsFile
+from agent_memory.segments.strings import StringsFile
 from agent_memory.segments.writing import HASH_BYTES, PLAIN, sorted_hashes, write_people, write_strings
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def merge(
     for name in ("ids", "data"):
         file = StringsFile(folder, name)
         for part in parts:
-            file.append_from(Strings(part.segment.columns, name), part.kept)
+            file.append_from(part.segment.strings(name), part.kept)
         file.close()
     for name in ("terms", "facets", "talkers"):
         _merge_lists(folder, name, parts)
@@ -93,7 +93,7 @@ def merge(
         },
     )
     _merge_pieces(folder, parts)
-    forgotten = {each for part in parts for each in Strings(part.segment.columns, "forgotten").every()}
+    forgotten = {each for part in parts for each in part.segment.strings("forgotten").every()}
     write_strings(folder, "forgotten", sorted(forgotten))
     write_about(folder, _about(parts, purged_seq))
 
@@ -153,7 +153,7 @@ def _merge_pieces(folder: Path, parts: Sequence[_Part]) -> None:
 
 
 def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
-    every = [part.segment.speakers.every() for part in parts]
+    every = [part.segment.strings("speakers").every() for part in parts]
     names = sorted(set().union(*every))
     place = {name: at for at, name in enumerate(names)}
     write_strings(folder, "speakers", names)
@@ -162,7 +162,7 @@ def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], 
 
 def _merge_lists(folder: Path, name: str, parts: Sequence[_Part]) -> list[NDArray[np.int64]]:
     """Write the lists of all parts; return the new place of each key of each part, `NONE` where no row is left."""
-    lists: list[Lists] = [getattr(part.segment, name) for part in parts]
+    lists: list[Lists] = [part.segment.lists(name) for part in parts]
     places = [np.full(len(each.keys), NONE, np.int64) for each in lists]
     file = ListsFile(folder, name, counted=name == "terms")
     keys: list[bytes] = []

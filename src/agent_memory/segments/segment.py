@@ -73,54 +73,42 @@ class Segment:
         except TypeError as error:
             raise StorageError(f"{folder.name} does not say what is in it: {error}.") from error
         self.columns = Columns(folder)
+        self._strings: dict[str, Strings] = {}
+        self._lists: dict[str, Lists] = {}
 
     def __len__(self) -> int:
         return self.about.rows
 
-    @cached_property
-    def ids(self) -> Strings:
-        """Ids by row, in the order of storing."""
-        return Strings(self.columns, "ids")
+    def strings(self, name: str) -> Strings:
+        """Return strings: `ids` and `data` by row; `forgotten`, `speakers` and `people` in order.
 
-    @cached_property
-    def terms(self) -> Lists:
-        """Rows by term, with counts."""
-        return Lists(self.columns, "terms", counted=True)
+        A row's speaker is the place in `speakers` that the column `speaker` has; people take part in a talk.
+        """
+        known = self._strings.get(name)
+        if known is None:
+            known = self._strings[name] = Strings(self.columns, name)
+        return known
 
-    @cached_property
-    def facets(self) -> Lists:
-        """Rows by facet; see `facet_key`."""
-        return Lists(self.columns, "facets")
+    def lists(self, name: str) -> Lists:
+        """Return rows by key: by `terms` (with counts), `facets` (see `facet_key`), `sessions` and `talkers`.
 
-    @cached_property
-    def sessions(self) -> Lists:
-        """Rows by the session whose turns they are; the column `session` has the key's place."""
-        return Lists(self.columns, "sessions")
-
-    @cached_property
-    def speakers(self) -> Strings:
-        """Who speaks; the column `speaker` has the place."""
-        return Strings(self.columns, "speakers")
-
-    @cached_property
-    def people(self) -> list[str]:
-        """Those of the speakers who take part in a talk of this segment."""
-        return [name.decode() for name in Strings(self.columns, "people").every()]
-
-    @cached_property
-    def talkers(self) -> Lists:
-        """Rows that hold a whole talk, by each of those who speak in it."""
-        return Lists(self.columns, "talkers")
+        Sessions are those whose turns rows are, and the column `session` has the key's place; talkers are who speaks in
+        a whole talk that a row holds.
+        """
+        known = self._lists.get(name)
+        if known is None:
+            known = self._lists[name] = Lists(self.columns, name, counted=name == "terms")
+        return known
 
     def id(self, row: int) -> str:
         """Return the id of a row."""
-        return self.ids[row].decode()
+        return self.strings("ids")[row].decode()
 
     def row_of(self, record_id: str) -> int | None:
         """Return the row of a record, None if it is not in here."""
         wanted = record_id.encode("utf-8", "surrogatepass")
         rows = _rows_at(self.columns["id.hash"], self.columns["id.row"], hash_of(wanted))
-        return next((row for row in rows if self.ids[row] == wanted), None)
+        return next((row for row in rows if self.strings("ids")[row] == wanted), None)
 
     def rows_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the row for each hash of an id, -1 for one that is not in here."""
@@ -141,12 +129,12 @@ class Segment:
 
     def record(self, row: int) -> dict[str, Any]:
         """Return what the journal has of a record."""
-        record: dict[str, Any] = json.loads(Strings(self.columns, "data")[row])
+        record: dict[str, Any] = json.loads(self.strings("data")[row])
         return record
 
     def forgot(self, text_hash: bytes) -> bool:
         """Tell whether a text of this hash, 32 bytes, was forgotten in this stretch."""
-        return Strings(self.columns, "forgotten").find(text_hash) is not None
+        return self.strings("forgotten").find(text_hash) is not None
 
 
 def write_about(folder: Path, about: About) -> None:

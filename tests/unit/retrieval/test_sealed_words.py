@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.retrieval.sealed_words import Norm, SealedWords
+from agent_memory.retrieval.results import Norm
+from agent_memory.retrieval.sealed_words import SealedWords
 from agent_memory.segments import About, Row, Segment, seal
 from tests.sealing import everybody
 

@@ -68,7 +68,7 @@ def sealed(folder: Path, every: Sequence[Row], hides: Sequence[str] = (), first:
 
 def read_back(segment: Segment) -> list[Row]:
     """Return the rows of a segment, from its arrays alone."""
-    lists = {name: getattr(segment, name) for name in ("terms", "facets", "talkers")}
+    lists = {name: segment.lists(name) for name in ("terms", "facets", "talkers")}
     held: dict[str, list[dict[str, int]]] = {name: [{} for _ in range(len(segment))] for name in lists}
     for name, each in lists.items():
         for number in range(len(each.keys)):
@@ -99,8 +99,8 @@ def read_back(segment: Segment) -> list[Row]:
                 length=int(columns["length"][row]),
                 facets=[tuple(key.split("\0", 1)) for key in held["facets"][row]],  # type: ignore[misc]
                 older=known.get(older.get(row, 0), ""),
-                session=segment.sessions.keys[session].decode() if session != NONE else "",
-                speaker=segment.speakers[speaker].decode() if speaker != NONE else "",
+                session=segment.lists("sessions").keys[session].decode() if session != NONE else "",
+                speaker=segment.strings("speakers")[speaker].decode() if speaker != NONE else "",
                 speakers=tuple(held["talkers"][row]),
                 pieces=[piece.tobytes() for piece in columns["piece.hash"][columns["piece.row"] == row]],
             )
@@ -170,12 +170,12 @@ def test_rows_are_found_by_the_hashes_of_their_ids(tmp_path: Path) -> None:
 
 def test_what_was_mapped_stays_readable_when_the_folder_is_removed(tmp_path: Path) -> None:
     segment = sealed(tmp_path / "a", [Row("mem-1", 1, b"{}", bytes(32), 3.5, 0.0, {"tea": 2}, 2)])
-    listed = segment.terms.of("tea")
+    listed = segment.lists("terms").of("tea")
     for path in segment.folder.iterdir():
         path.unlink()
 
     assert (listed.rows.tolist(), listed.counts.tolist()) == ([0], [2])
-    assert segment.terms.of("coffee").rows.tolist() == []
+    assert segment.lists("terms").of("coffee").rows.tolist() == []
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00", b"not an array at all, but long enough for a header"])

@@ -1,0 +1,136 @@
+"""`SealedCorpus`: searches in the documents of a chain of segments.
+
+Rows that count and may be shown are given as masks, so filters cost a pass over a column instead of a look at each
+candidate. Must not know what replaces or hides a record: storage says which rows may be found.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from agent_memory.retrieval.results import SEALED_FROM
+from agent_memory.retrieval.sealed_rows import Scored, SealedRows, SealedTalks, SealedWeights
+from agent_memory.segments import facet_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.models import Facet, SearchFilters
+    from agent_memory.retrieval.results import Norm
+    from agent_memory.retrieval.sealed_rows import Masks
+    from agent_memory.retrieval.sealed_vectors import SealedVectors
+    from agent_memory.segments import Chain, Segment
+
+_NO_VECTOR: Final = -math.inf
+
+
+class SealedCorpus:
+    """What is sealed of one agent's documents.
+
+    Args:
+        chain: Its segments; whose rows count changes while this is used.
+        vectors: For each segment its vectors; None for one that has none yet.
+
+    Attributes:
+        rows, weights, talks: What is known of documents without a search.
+    """
+
+    def __init__(self, chain: Chain, vectors: Sequence[SealedVectors | None]) -> None:
+        self.chain = chain
+        self.vectors = vectors
+        self.rows = SealedRows(chain)
+        self.weights = SealedWeights(self.rows, chain)
+        self.talks = SealedTalks(self.rows, chain)
+
+    def within(self, filters: SearchFilters, among: Masks | None) -> Masks:
+        """Return which rows meet filters exactly.
+
+        Args:
+            filters: Conditions that all must meet.
+            among: Which may be found at all; None for all that count.
+        """
+        found = self.chain.alive if among is None else among
+        if filters.admits_all:
+            return found
+        return [mask & _meeting(segment, filters) for segment, mask in zip(self.chain.segments, found, strict=True)]
+
+    def by_words(self, gains: Mapping[str, float], norm: Norm, count: int, masks: Masks) -> list[Scored]:
+        """Return the best documents by words, best first."""
+        found: list[tuple[float, int]] = []
+        for first, words, mask in zip(self.chain.firsts, self.weights.words, masks, strict=False):
+            best = words.best(gains, norm, count, mask)
+            found += zip(best.scores.tolist(), (best.rows + first).tolist(), strict=True)
+        return self.rows.named(found, count)
+
+    def by_embedding(self, query: Vector, count: int, floor: float, masks: Masks) -> list[Scored]:
+        """Return the nearest documents, best first, of the segments that have their vectors."""
+        found: list[tuple[float, int]] = []
+        for first, vectors, mask in zip(self.chain.firsts, self.vectors, masks, strict=False):
+            if vectors is not None:
+                near = vectors.nearest(query, count, floor, mask)
+                found += zip(near.cosines.tolist(), (near.rows + first).tolist(), strict=True)
+        return self.rows.named(found, count)
+
+    def how_many_hold(self, terms: Iterable[str], masks: Masks) -> int:
+        """Return how many rows hold a term; where there are many, about how many."""
+        every = list(terms)
+        return sum(words.how_many(every, mask) for words, mask in zip(self.weights.words, masks, strict=True))
+
+    def how_many_near(self, query: Vector, floor: float, masks: Masks) -> int:
+        """Return how many rows reach a floor; where there are many, about how many."""
+        pairs = zip(self.vectors, masks, strict=True)
+        return sum(vectors.how_many(query, floor, mask) for vectors, mask in pairs if vectors is not None)
+
+    def latest(self, count: int, masks: Masks) -> list[Scored]:
+        """Return the documents that were stored last, the latest first, with their moments."""
+        found: list[tuple[float, int]] = []
+        for first, segment, mask in zip(self.chain.firsts, self.chain.segments, masks, strict=False):
+            rows = np.flatnonzero(mask)
+            times = segment.columns["timestamp"][rows]
+            if count < len(rows):
+                chosen = np.argpartition(times, len(rows) - count)[len(rows) - count :]
+                rows, times = rows[chosen], times[chosen]
+            found += zip(times.tolist(), (rows + first).tolist(), strict=True)
+        return self.rows.named(found, count)
+
+    def cosines_of(self, query: Vector, numbers: Iterable[int]) -> dict[int, float]:
+        """Return the cosine of each of some rows, without those that have no vector."""
+        found: dict[int, float] = {}
+        for at, some in self.rows.by_segment(numbers):
+            vectors = self.vectors[at]
+            if vectors is not None:
+                cosines = vectors.cosines_of(query, some - (SEALED_FROM + self.chain.firsts[at]))
+                pairs = zip(some.tolist(), cosines.tolist(), strict=True)
+                found.update((number, cosine) for number, cosine in pairs if cosine > _NO_VECTOR)
+        return found
+
+
+def _meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
+    """Return which rows of a segment meet filters."""
+    found = np.ones(len(segment), bool)
+    for facet in filters.facets:
+        found &= _having(segment, [facet])
+    if filters.any_facets:
+        found &= _having(segment, filters.any_facets)
+    if filters.date_range is not None:
+        times, bounds = segment.columns["timestamp"], filters.date_range
+        if bounds.start is not None:
+            found &= times >= bounds.start.timestamp()
+        if bounds.end is not None:
+            found &= times <= bounds.end.timestamp()
+    if filters.min_access_count is not None:
+        found &= segment.columns["access_count"] >= filters.min_access_count
+    return found
+
+
+def _having(segment: Segment, facets: Iterable[Facet]) -> NDArray[np.bool_]:
+    found = np.zeros(len(segment), bool)
+    for facet in facets:
+        found[segment.lists("facets").of(facet_key(facet)).rows] = True
+    return found

@@ -1,0 +1,202 @@
+"""`SealedRows`: the documents of a chain of segments, by number and by id, and what they weigh and say. Maps only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from agent_memory.models import Document
+from agent_memory.retrieval import fusion
+from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
+from agent_memory.retrieval.sealed_words import SealedWords
+from agent_memory.segments import NONE, TELLS_TIME, TRUSTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from agent_memory.retrieval.results import Norm
+    from agent_memory.segments import Chain
+
+Masks = list["NDArray[np.bool_]"]
+"""For each segment which of its rows may be found, shape (rows,)."""
+
+_MOST_ENTRIES: Final = 10_000
+
+
+class Scored(NamedTuple):
+    """A document that was found, and its BM25 or cosine."""
+
+    score: float
+    id: str
+
+
+class SealedRows:
+    """Rows as a ranking asks for them; their numbers begin at `SEALED_FROM`.
+
+    Args:
+        chain: Segments, whose rows may come to count no more while this is used.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._entries: dict[str, IndexedDocument] = {}
+
+    def get(self, record_id: str) -> IndexedDocument | None:
+        """Return what a ranking asks of a document, without its text and facets; None if no row of it counts."""
+        known = self._entries.get(record_id)
+        if known is None:
+            number = self._chain.find(record_id)
+            known = self._entry(number, record_id) if number is not None else None
+        return known
+
+    def admits(self, entry: IndexedDocument, masks: Masks) -> bool:
+        """Tell whether a document may be found."""
+        at, row = self.place(entry.number)
+        return bool(masks[at][row])
+
+    def drop(self, record_ids: Iterable[str]) -> None:
+        """Forget what is kept of documents whose rows count no more."""
+        for record_id in record_ids:
+            self._entries.pop(record_id, None)
+
+    def place(self, number: int) -> tuple[int, int]:
+        """Return the segment of a number, and the row in there."""
+        return self._chain.place_of(number - SEALED_FROM)
+
+    def by_segment(self, numbers: Iterable[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield sealed numbers, ascending, by the segment they are in; others are left out."""
+        every = np.array(sorted(number for number in numbers if number >= SEALED_FROM), np.int64)
+        if len(every):
+            cuts = np.searchsorted(every, np.array(self._chain.firsts) + SEALED_FROM)
+            for at, (begin, end) in enumerate(pairwise(cuts.tolist())):
+                if begin < end:
+                    yield at, every[begin:end]
+
+    def named(self, found: list[tuple[float, int]], count: int) -> list[Scored]:
+        """Return the best of what was found, with ids, best first, the later first among equals; keeps entries."""
+        found.sort(reverse=True)
+        named = []
+        for score, number in found[:count]:
+            at, row = self._chain.place_of(number)
+            record_id = self._chain.segments[at].id(row)
+            self._entry(number, record_id)
+            named.append(Scored(score, record_id))
+        return named
+
+    def _entry(self, number: int, record_id: str) -> IndexedDocument:
+        known = self._entries.get(record_id)
+        if known is not None:
+            return known
+        at, row = self._chain.place_of(number)
+        columns = self._chain.segments[at].columns
+        moment = float(columns["moment"][row])
+        document = Document(
+            record_id,
+            "",
+            (),
+            datetime.fromtimestamp(float(columns["timestamp"][row]), UTC),
+            datetime.fromtimestamp(moment, UTC),
+            access_count=int(columns["access_count"][row]),
+            trust=TRUSTS[int(columns["trust"][row])],
+        )
+        if len(self._entries) >= _MOST_ENTRIES:
+            self._entries.clear()
+        entry = self._entries[record_id] = IndexedDocument(
+            document,
+            arrival=number,
+            number=SEALED_FROM + number,
+            moment=moment,
+            length_share=fusion.length_share(int(columns["length"][row])),
+            tells_time=bool(columns["flags"][row] & TELLS_TIME),
+        )
+        return entry
+
+
+class SealedWeights:
+    """How words of sealed documents weigh: the background of those that are not sealed.
+
+    Args:
+        rows: By number.
+        chain: Their segments.
+    """
+
+    def __init__(self, rows: SealedRows, chain: Chain) -> None:
+        self._rows = rows
+        self._chain = chain
+        self.words = [SealedWords(segment) for segment in chain.segments]
+        """Of each segment."""
+        self.length = sum(segment.about.terms for segment in chain.segments)
+        """Terms of all rows, those that count no more included."""
+
+    @property
+    def documents(self) -> int:
+        """How many rows count."""
+        return len(self._chain)
+
+    def frequency(self, term: str) -> int:
+        """Return how many rows hold a term, those that count no more included."""
+        return sum(words.frequency(term) for words in self.words)
+
+    def length_of(self, number: int) -> int:
+        """Return how many terms a row has."""
+        at, row = self._rows.place(number)
+        return int(self._chain.segments[at].columns["length"][row])
+
+    def counts(self, term: str, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield those of some rows that hold a term, with its frequency there."""
+        for at, some in self._rows.by_segment(numbers):
+            first = SEALED_FROM + self._chain.firsts[at]
+            counts = self.words[at].counts_of(term, some - first)
+            yield from ((number, count) for number, count in zip(some.tolist(), counts.tolist(), strict=True) if count)
+
+    def scores_of(self, gains: Mapping[str, float], norm: Norm, numbers: Iterable[int]) -> dict[int, float]:
+        """Return the BM25 score of each of some rows."""
+        found: dict[int, float] = {}
+        for at, some in self._rows.by_segment(numbers):
+            scores = self.words[at].scores_of(gains, norm, some - (SEALED_FROM + self._chain.firsts[at]))
+            found.update(zip(some.tolist(), scores.tolist(), strict=True))
+        return found
+
+
+class SealedTalks:
+    """Turns of sealed documents.
+
+    Args:
+        rows: By id.
+        chain: Their segments.
+    """
+
+    def __init__(self, rows: SealedRows, chain: Chain) -> None:
+        self._rows = rows
+        self._chain = chain
+
+    def people(self) -> frozenset[str]:
+        """Return the folded names of all who speak in a talk of one segment, of turns or within one document."""
+        segments = self._chain.segments
+        within = {key.decode() for segment in segments for key in segment.lists("talkers").keys.every()}
+        return frozenset(within.union(*(map(bytes.decode, segment.strings("people").every()) for segment in segments)))
+
+    def session_of(self, record_id: str) -> str:
+        """Return the session whose turn a document is, empty if it is none."""
+        entry = self._rows.get(record_id)
+        if entry is None:
+            return ""
+        at, row = self._rows.place(entry.number)
+        segment = self._chain.segments[at]
+        place = int(segment.columns["session"][row])
+        return "" if place == NONE else segment.lists("sessions").keys[place].decode()
+
+    def said_in(self, session: str) -> dict[str, tuple[float, int, str]]:
+        """Return the turns of a session that count: id to moment, arrival and speaker."""
+        found: dict[str, tuple[float, int, str]] = {}
+        for first, segment, alive in zip(self._chain.firsts, self._chain.segments, self._chain.alive, strict=False):
+            rows = segment.lists("sessions").of(session).rows
+            for row in rows[alive[rows]].tolist():
+                speaker = segment.strings("speakers")[int(segment.columns["speaker"][row])].decode()
+                found[segment.id(row)] = (float(segment.columns["moment"][row]), first + row, speaker)
+        return found
