@@ -52,8 +52,7 @@ class Chain:
         self.firsts: list[int] = [0, *accumulate(len(segment) for segment in self.segments)]
         self.alive = [np.ones(len(segment), bool) for segment in self.segments]
         self._hidden = 0
-        for at, segment in enumerate(self.segments):
-            self._hide(segment.columns["hides"], at)
+        self._hide_older()
 
     def __len__(self) -> int:
         """Return how many rows count."""
@@ -75,6 +74,13 @@ class Chain:
     def hide(self, hashes: NDArray[np.uint64]) -> None:
         """Let rows of these ids count no more: what is not sealed yet has replaced or deleted them."""
         self._hide(hashes, len(self.segments))
+
+    def restore(self) -> None:
+        """Let all rows count again that no later segment hides."""
+        for alive in self.alive:
+            alive[:] = True  # in place: others hold the same arrays
+        self._hidden = 0
+        self._hide_older()
 
     def saying(self, text_hash: bytes) -> Iterator[int]:
         """Yield the numbers of the rows that count and whose words probably have this hash, in the order of storing."""
@@ -104,6 +110,10 @@ class Chain:
     def counting(self) -> NDArray[np.bool_]:
         """Return which of all rows count."""
         return np.concatenate([np.empty(0, bool), *self.alive])
+
+    def _hide_older(self) -> None:
+        for at, segment in enumerate(self.segments):
+            self._hide(segment.columns["hides"], at)
 
     def _hide(self, hashes: NDArray[np.uint64], before: int) -> None:
         for segment, alive in zip(self.segments[:before], self.alive[:before], strict=True):

@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.models import Record
 
 
+class SealedReplacements(Protocol):
+    """What sealed records say they replace."""
+
+    @property
+    def replaces_any(self) -> bool:
+        """Whether any of them replaces another record."""
+
+    def replacing(self, record_id: str) -> list[str]:
+        """Return the ids of those that say they replace a record, in the order of storing."""
+
+    def replaced(self) -> Iterable[str]:
+        """Return the id of every record that one of them replaces."""
+
+
 class Replacements:
     """Answers what replaced a record, from the `supersedes` of the others.
+
+    Args:
+        records: All of them, as they are at any time.
+        sealed: What those of them replace that are sealed.
 
     Attributes:
         circles: Records that replace each other all around, or itself, by the newest of them, which counts as replaced
             by none of them: without that all would be hidden. No program of ours writes such a thing.
     """
 
-    def __init__(self) -> None:
-        self._records: Mapping[str, Record] = {}
+    def __init__(self, records: Mapping[str, Record], sealed: SealedReplacements | None = None) -> None:
+        self._records = records
+        self._sealed = sealed
         self._by: dict[str, list[str]] = {}
         self.circles: dict[str, frozenset[str]] = {}
 
     def __bool__(self) -> bool:
         """Whether anything was ever superseded."""
-        return bool(self._by)
+        return bool(self._by) or (self._sealed is not None and self._sealed.replaces_any)
 
-    def note(self, records: Mapping[str, Record], changed: Mapping[str, Record | None]) -> None:
-        """Learn which records have come, changed or gone.
-
-        Args:
-            records: All, as they are now.
-            changed: Those that changed, None for one that is gone.
-        """
-        self._records = records
+    def note(self, changed: Mapping[str, Record | None]) -> None:
+        """Learn which records have come, changed or gone: None for one that is gone."""
         for record_id, record in changed.items():
             if record is not None and record.supersedes:
                 by = self._by.setdefault(record.supersedes, [])
                 if record_id not in by:
                     by.append(record_id)
-        if self._by:
+        if self:
             for record_id in changed:
                 self._look_around(record_id)
 
     def of(self, record_id: str, now: datetime) -> str | None:
         """Return the newest valid record that supersedes this one, or None."""
         circle = self.circles.get(record_id, ())
-        for replacement in reversed(self._by.get(record_id, [])):
+        for replacement in reversed(self._replacing(record_id)):
             record = self._records.get(replacement)
             if (
                 record is not None
@@ -64,8 +77,13 @@ class Replacements:
 
     def all(self, now: datetime) -> dict[str, str]:
         """Return every replaced record with the one that replaces it."""
-        pairs = ((record_id, self.of(record_id, now)) for record_id in self._by)
+        every = dict.fromkeys([*(self._sealed.replaced() if self._sealed is not None else ()), *self._by])
+        pairs = ((record_id, self.of(record_id, now)) for record_id in every)
         return {record_id: by for record_id, by in pairs if by is not None and record_id in self._records}
+
+    def among_unsealed(self, now: datetime) -> list[str]:
+        """Return the ids of records that are replaced by one that is not sealed."""
+        return [record_id for record_id in self._by if self.of(record_id, now) is not None]
 
     def older(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""
@@ -80,9 +98,14 @@ class Replacements:
         opened = [newest for newest, members in self.circles.items() if record_id in members] if self.circles else []
         near = {record_id}.union(*(self.circles.pop(newest) for newest in opened))
         for each in near:
-            if each in self._by and (met := circle(each, self._older)):  # nothing replaces what is new
+            if self._replacing(each) and (met := circle(each, self._older)):  # nothing replaces what is new
                 newest = max(met, key=lambda member: (self._records[member].timestamp, member))
                 self.circles[newest] = frozenset(met)
+
+    def _replacing(self, record_id: str) -> list[str]:
+        """Return the ids of all that say, or once said, that they replace a record."""
+        known = self._by.get(record_id, [])
+        return known if self._sealed is None else [*self._sealed.replacing(record_id), *known]
 
     def _older(self, record_id: str) -> str | None:
         """Return the id of the record that one replaced, if that is there."""

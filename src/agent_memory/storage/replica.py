@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Kind, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
     from agent_memory.storage.change_log import Absorb, ChangeLog
+    from agent_memory.storage.sealed.records import SealedRecords
 
 
 class Replica(Generic[R]):
@@ -34,6 +35,7 @@ class Replica(Generic[R]):
         log: What keeps their changes.
         index: Empty search index that this store will own.
         clock: Source of the present.
+        sealed: Records before those that the log tells of, which the index knows; None where it tells of all.
 
     Attributes:
         kind, log, index, clock: As given.
@@ -47,12 +49,13 @@ class Replica(Generic[R]):
         log: ChangeLog,
         index: SearchIndex,
         clock: Clock = utc_now,
+        sealed: SealedRecords[R] | None = None,
     ) -> None:
         self.kind = kind
         self.log = log
         self.index = index
         self.clock = clock
-        self.state = State(kind, agent_id)
+        self.state = State(kind, agent_id, sealed)
         self._rewritten = 0
         self._gone: list[R] | None = None
 
@@ -79,7 +82,8 @@ class Replica(Generic[R]):
 
         wanted = max(request.limit, LOOKED_AT) if request.include_superseded else request.limit
         hidden = None if state.hides_nothing else hides
-        ranking = self.index.search(replace(request, limit=wanted), question, hides=hidden)
+        shown = state.sealed_shown(now, superseded=request.include_superseded)
+        ranking = self.index.search(replace(request, limit=wanted), question, hides=hidden, among=shown)
         if request.include_superseded:
             ranking = current_first(ranking, lambda record_id: replaced_by(record_id, now))
         return answer_of(ranking, state.records, request)
@@ -157,7 +161,9 @@ class Replica(Generic[R]):
         known = self.state.records if update.reset and self.log.rewritten > self._rewritten else {}
         self._rewritten = self.log.rewritten
         if update.reset or update.entries:
-            for record_id, document in self.state.columns(self.state.absorb(update)):
+            changed = self.state.absorb(update)
+            self.index.forget_sealed(changed)
+            for record_id, document in self.state.columns(changed):
                 if document is None:
                     self.index.remove(record_id)
                 else:

@@ -5,7 +5,8 @@ Everything here is derived from the log's entries, so another implementation may
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, Generic
 
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
@@ -14,11 +15,16 @@ from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.table import RecordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from agent_memory.journal import Update
     from agent_memory.models import Document, Kind
+    from agent_memory.retrieval.sealed_rows import Masks
+    from agent_memory.storage.sealed.records import SealedRecords
+
+_REACH: Final = 4
+"""How many times as many sealed records as a scratchpad takes are looked at first; some may be no longer valid."""
 
 
 class State(Generic[R]):
@@ -34,31 +40,39 @@ class State(Generic[R]):
     Args:
         kind: Of which kind.
         agent_id: Whose.
+        sealed: Those that are not replayed; None where the log is read from its beginning.
 
     Attributes:
-        kind, agent_id: As given.
+        kind, agent_id, sealed: As given.
         replacements: Which record replaced which.
-        changed_at: Record id to the seq of its last change; accesses do not count. Gone records stay listed.
+        changed_at: Record id to the seq of its last change after what is sealed; accesses do not count. Gone records
+            stay listed.
         last_change: When the last of these changes was made, UTC as text; None without any.
     """
 
-    def __init__(self, kind: Kind[R], agent_id: str) -> None:
+    def __init__(self, kind: Kind[R], agent_id: str, sealed: SealedRecords[R] | None = None) -> None:
         self.kind = kind
         self.agent_id = agent_id
-        self._table = RecordTable(kind, agent_id)
-        self._recency: dict[Order, Recency] = {}
+        self.sealed = sealed
+        self._table = RecordTable(kind, agent_id, sealed)
+        self._recency: dict[Order, tuple[Recency, int]] = {}
         self._begin()
 
     def _begin(self) -> None:
-        self.replacements = Replacements()
+        self.replacements = Replacements(self.records, self.sealed)
         self.changed_at: dict[str, int] = {}
         self.last_change: str | None = None
         self._expiring: set[str] = set()
         self._texts = _Texts(self.kind)
 
     @property
-    def records(self) -> dict[str, R]:
-        """All of them by id, in the order of storing."""
+    def records(self) -> Mapping[str, R]:
+        """All of them by id, in the order of storing or, where some are sealed, of their last change."""
+        return self.unsealed if self.sealed is None else AllRecords(self.sealed, self.unsealed)
+
+    @property
+    def unsealed(self) -> dict[str, R]:
+        """Those that are not sealed, or have changed since."""
         return self._table.records
 
     @property
@@ -74,7 +88,7 @@ class State(Generic[R]):
         """Take in what a look at the log brought; return the ids of what changed by it, gone records included."""
         before: Mapping[str, R] = {}
         if update.reset:
-            before = self.records
+            before = self.unsealed
             self._table.begin_again()
             self._begin()
         for entry in update.entries:
@@ -82,34 +96,48 @@ class State(Generic[R]):
                 self.changed_at |= changes
                 self.last_change = entry.at
         changed = self._table.apply(update.entries)
-        self.replacements.note(self.records, changed)
+        self.replacements.note(changed)
         there = [record for record in changed.values() if record is not None]
         self._texts.note(there)
         self._expiring.update(record.id for record in there if record.expires_at is not None)
         if update.reset:  # most often after a compaction, and nothing differs
-            changed = dict.fromkeys(before.keys() - self.records.keys())
-            changed |= {key: record for key, record in self.records.items() if before.get(key) is not record}
-        for order in self._recency.values():
+            changed = dict.fromkeys(before.keys() - self.unsealed.keys())
+            changed |= {key: record for key, record in self.unsealed.items() if before.get(key) is not record}
+            if self.sealed is not None:
+                self._recency.clear()
+        for order, _ in self._recency.values():
             order.update(changed)
         return changed.keys()
 
     def columns(self, record_ids: Iterable[str]) -> Iterator[tuple[str, Document | None]]:
-        """Yield each id with the text, facets, times, accesses and trust of its record; None for one that is gone."""
+        """Yield each id with the text, facets, times, accesses and trust of its record.
+
+        None for one that is gone or, after a replay, sealed as it is: segments have columns of their own.
+        """
         for record_id in record_ids:
-            record = self.records.get(record_id)
+            record = self.unsealed.get(record_id)
             yield record_id, None if record is None else self.kind.document(record)
 
     def since(self, seq: int) -> set[str]:
         """Return the ids of what was stored, changed or deleted after that change; accesses do not count."""
-        return {record_id for record_id, changed in self.changed_at.items() if changed > seq}
+        changed = {record_id for record_id, changed in self.changed_at.items() if changed > seq}
+        return changed if self.sealed is None else changed.union(self.sealed.since(seq))
 
     @property
     def hides_nothing(self) -> bool:
-        """Whether every record is valid whatever the time: nothing was ever superseded, nothing expires."""
+        """Whether every unsealed record is valid whatever the time: nothing was ever superseded, nothing expires."""
         return not self.replacements and not self._expiring
+
+    def sealed_shown(self, now: datetime, *, superseded: bool) -> Masks | None:
+        """Return which sealed rows may be found; None where nothing is sealed."""
+        if self.sealed is None:
+            return None
+        return self.sealed.shown(now, self.replacements.among_unsealed(now), superseded=superseded)
 
     def has_expired(self, before: datetime) -> bool:
         """Tell whether there is a record that expired before that moment."""
+        if self.sealed is not None and self.sealed.has_expired(before):
+            return True
         expiring = (self.records.get(record_id) for record_id in self._expiring)
         return any(record is not None and record.is_expired(before) for record in expiring)
 
@@ -128,25 +156,71 @@ class State(Generic[R]):
 
     def recent(self, order: Order, now: datetime) -> list[R]:
         """Return what a scratchpad is chosen from; see `Storage.recent`."""
-        kept = self._recency.get(order)
-        if kept is None:
-            kept = self._recency[order] = Recency(order)
-            kept.update(self.records)
+        records = self.records
 
         def counts(record_id: str) -> bool:
-            record = self.records[record_id]
+            record = records[record_id]
             return self.is_valid(record, now) and order.admits(record)
 
-        return [self.records[record_id] for record_id in kept.choose(counts)]
+        kept, reach = self._recency.get(order, (None, _REACH * order.size))
+        while True:
+            if kept is None:
+                kept = Recency(order)
+                kept.update({record.id: record for record in self._latest(order, reach)} | self.unsealed)
+                self._recency[order] = (kept, reach)
+            chosen = kept.choose(counts)
+            if self.sealed is None or len(chosen) >= order.size or reach >= len(self.sealed):
+                return [records[record_id] for record_id in chosen]
+            kept, reach = None, reach * _REACH  # too many of the latest are no longer to be shown
+
+    def _latest(self, order: Order, count: int) -> list[R]:
+        return [] if self.sealed is None else self.sealed.latest(order, count)
 
     def same_text(self, text: str, now: datetime) -> R | None:
         """Return the valid record that says the same (ignoring case and white space), if there is one."""
-        said_by = map(self.get, self._texts.said_by(self.records, text))
-        return next((record for record in said_by if record is not None and self.is_valid(record, now)), None)
+        return next((record for record in self._saying(text) if self.is_valid(record, now)), None)
 
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted and nothing with it is known now."""
-        return content_hash(text) in self._table.forgotten and not self._texts.said_by(self.records, text)
+        wanted = content_hash(text)
+        was = wanted in self._table.forgotten or (self.sealed is not None and self.sealed.forgot(wanted))
+        return was and not self._saying(text)
+
+    def _saying(self, text: str) -> list[R]:
+        """Return all records that say this now, expired and replaced ones too."""
+        wanted = content_hash(text)
+        known = self.sealed.saying(wanted) if self.sealed is not None else []
+        said_by = [self.unsealed.get(one) for one in self._texts.with_hash(self.unsealed, wanted)]
+        every = [*known, *(record for record in said_by if record is not None)]
+        return [record for record in every if content_hash(self.kind.text_of(record)) == wanted]
+
+
+class AllRecords(Mapping[str, R]):
+    """Sealed records and those that came or changed since, as one mapping; a sealed one is loaded when asked for.
+
+    Args:
+        sealed: The ones; those that changed are hidden there.
+        unsealed: The others.
+    """
+
+    def __init__(self, sealed: SealedRecords[R], unsealed: Mapping[str, R]) -> None:
+        self._sealed = sealed
+        self._unsealed = unsealed
+
+    def __getitem__(self, record_id: str) -> R:
+        found = self._unsealed.get(record_id)
+        if found is None:
+            found = self._sealed.get(record_id)
+        if found is None:
+            raise KeyError(record_id)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._sealed.ids()
+        yield from self._unsealed
+
+    def __len__(self) -> int:
+        return len(self._sealed) + len(self._unsealed)
 
 
 class _Texts(Generic[R]):
@@ -162,12 +236,9 @@ class _Texts(Generic[R]):
             for record in records:
                 self._ids.setdefault(content_hash(self._kind.text_of(record)), {})[record.id] = None
 
-    def said_by(self, records: Mapping[str, R], text: str) -> list[str]:
-        """Return the ids of all records that say this now, expired and replaced ones too, in the order of storing."""
+    def with_hash(self, records: Mapping[str, R], wanted: str) -> Iterable[str]:
+        """Return the ids of all records whose text has, or once had, this hash, in the order of storing."""
         if self._ids is None:
             self._ids = {}
             self.note(records.values())
-        wanted = content_hash(text)
-        # An id stays listed when its record is changed or deleted, so each one is looked at again.
-        listed = (records.get(record_id) for record_id in self._ids.get(wanted, ()))
-        return [each.id for each in listed if each is not None and content_hash(self._kind.text_of(each)) == wanted]
+        return self._ids.get(wanted, ())

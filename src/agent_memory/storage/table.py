@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from agent_memory.journal import Change, Entry
     from agent_memory.models import Kind
+    from agent_memory.storage.sealed.records import SealedRecords
 
 FORGOTTEN = "forgotten_texts"
 """In the data of a mark: hashes of texts that were forgotten, where a log keeps no text of them."""
@@ -27,16 +28,18 @@ class RecordTable(Generic[R]):
     Args:
         kind: Of which kind; changes of others are left aside.
         agent_id: Whose.
+        sealed: Records that are not replayed; one that changes is taken from there.
 
     Attributes:
-        records: By id, in the order of storing.
+        records: By id, in the order of storing; without those that are sealed.
         invalid: Ids whose record breaks the data model, with the reason; such a record is kept in the journal.
         forgotten: Hashes of the texts that were deleted.
     """
 
-    def __init__(self, kind: Kind[R], agent_id: str) -> None:
+    def __init__(self, kind: Kind[R], agent_id: str, sealed: SealedRecords[R] | None = None) -> None:
         self._kind = kind
         self._agent_id = agent_id
+        self._sealed = sealed
         self._before: tuple[Records, dict[str, R]] = ({}, {})
         self._clear()
 
@@ -54,6 +57,8 @@ class RecordTable(Generic[R]):
         whole = {record_id: record for record_id, record in self.records.items() if record_id not in self.invalid}
         self._before = (self._raw, whole)
         self._clear()
+        if self._sealed is not None:
+            self._sealed.begin_again()
 
     def apply(self, entries: Collection[Entry]) -> dict[str, R | None]:
         """Replay `entries`; return each record that changed, None for one that is gone.
@@ -66,6 +71,13 @@ class RecordTable(Generic[R]):
             for change in entry.changes:
                 if change.kind != name:
                     continue
+                if (
+                    self._sealed is not None
+                    and change.id not in raw
+                    and (data := self._sealed.take(change.id)) is not None
+                ):
+                    raw[change.id] = data
+                    self._rebuild(change.id)
                 if change.op in {"delete", "mark"}:
                     self._note_forgotten(change)
                 if apply_change(raw, change, entry.at):
