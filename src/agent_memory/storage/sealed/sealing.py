@@ -1,0 +1,215 @@
+"""Seal what a journal says in segments: `python -m agent_memory.storage.sealed.sealing AGENT_FOLDER KIND IDENTITY`.
+
+A process of its own, with low priority, since it reads for seconds where there is much. Killed at any moment it leaves
+the segments that were listed before; what it began is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from agent_memory.embeddings import EmbedderIdentity, VectorCache
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.atomic import make_private_folder, sync_folder, translated
+from agent_memory.files.layout import AgentFolder
+from agent_memory.files.lock import index_lock
+from agent_memory.journal import Journal
+from agent_memory.models import Kind, content_hash
+from agent_memory.retrieval.sealing import searched_fields
+from agent_memory.retrieval.turns import talking
+from agent_memory.segments import (
+    PINNED,
+    About,
+    Row,
+    Segment,
+    add_vectors,
+    folder_name,
+    list_segments,
+    merge,
+    open_chain,
+    seal,
+)
+from agent_memory.segments.chain import Chain
+from agent_memory.storage.sealed.records import SealedRecords
+from agent_memory.storage.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from agent_memory.models import Record
+
+SEALED_AT: Final = 5_000
+"""Changed records from which on they are sealed: replaying and indexing them takes a start some 300 ms."""
+_GROWTH: Final = 3
+"""A segment is merged with those behind it once they are together a third of its size, so each row is rewritten about
+as often as the rows can be divided by four: five times at a million."""
+_AT_ONCE: Final = 50_000
+"""Records of one new segment: what a seal holds in memory, some 100 MB."""
+_VECTORS_AT_ONCE: Final = 5_000
+_NICENESS: Final = 10
+
+
+def main(arguments: list[str]) -> None:
+    """Seal what the command line names."""
+    place, name, embedder = arguments
+    os.umask(0o077)
+    os.nice(_NICENESS)
+    identity = EmbedderIdentity(**json.loads(embedder)) if embedder else None
+    seal_up(AgentFolder(Path(place)), Kind.at(name), identity)
+
+
+def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | None, least: int = SEALED_AT) -> bool:
+    """Seal what is not sealed yet, merge what has become many, and add vectors; tell whether anything was done.
+
+    Args:
+        folder: The agent's.
+        kind: Of which records.
+        identity: Whose vectors to take from the cache; None for none.
+        least: Changed records from which on it is worth the time.
+
+    Raises:
+        StorageError: No room, for instance; nothing has changed.
+    """
+    place = folder.segments(kind.name)
+    make_private_folder(place)
+    with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
+        chain = _opened(place, kind)
+        _remove_unused(place, chain)
+        done = _seal_stretch(folder, kind, place, chain, least)
+        chain = _merged(place, open_chain(place, kind.name))
+        if identity is not None:
+            done = _add_vectors(folder, chain, identity) or done
+        _remove_unused(place, chain)
+        return done
+    return False
+
+
+def _opened(place: Path, kind: Kind[Any]) -> Chain:
+    try:
+        return open_chain(place, kind.name)
+    except StorageError:  # damaged, or of another version: all of it is made anew
+        list_segments(place, [])
+        return Chain()
+
+
+def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, chain: Chain, least: int) -> bool:
+    """Seal what the journal says behind the last segment; tell whether that was enough to be worth it."""
+    sealed = SealedRecords(kind, folder.agent_id, chain)
+    state = State(kind, folder.agent_id, sealed)
+    journal = Journal(folder.path / kind.journal, {kind.name})
+    state.absorb(journal.poll())
+    last = journal.watermark[1]
+    if state.invalid or last == chain.last_seq or len(state.unsealed) < least:
+        return False
+    touched = {*state.changed_at, *state.unsealed}
+    hides = [one for one in touched if any(segment.row_of(one) is not None for segment in chain.segments)]
+    forgotten = [bytes.fromhex(each) for each in state.forgotten]
+    rows = [_row(state, record) for record in state.unsealed.values()]
+    names = [segment.folder.name for segment in chain.segments]
+    about = About(kind.name, chain.last_seq + 1, last, 0, 0, 0)
+    with _unfinished(place) as unfinished:
+        seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
+        _take_into_use(place, names, unfinished, last)
+    return True
+
+
+def _row(state: State[Any], record: Record) -> Row:
+    kind = state.kind
+    text = kind.text_of(record)
+    fields = searched_fields(kind.document(record))
+    ages = {"promoted": record.promoted_at, "accessed": record.last_accessed, "expires": record.expires_at}
+    return Row(
+        id=record.id,
+        seq=state.seq_of(record.id),
+        data=json.dumps(record.to_record(), ensure_ascii=False).encode(),
+        text_hash=bytes.fromhex(content_hash(text)),
+        older="" if record.supersedes is None or state.replacements.is_circular(record) else record.supersedes,
+        **{name: moment.timestamp() for name, moment in ages.items() if moment is not None},
+        **{**fields, "flags": fields["flags"] | (PINNED if record.pinned else 0)},
+    )
+
+
+def _merged(place: Path, chain: Chain) -> Chain:
+    """Merge the last segments while they are large against the one before them."""
+    while len(chain.segments) > 1:
+        sizes = [len(segment) for segment in chain.segments]
+        at = next((at for at in range(len(sizes) - 1) if sizes[at] < _GROWTH * sum(sizes[at + 1 :])), None)
+        if at is None:
+            break
+        some = list(zip(chain.segments, chain.alive, strict=True))[at:]
+        names = [segment.folder.name for segment in chain.segments[:at]]
+        with _unfinished(place) as unfinished:
+            merge(unfinished, some, talking=talking, purged_seq=0, oldest=at == 0)
+            _take_into_use(place, names, unfinished, chain.last_seq)
+        chain = open_chain(place, chain.segments[0].about.kind)
+    return chain
+
+
+def _take_into_use(place: Path, names: list[str], unfinished: Path, last_seq: int) -> None:
+    name = f"{last_seq:012d}-{uuid.uuid4().hex[:8]}"
+    with translated(unfinished, "rename"):
+        sync_folder(unfinished)
+        unfinished.rename(place / name)
+        sync_folder(place)
+    list_segments(place, [*names, name])
+
+
+def _add_vectors(folder: AgentFolder, chain: Chain, identity: EmbedderIdentity) -> bool:
+    """Add vectors to the segments all of whose texts have one in the cache; tell whether any were added."""
+    added = False
+    with contextlib.closing(VectorCache(folder.vectors)) as cache:
+        for segment in chain.segments:
+            if not (segment.folder / folder_name(str(identity))).is_dir() and _has_all(segment, cache, identity):
+                portions = _portions(segment, cache, identity)
+                add_vectors(segment.folder, str(identity), identity.dimension, portions)
+                added = True
+    return added
+
+
+def _hashes(segment: Segment) -> Iterator[list[bytes]]:
+    every: NDArray[np.uint8] = segment.columns["piece.hash"]
+    for begin in range(0, len(every), _VECTORS_AT_ONCE):
+        yield [each.tobytes() for each in every[begin : begin + _VECTORS_AT_ONCE]]
+
+
+def _has_all(segment: Segment, cache: VectorCache, identity: EmbedderIdentity) -> bool:
+    return all(len(cache.get_many(identity, set(hashes))) == len(set(hashes)) for hashes in _hashes(segment))
+
+
+def _portions(segment: Segment, cache: VectorCache, identity: EmbedderIdentity) -> Iterator[NDArray[np.float32]]:
+    for hashes in _hashes(segment):
+        known = cache.get_many(identity, set(hashes))
+        yield np.stack([known[each] for each in hashes])
+
+
+@contextlib.contextmanager
+def _unfinished(place: Path) -> Iterator[Path]:
+    folder = place / f".{uuid.uuid4().hex[:12]}"
+    make_private_folder(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_unused(place: Path, chain: Chain) -> None:
+    """Remove what is not listed; a process that maps it keeps what it mapped."""
+    used: Iterable[str] = {segment.folder.name for segment in chain.segments}
+    for path in place.iterdir():
+        if path.is_dir() and not path.is_symlink() and path.name not in used:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
