@@ -54,6 +54,10 @@ class AgentFolder:
         """The agent is the folder: renaming or copying the folder renames or copies the agent."""
         return self.path.name
 
+    def segments(self, kind: str) -> Path:
+        """Return where the sealed segments of one kind of record are: derived."""
+        return self.path / names.DERIVED / kind
+
     def journals(self) -> list[Path]:
         """Return the journals in the folder, that of memories first: also of kinds that nobody has declared here.
 

@@ -18,6 +18,7 @@ METADATA: Final = "metadata.json"
 SHORTLIST: Final = "shortlist.json"
 VECTORS: Final = "embeddings.sqlite3"
 INDEX: Final = "memories.db"
+DERIVED: Final = "derived"
 AUDIT: Final = "events.jsonl"
 OLDER_AUDIT: Final = "events.1.jsonl"
 LOCK: Final = ".lock"
@@ -63,6 +64,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
     ("broken_vectors", rf"{re.escape(VECTORS)}\.broken.*"),
     ("broken", rf".*\.broken-{_STAMPED}"),
     ("ours", "|".join(map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK)))),
+    ("ours", DERIVED),
     ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?"),
     ("ours", rf"[a-z]+\.(?:yaml|{re.escape(SHORTLIST)})"),  # of each kind of record
     ("conflict", rf"(?i:{_CONFLICT}{_STEM}\b.*\.ya?ml.*)"),

@@ -103,9 +103,9 @@ class Chain:
             yield from (np.flatnonzero(alive) + first).tolist()
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return one column of all rows, those that do not count as well; a copy where there are several segments."""
+        """Return one column of all rows, those that do not count as well."""
         parts = [segment.columns[name] for segment in self.segments]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def counting(self) -> NDArray[np.bool_]:
         """Return which of all rows count."""

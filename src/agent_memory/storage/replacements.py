@@ -89,6 +89,10 @@ class Replacements:
         """Return the ids that a record replaced, directly or through others, newest first."""
         return [each for each in dict.fromkeys(path(record_id, self._older)) if each != record_id]
 
+    def is_circular(self, record: Record) -> bool:
+        """Tell whether what a record says it replaces is the one that stays of a circle with it."""
+        return record.supersedes is not None and record.id in self.circles.get(record.supersedes, ())
+
     def complaints(self) -> list[str]:
         """Return what is wrong, a sentence for each circle."""
         return [_about_circle(newest, members) for newest, members in self.circles.items()]

@@ -180,6 +180,24 @@ class State(Generic[R]):
         """Return the valid record that says the same (ignoring case and white space), if there is one."""
         return next((record for record in self._saying(text) if self.is_valid(record, now)), None)
 
+    @property
+    def forgotten(self) -> set[str]:
+        """Hashes, hexadecimal, of the texts that were deleted after what is sealed."""
+        return self._table.forgotten
+
+    def seq_of(self, record_id: str) -> int:
+        """Return the number of a record's last change; accesses do not count.
+
+        Raises:
+            KeyError: It never was stored.
+        """
+        known = self.changed_at.get(record_id)
+        if known is None and self.sealed is not None:
+            known = self.sealed.seq_of(record_id)
+        if known is None:
+            raise KeyError(record_id)
+        return known
+
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted and nothing with it is known now."""
         wanted = content_hash(text)

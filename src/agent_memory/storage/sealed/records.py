@@ -101,12 +101,22 @@ class SealedRecords(Generic[R]):
                 for row in np.flatnonzero(alive & (segment.columns["seq"] > seq)).tolist():
                     yield segment.id(row)
 
+    def seq_of(self, record_id: str) -> int | None:
+        """Return the number of the last change that is sealed, also of a record that changed since; None if none is."""
+        for segment in reversed(self.chain.segments):
+            row = segment.row_of(record_id)
+            if row is not None:
+                return int(segment.columns["seq"][row])
+        return None
+
     def has_expired(self, before: datetime) -> bool:
         """Tell whether there is a record that expired before that moment."""
         return self._first_end < before.timestamp()
 
     def latest(self, order: Order, count: int) -> list[R]:
-        """Return all pinned records, and at least those that `order` places last, as many as `count`; as stored."""
+        """Return all pinned records, and at least the `count` that `order` places last."""
+        if not self.chain.segments:
+            return []
         columns = {
             name: self.chain.column(name) for name in ("timestamp", "promoted", "accessed", "access_count", "flags")
         }

@@ -21,14 +21,14 @@ from agent_memory.embeddings import EmbedderIdentity, VectorCache
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.layout import AgentFolder
-from agent_memory.files.lock import index_lock
-from agent_memory.journal import Journal
+from agent_memory.journal import Journal, Update
 from agent_memory.models import Kind, content_hash
 from agent_memory.retrieval.sealing import searched_fields
 from agent_memory.retrieval.turns import talking
 from agent_memory.segments import (
     PINNED,
     About,
+    Chain,
     Row,
     Segment,
     add_vectors,
@@ -38,9 +38,9 @@ from agent_memory.segments import (
     open_chain,
     seal,
 )
-from agent_memory.segments.chain import Chain
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.state import State
+from agent_memory.storage.vector.shards import index_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +108,8 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, chain: Chai
     sealed = SealedRecords(kind, folder.agent_id, chain)
     state = State(kind, folder.agent_id, sealed)
     journal = Journal(folder.path / kind.journal, {kind.name})
-    state.absorb(journal.poll())
+    update = journal.poll()
+    state.absorb(Update([entry for entry in update.entries if entry.seq > chain.last_seq]))
     last = journal.watermark[1]
     if state.invalid or last == chain.last_seq or len(state.unsealed) < least:
         return False
@@ -126,17 +127,17 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, chain: Chai
 
 def _row(state: State[Any], record: Record) -> Row:
     kind = state.kind
-    text = kind.text_of(record)
-    fields = searched_fields(kind.document(record))
-    ages = {"promoted": record.promoted_at, "accessed": record.last_accessed, "expires": record.expires_at}
+    searched = searched_fields(kind.document(record))
+    moments = {"promoted": record.promoted_at, "accessed": record.last_accessed, "expires": record.expires_at}
+    fields: dict[str, Any] = {name: moment.timestamp() for name, moment in moments.items() if moment is not None}
+    if record.supersedes is not None and not state.replacements.is_circular(record):
+        fields["older"] = record.supersedes
     return Row(
         id=record.id,
         seq=state.seq_of(record.id),
         data=json.dumps(record.to_record(), ensure_ascii=False).encode(),
-        text_hash=bytes.fromhex(content_hash(text)),
-        older="" if record.supersedes is None or state.replacements.is_circular(record) else record.supersedes,
-        **{name: moment.timestamp() for name, moment in ages.items() if moment is not None},
-        **{**fields, "flags": fields["flags"] | (PINNED if record.pinned else 0)},
+        text_hash=bytes.fromhex(content_hash(kind.text_of(record))),
+        **{**searched, **fields, "flags": searched["flags"] | (PINNED if record.pinned else 0)},
     )
 
 

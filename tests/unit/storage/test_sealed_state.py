@@ -1,0 +1,126 @@
+"""What is known of records is the same, whatever part of their journal is sealed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.files.layout import AgentFolder
+from agent_memory.journal import Change, Journal, Update
+from agent_memory.models import MEMORY, Memory
+from agent_memory.scratchpad.selection import Selection
+from agent_memory.segments import open_chain
+from agent_memory.storage.sealed.records import SealedRecords
+from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.storage.state import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
+ORDER = Selection(3, 2)
+IDS = [f"mem-{number:012x}" for number in range(8)]
+TEXTS = ["tea", "coffee", "Tea ", "ledger"]
+
+some_id = st.sampled_from(IDS)
+moments = st.integers(-40, 3).map(lambda days: (NOW + timedelta(days=days)).isoformat())
+
+
+@st.composite
+def changes(draw: Any) -> Change:
+    """Draw one change of a memory, as programs of ours and others write it."""
+    op = draw(st.sampled_from(["put", "put", "put", "patch", "touch", "delete"]))
+    data: dict[str, Any] = {}
+    if op == "put":
+        data = {"content": draw(st.sampled_from(TEXTS)), "category": "learning", "timestamp": draw(moments)}
+        data |= draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "supersedes": some_id,
+                    "pinned": st.booleans(),
+                    "expires_at": moments,
+                    "trust": st.sampled_from(["low", "high"]),
+                    "evicted_at": moments,
+                },
+            )
+        )
+    elif op == "patch":
+        data = draw(st.sampled_from([{"content": "ledger"}, {"promoted_at": NOW.isoformat()}, {"pinned": True}]))
+    return Change(op, "memory", draw(some_id), data)
+
+
+def written(folder: AgentFolder, every: list[Change]) -> None:
+    with Journal(folder.journal, {"memory"}).locked() as writer:
+        for change in every:
+            writer.append([change])
+
+
+def known(state: State[Memory]) -> dict[str, Any]:
+    """Return everything that a state answers."""
+    return {
+        "records": dict(state.records),
+        "count": len(state.records),
+        "valid": {record.id for record in state.valid(NOW)},
+        "recent": {record.id for record in state.recent(ORDER, NOW)},
+        "replaced": state.replacements.all(NOW),
+        "older": {one: state.replacements.older(one) for one in state.records},
+        "same": {text: state.same_text(text, NOW) is not None for text in TEXTS},
+        "forgotten": {text: state.was_forgotten(text) for text in TEXTS},
+        "since": {one for one in state.since(3) if one in state.records},
+        "expired": state.has_expired(NOW),
+    }
+
+
+def replayed(folder: AgentFolder, sealed: SealedRecords[Memory] | None) -> State[Memory]:
+    state = State(MEMORY, "bob", sealed)
+    after = sealed.chain.last_seq if sealed is not None else 0
+    entries = Journal(folder.journal, {"memory"}).poll().entries
+    state.absorb(Update([entry for entry in entries if entry.seq > after]))
+    return state
+
+
+def opened(folder: AgentFolder) -> SealedRecords[Memory]:
+    return SealedRecords(MEMORY, "bob", open_chain(folder.segments("memory"), "memory"))
+
+
+@given(parts=st.lists(st.lists(changes(), max_size=8), min_size=1, max_size=4))
+def test_a_state_is_the_same_whatever_is_sealed(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[Change]]
+) -> None:
+    folder = AgentFolder(tmp_path_factory.mktemp("home") / "bob")
+    for part in parts[:-1]:
+        written(folder, part)
+        seal_up(folder, MEMORY, None, least=1)
+    written(folder, parts[-1])
+
+    assert known(replayed(folder, opened(folder))) == known(replayed(folder, None))
+
+
+def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> None:
+    folder = AgentFolder(tmp_path / "bob")
+    put = {"content": "tea", "category": "learning", "timestamp": NOW.isoformat()}
+    written(
+        folder,
+        [
+            Change("put", "memory", IDS[0], put),
+            Change("put", "memory", IDS[1], {**put, "supersedes": IDS[0]}),
+            Change("put", "memory", IDS[2], {**put, "expires_at": NOW.isoformat()}),
+            Change("put", "memory", IDS[3], put),
+        ],
+    )
+    seal_up(folder, MEMORY, None, least=1)
+    written(folder, [Change("put", "memory", IDS[4], {**put, "supersedes": IDS[3]})])
+    state = replayed(folder, opened(folder))
+
+    shown = state.sealed_shown(NOW, superseded=False)
+    every = state.sealed_shown(NOW - timedelta(days=1), superseded=True)
+
+    assert shown is not None
+    assert [mask.tolist() for mask in shown] == [[False, True, False, False]]
+    assert every is not None
+    assert [mask.tolist() for mask in every] == [[True] * 4]
