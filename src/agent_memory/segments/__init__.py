@@ -4,7 +4,7 @@ A segment holds the records of that stretch as they were at its end, their colum
 is embedded. It is immutable; what came later hides what it says. All of it can be made anew from the journal.
 """
 
-from agent_memory.segments.chain import Chain, list_segments, open_chain
+from agent_memory.segments.chain import Chain, list_segments, listed, open_chain
 from agent_memory.segments.merging import merge
 from agent_memory.segments.rows import PINNED, TELLS_TIME, TRUSTS, Row
 from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of
@@ -27,6 +27,7 @@ __all__ = [
     "folder_name",
     "hash_of",
     "list_segments",
+    "listed",
     "merge",
     "open_chain",
     "seal",

@@ -18,7 +18,7 @@ from agent_memory.files.atomic import read_json, replace_file
 from agent_memory.segments.segment import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -52,7 +52,8 @@ class Chain:
         self.firsts: list[int] = [0, *accumulate(len(segment) for segment in self.segments)]
         self.alive = [np.ones(len(segment), bool) for segment in self.segments]
         self._hidden = 0
-        self._hide_older()
+        for at, segment in enumerate(self.segments):
+            self._hide(segment.columns["hides"], at)
 
     def __len__(self) -> int:
         """Return how many rows count."""
@@ -75,12 +76,11 @@ class Chain:
         """Let rows of these ids count no more: what is not sealed yet has replaced or deleted them."""
         self._hide(hashes, len(self.segments))
 
-    def restore(self) -> None:
-        """Let all rows count again that no later segment hides."""
+    def hide_all(self) -> None:
+        """Let no row count any more: all is read anew."""
         for alive in self.alive:
-            alive[:] = True  # in place: others hold the same arrays
-        self._hidden = 0
-        self._hide_older()
+            alive[:] = False  # in place: others hold the same arrays
+        self._hidden = self.firsts[-1]
 
     def saying(self, text_hash: bytes) -> Iterator[int]:
         """Yield the numbers of the rows that count and whose words probably have this hash, in the order of storing."""
@@ -111,10 +111,6 @@ class Chain:
         """Return which of all rows count."""
         return np.concatenate([np.empty(0, bool), *self.alive])
 
-    def _hide_older(self) -> None:
-        for at, segment in enumerate(self.segments):
-            self._hide(segment.columns["hides"], at)
-
     def _hide(self, hashes: NDArray[np.uint64], before: int) -> None:
         for segment, alive in zip(self.segments[:before], self.alive[:before], strict=True):
             rows = segment.rows_of(hashes)
@@ -123,19 +119,31 @@ class Chain:
             alive[rows] = False
 
 
+def listed(folder: Path) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the listed segments, oldest first, and where they end in what they are made of."""
+    said = read_json(folder / _LIST) or {}
+    names, place = said.get("segments"), said.get("place")
+    return (names if isinstance(names, list) else []), (place if isinstance(place, dict) else {})
+
+
 def open_chain(folder: Path, kind: str) -> Chain:
     """Return the segments that a folder lists; none where it lists none.
 
     Raises:
         StorageError: One of them is damaged, missing or of another kind or version: all are to be made anew.
     """
-    listed = (read_json(folder / _LIST) or {}).get("segments", [])
-    segments = [Segment(folder / str(name)) for name in listed]
+    segments = [Segment(folder / str(name)) for name in listed(folder)[0]]
     if any(segment.about.kind != kind for segment in segments):
         raise StorageError(f"The segments in {folder.name} are not of the kind {kind}.")
     return Chain(segments)
 
 
-def list_segments(folder: Path, names: Iterable[str]) -> None:
-    """Take segments into use, oldest first: the one step that others see."""
-    replace_file(folder / _LIST, json.dumps({"segments": list(names)}).encode(), durable=True)
+def list_segments(folder: Path, names: Iterable[str], place: Mapping[str, Any]) -> None:
+    """Take segments into use: the one step that others see.
+
+    Args:
+        folder: Where they are.
+        names: Oldest first.
+        place: Where they end in what they are made of, JSON.
+    """
+    replace_file(folder / _LIST, json.dumps({"segments": list(names), "place": place}).encode(), durable=True)

@@ -121,7 +121,10 @@ class State(Generic[R]):
     def since(self, seq: int) -> set[str]:
         """Return the ids of what was stored, changed or deleted after that change; accesses do not count."""
         changed = {record_id for record_id, changed in self.changed_at.items() if changed > seq}
-        return changed if self.sealed is None else changed.union(self.sealed.since(seq))
+        if self.sealed is not None:
+            changed.update(self.sealed.since(seq))
+            changed.update(one for one in self.unsealed.keys() - self.changed_at.keys() if self.seq_of(one) > seq)
+        return changed
 
     @property
     def hides_nothing(self) -> bool:

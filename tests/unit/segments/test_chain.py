@@ -80,7 +80,7 @@ def test_what_is_listed_is_opened_in_that_order(tmp_path: Path) -> None:
     sealed(tmp_path / "a", ["m-01"])
     sealed(tmp_path / "b", ["m-02"], stretch=(10, 19))
 
-    list_segments(tmp_path, ["a", "b"])
+    list_segments(tmp_path, ["a", "b"], {})
 
     chain = open_chain(tmp_path, "memory")
     assert [chain.record(number)[0] for number in chain.numbers()] == ["m-01", "m-02"]
@@ -92,7 +92,7 @@ def test_what_is_listed_is_opened_in_that_order(tmp_path: Path) -> None:
 def test_segments_with_a_gap_between_them_are_refused(tmp_path: Path, names: list[str]) -> None:
     sealed(tmp_path / "a", ["m-01"])
     sealed(tmp_path / "b", ["m-02"], stretch=(10, 19))
-    list_segments(tmp_path, names)
+    list_segments(tmp_path, names, {})
 
     with pytest.raises(StorageError):
         open_chain(tmp_path, "memory")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.files.layout import AgentFolder
-from agent_memory.journal import Change, Journal, Update
+from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY, Memory
 from agent_memory.scratchpad.selection import Selection
-from agent_memory.segments import open_chain
-from agent_memory.storage.sealed.records import SealedRecords
+from agent_memory.storage.sealed.opening import open_sealed
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 ORDER = Selection(3, 2)
@@ -76,16 +76,18 @@ def known(state: State[Memory]) -> dict[str, Any]:
     }
 
 
-def replayed(folder: AgentFolder, sealed: SealedRecords[Memory] | None) -> State[Memory]:
-    state = State(MEMORY, "bob", sealed)
-    after = sealed.chain.last_seq if sealed is not None else 0
-    entries = Journal(folder.journal, {"memory"}).poll().entries
-    state.absorb(Update([entry for entry in entries if entry.seq > after]))
+def replayed(folder: AgentFolder) -> State[Memory]:
+    state = State(MEMORY, "bob")
+    state.absorb(Journal(folder.journal, {"memory"}).poll())
     return state
 
 
-def opened(folder: AgentFolder) -> SealedRecords[Memory]:
-    return SealedRecords(MEMORY, "bob", open_chain(folder.segments("memory"), "memory"))
+def opened(folder: AgentFolder) -> State[Memory]:
+    journal = Journal(folder.journal, {"memory"})
+    sealed = open_sealed(folder, MEMORY, journal, None)
+    state = State(MEMORY, "bob", sealed.records if sealed is not None else None)
+    state.absorb(journal.poll())
+    return state
 
 
 @given(parts=st.lists(st.lists(changes(), max_size=8), min_size=1, max_size=4))
@@ -98,7 +100,7 @@ def test_a_state_is_the_same_whatever_is_sealed(
         seal_up(folder, MEMORY, None, least=1)
     written(folder, parts[-1])
 
-    assert known(replayed(folder, opened(folder))) == known(replayed(folder, None))
+    assert known(opened(folder)) == known(replayed(folder))
 
 
 def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> N
     )
     seal_up(folder, MEMORY, None, least=1)
     written(folder, [Change("put", "memory", IDS[4], {**put, "supersedes": IDS[3]})])
-    state = replayed(folder, opened(folder))
+    state = opened(folder)
 
     shown = state.sealed_shown(NOW, superseded=False)
     every = state.sealed_shown(NOW - timedelta(days=1), superseded=True)

@@ -82,8 +82,8 @@ class SealedRecords(Generic[R]):
         return data
 
     def begin_again(self) -> None:
-        """Hide nothing any more, before what is not sealed is read anew."""
-        self.chain.restore()
+        """Hide all of them: everything is replayed from the beginning."""
+        self.chain.hide_all()
         self._kept.clear()
 
     def saying(self, text_hash: str) -> list[R]:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache
-from agent_memory.errors import BusyError, StorageError
+from agent_memory.errors import BusyError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.layout import AgentFolder
-from agent_memory.journal import Journal, Update
+from agent_memory.journal import Journal
 from agent_memory.models import Kind, content_hash
 from agent_memory.retrieval.sealing import searched_fields
 from agent_memory.retrieval.turns import talking
@@ -34,16 +34,18 @@ from agent_memory.segments import (
     add_vectors,
     folder_name,
     list_segments,
+    listed,
     merge,
     open_chain,
     seal,
 )
+from agent_memory.storage.sealed.opening import chain_of
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.shards import index_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -54,8 +56,6 @@ SEALED_AT: Final = 5_000
 _GROWTH: Final = 3
 """A segment is merged with those behind it once they are together a third of its size, so each row is rewritten about
 as often as the rows can be divided by four: five times at a million."""
-_AT_ONCE: Final = 50_000
-"""Records of one new segment: what a seal holds in memory, some 100 MB."""
 _VECTORS_AT_ONCE: Final = 5_000
 _NICENESS: Final = 10
 
@@ -84,44 +84,33 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
     place = folder.segments(kind.name)
     make_private_folder(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
-        chain = _opened(place, kind)
-        _remove_unused(place, chain)
-        done = _seal_stretch(folder, kind, place, chain, least)
-        chain = _merged(place, open_chain(place, kind.name))
+        _remove_unused(place)
+        done = _seal_stretch(folder, kind, place, least)
+        chain = _merged(place, kind)
         if identity is not None:
             done = _add_vectors(folder, chain, identity) or done
-        _remove_unused(place, chain)
+        _remove_unused(place)
         return done
     return False
 
 
-def _opened(place: Path, kind: Kind[Any]) -> Chain:
-    try:
-        return open_chain(place, kind.name)
-    except StorageError:  # damaged, or of another version: all of it is made anew
-        list_segments(place, [])
-        return Chain()
-
-
-def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, chain: Chain, least: int) -> bool:
+def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -> bool:
     """Seal what the journal says behind the last segment; tell whether that was enough to be worth it."""
-    sealed = SealedRecords(kind, folder.agent_id, chain)
-    state = State(kind, folder.agent_id, sealed)
     journal = Journal(folder.path / kind.journal, {kind.name})
-    update = journal.poll()
-    state.absorb(Update([entry for entry in update.entries if entry.seq > chain.last_seq]))
-    last = journal.watermark[1]
-    if state.invalid or last == chain.last_seq or len(state.unsealed) < least:
+    chain = chain_of(place, kind, journal)
+    state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain))
+    state.absorb(journal.poll())
+    last, here = journal.watermark[1], journal.place()
+    if here is None or state.invalid or len(state.unsealed) + len(state.changed_at) < least:
         return False
     touched = {*state.changed_at, *state.unsealed}
     hides = [one for one in touched if any(segment.row_of(one) is not None for segment in chain.segments)]
-    forgotten = [bytes.fromhex(each) for each in state.forgotten]
     rows = [_row(state, record) for record in state.unsealed.values()]
-    names = [segment.folder.name for segment in chain.segments]
-    about = About(kind.name, chain.last_seq + 1, last, 0, 0, 0)
+    about = About(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
     with _unfinished(place) as unfinished:
+        forgotten = [bytes.fromhex(each) for each in state.forgotten]
         seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
-        _take_into_use(place, names, unfinished, last)
+        _take_into_use(place, chain.segments, unfinished, last, here.to_json())
     return True
 
 
@@ -141,29 +130,30 @@ def _row(state: State[Any], record: Record) -> Row:
     )
 
 
-def _merged(place: Path, chain: Chain) -> Chain:
-    """Merge the last segments while they are large against the one before them."""
-    while len(chain.segments) > 1:
+def _merged(place: Path, kind: Kind[Any]) -> Chain:
+    """Merge the last segments while they are large against the one before them; return what there is then."""
+    while True:
+        chain = open_chain(place, kind.name)
         sizes = [len(segment) for segment in chain.segments]
         at = next((at for at in range(len(sizes) - 1) if sizes[at] < _GROWTH * sum(sizes[at + 1 :])), None)
         if at is None:
-            break
+            return chain
         some = list(zip(chain.segments, chain.alive, strict=True))[at:]
-        names = [segment.folder.name for segment in chain.segments[:at]]
+        purged = min(segment.about.purged_seq for segment in chain.segments[at:])
         with _unfinished(place) as unfinished:
-            merge(unfinished, some, talking=talking, purged_seq=0, oldest=at == 0)
-            _take_into_use(place, names, unfinished, chain.last_seq)
-        chain = open_chain(place, chain.segments[0].about.kind)
-    return chain
+            merge(unfinished, some, talking=talking, purged_seq=purged, oldest=at == 0)
+            _take_into_use(place, chain.segments[:at], unfinished, chain.last_seq, listed(place)[1])
 
 
-def _take_into_use(place: Path, names: list[str], unfinished: Path, last_seq: int) -> None:
+def _take_into_use(
+    place: Path, before: Sequence[Segment], unfinished: Path, last_seq: int, ends: Mapping[str, Any]
+) -> None:
     name = f"{last_seq:012d}-{uuid.uuid4().hex[:8]}"
     with translated(unfinished, "rename"):
         sync_folder(unfinished)
         unfinished.rename(place / name)
         sync_folder(place)
-    list_segments(place, [*names, name])
+    list_segments(place, [*(segment.folder.name for segment in before), name], ends)
 
 
 def _add_vectors(folder: AgentFolder, chain: Chain, identity: EmbedderIdentity) -> bool:
@@ -204,9 +194,9 @@ def _unfinished(place: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_unused(place: Path, chain: Chain) -> None:
+def _remove_unused(place: Path) -> None:
     """Remove what is not listed; a process that maps it keeps what it mapped."""
-    used: Iterable[str] = {segment.folder.name for segment in chain.segments}
+    used = listed(place)[0]
     for path in place.iterdir():
         if path.is_dir() and not path.is_symlink() and path.name not in used:
             shutil.rmtree(path, ignore_errors=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.seeking import offset_behind
+from agent_memory.journal.place import offset_behind
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,128 @@
+"""Where a reader stands in a journal, so that another one goes on from there without reading what is before it."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.files.atomic import blocks_of, read_at
+from agent_memory.journal.format import Header, MalformedLineError, decode_header
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NUMBERED: Final = re.compile(rb'\n--- \{"seq": (\d+),')
+_AT_ONCE: Final = 1 << 16
+_COMPARED: Final = 4096
+"""Bytes before a place that tell whether it is still the same file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place behind a whole line.
+
+    Attributes:
+        header: Of the file.
+        seq: The highest number before it.
+        offset, lines: How many bytes and whole lines are before it.
+        checksum: Of the last bytes before it.
+    """
+
+    header: Header
+    seq: int
+    offset: int
+    lines: int
+    checksum: int
+
+    @classmethod
+    def of(cls, descriptor: int, header: Header, seq: int, offset: int, lines: int) -> Place:
+        """Return a place in an open file."""
+        return cls(header, seq, offset, lines, _checksum(descriptor, offset))
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Place | None:
+        """Return what `to_json` gave, None if that is damaged."""
+        try:
+            return cls(**{**said, "header": Header(**said["header"])})
+        except (KeyError, TypeError):
+            return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self)
+
+    def in_file(self, descriptor: int, size: int) -> Place | None:
+        """Return the same place in a file as it is now, None where reading has to begin anew.
+
+        After a compaction it is where the first number above `seq` stands, unless the compaction has taken something
+        away of which a reader at this place would not hear.
+
+        Args:
+            descriptor: The open file.
+            size: How many bytes it has.
+        """
+        try:
+            header = decode_header(read_at(descriptor, 0, _COMPARED).split(b"\n", 1)[0])
+        except MalformedLineError:
+            return None
+        if header.generation == self.header.generation:
+            same = size >= self.offset and _checksum(descriptor, self.offset) == self.checksum
+            return self if same else None
+        if header.parent != self.header.generation or self.seq > header.last_seq:
+            return None
+        if header.purged_seq != self.header.purged_seq and (header.purged_seq or 0) > self.seq:
+            return None
+        offset = offset_behind(descriptor, size, self.seq)
+        lines = sum(block.count(b"\n") for block in blocks_of(descriptor, 0, offset))
+        return Place.of(descriptor, header, self.seq, offset, lines)
+
+
+def _checksum(descriptor: int, offset: int) -> int:
+    return zlib.crc32(read_at(descriptor, max(0, offset - _COMPARED), offset))
+
+
+def offset_behind(descriptor: int, size: int, seq: int) -> int:
+    """Return where the first line begins whose number is above `seq`; behind the last whole line if there is none.
+
+    Numbers ascend in every journal that programs of ours wrote. Damaged lines are passed over.
+
+    Args:
+        descriptor: The open file.
+        size: How many bytes it has.
+        seq: Number of the last change that is known.
+    """
+    low, high = 0, size  # a line at or before `low` is known, one at or behind `high` is not
+    while high - low > _AT_ONCE:
+        middle = (low + high) // 2
+        found = _first_numbered(descriptor, middle, high)
+        if found is None or found[1] > seq:
+            high = middle if found is None else min(found[0], middle)
+        else:
+            low = found[0]
+    position = low
+    while (found := _first_numbered(descriptor, position, size)) is not None:
+        if found[1] > seq:
+            return found[0]
+        position = found[0]
+    while position < size:  # the end of the last whole line, which may be long
+        content = read_at(descriptor, max(position, size - _AT_ONCE), size)
+        end = content.rfind(b"\n")
+        if end >= 0:
+            return size - len(content) + end + 1
+        size -= len(content)
+    return position
+
+
+def _first_numbered(descriptor: int, begin: int, end: int) -> tuple[int, int] | None:
+    """Return where the first line begins whose newline before it lies in a stretch, and its number."""
+    position = begin
+    while position < end:
+        content = read_at(descriptor, position, min(end, position + _AT_ONCE) + 32)
+        match = _NUMBERED.search(content)
+        if match is not None:
+            line = position + match.start() + 1
+            return (line, int(match[1])) if line < end else None
+        position += _AT_ONCE
+    return None
