@@ -60,6 +60,11 @@ class LocalEmbedder(Embedder):
         self._model: _OnnxModel | None = None
 
     @property
+    def is_known(self) -> bool:
+        """Whether `identity` loads nothing."""
+        return self._folder is None
+
+    @property
     def identity(self) -> EmbedderIdentity:
         """Which vectors these are; a folder's model is loaded to know.
 

@@ -90,6 +90,12 @@ class EmbeddingService(Generic[IndexT]):
         """Whether the model is loaded."""
         return self._worker is not None and self._worker.ready
 
+    def known_identity(self) -> EmbedderIdentity | None:
+        """Return which vectors these are, None without an embedder or where its model would have to be loaded."""
+        if self._embedder is None or not getattr(self._embedder, "is_known", True):
+            return None
+        return self._embedder.identity
+
     def identity(self) -> EmbedderIdentity:
         """Return which vectors these are; a model in a folder is loaded to know.
 

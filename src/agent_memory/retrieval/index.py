@@ -92,8 +92,18 @@ class SearchIndex:
     def forget_sealed(self, record_ids: Iterable[str]) -> None:
         """Look anew at sealed documents: these are not found there any more."""
         if self.corpus.sealed is not None:
-            self.corpus.sealed.rows.drop(record_ids)
+            gone = list(record_ids)
+            self.corpus.sealed.rows.drop(gone)
             self.corpus.talks.forget_sealed()
+            if self.vectors is not None:
+                for record_id in gone:
+                    self.vectors.remove(record_id)
+
+    def embed_sealed(self, document: Document) -> None:
+        """Ask for the vectors of a sealed document, unless it is not found there any more."""
+        sealed = self.corpus.sealed
+        if self.vectors is not None and sealed is not None and sealed.rows.get(document.id) is not None:
+            self.vectors.put(document.id, embedded_texts(document.text))
 
     def warm(self, at_most: int | None = None) -> bool:
         """Read documents put since the last search, and ask for their vectors.

@@ -160,6 +160,11 @@ class FileLog:
         self._looked_on: date | None = None
 
     @property
+    def journal(self) -> Journal:
+        """The file."""
+        return self._journal
+
+    @property
     def watermark(self) -> tuple[str, int]:
         """See `ChangeLog`."""
         return self._journal.watermark

@@ -10,6 +10,7 @@ from agent_memory.embeddings import EmbeddingService
 from agent_memory.journal import GRACE
 from agent_memory.models.kind import R
 from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
+from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.replica import Replica
@@ -68,9 +69,17 @@ class Files(Generic[R]):
     def open(self, _storage: object) -> Opened[R]:
         """Open the records, to be searched in this process."""
         embeddings = self.embeddings(DenseIndex)
-        index = SearchIndex(ranking_of(self.settings), embeddings.index)
-        cannot_migrate = partial(cannot_migrate_error, self.settings)
-        return Opened(self.replica(index), embeddings, NoIndex("file", cannot_migrate, self.folder))
+        why = partial(cannot_migrate_error, self.settings)
+        if numpy_if_there() is None:  # segments are arrays
+            index = SearchIndex(ranking_of(self.settings), embeddings.index)
+            return Opened(self.replica(index), embeddings, NoIndex("file", why, self.folder))
+        from agent_memory.storage.sealed import opened_with_segments
+
+        return opened_with_segments(self, embeddings, why)
+
+    def log(self) -> FileLog:
+        """Return the log of the records."""
+        return FileLog(self.kind, self.folder, self.clock, self.grace, self.settings.lock_timeout)
 
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
         """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""
@@ -79,8 +88,7 @@ class Files(Generic[R]):
 
     def replica(self, index: SearchIndex) -> Replica[R]:
         """Return the records, with an empty search index that is theirs from now on."""
-        log = FileLog(self.kind, self.folder, self.clock, self.grace, self.settings.lock_timeout)
-        return Replica(self.kind, self.folder.agent_id, log, index, self.clock)
+        return Replica(self.kind, self.folder.agent_id, self.log(), index, self.clock)
 
 
 def ranking_of(settings: ServiceSettings) -> RankingSettings:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.errors import StorageError
@@ -17,7 +18,7 @@ from agent_memory.storage.changes import lost_since, to_delete, to_store, to_sto
 from agent_memory.storage.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from agent_memory.journal import Update
     from agent_memory.models import Kind, SearchRequest
@@ -36,6 +37,7 @@ class Replica(Generic[R]):
         index: Empty search index that this store will own.
         clock: Source of the present.
         sealed: Records before those that the log tells of, which the index knows; None where it tells of all.
+        unembedded: Those of them that are to be embedded.
 
     Attributes:
         kind, log, index, clock: As given.
@@ -50,12 +52,14 @@ class Replica(Generic[R]):
         index: SearchIndex,
         clock: Clock = utc_now,
         sealed: SealedRecords[R] | None = None,
+        unembedded: Iterable[R] = (),
     ) -> None:
         self.kind = kind
         self.log = log
         self.index = index
         self.clock = clock
         self.state = State(kind, agent_id, sealed)
+        self._unembedded = iter(unembedded)
         self._rewritten = 0
         self._gone: list[R] | None = None
 
@@ -92,7 +96,10 @@ class Replica(Generic[R]):
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""
         if self.log.is_near:
             self.refresh()
-        return self.index.warm(at_most)
+        some = list(islice(self._unembedded, at_most))
+        for record in some:
+            self.index.embed_sealed(self.kind.document(record))
+        return self.index.warm(at_most) and not some
 
     def health(self) -> dict[str, Any]:
         """See `Storage.health`."""

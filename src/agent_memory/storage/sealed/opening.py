@@ -14,6 +14,7 @@ from agent_memory.segments import Chain, Vectors, folder_name, listed, open_chai
 from agent_memory.storage.sealed.records import SealedRecords
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from agent_memory.embeddings import EmbedderIdentity
@@ -30,10 +31,12 @@ class Sealed(Generic[R]):
     Attributes:
         records: The records.
         corpus: Them as documents, to be searched.
+        unembedded: Those of segments that have no vectors yet.
     """
 
     records: SealedRecords[R]
     corpus: SealedCorpus
+    unembedded: Iterator[R]
 
 
 def open_sealed(
@@ -51,7 +54,9 @@ def open_sealed(
     if not chain.segments:
         return None
     vectors = [_vectors_of(segment, identity) for segment in chain.segments]
-    return Sealed(SealedRecords(kind, folder.agent_id, chain), SealedCorpus(chain, vectors))
+    records = SealedRecords(kind, folder.agent_id, chain)
+    without = [at for at, each in enumerate(vectors) if each is None] if identity is not None else []
+    return Sealed(records, SealedCorpus(chain, vectors), records.within(without))
 
 
 def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:

@@ -52,6 +52,12 @@ class SealedRecords(Generic[R]):
         for number in self.chain.numbers():
             yield self._load(*self.chain.record(number))
 
+    def within(self, segments: Iterable[int]) -> Iterator[R]:
+        """Yield those of some segments, by their places."""
+        for at in segments:
+            for row in np.flatnonzero(self.chain.alive[at]).tolist():
+                yield self._load(*self.chain.record(self.chain.firsts[at] + row))
+
     def get(self, record_id: str) -> R | None:
         """Return a record, None if there is none or it has changed since."""
         known = self._kept.get(record_id)
@@ -110,8 +116,8 @@ class SealedRecords(Generic[R]):
         return None
 
     def has_expired(self, before: datetime) -> bool:
-        """Tell whether there is a record that expired before that moment."""
-        return self._first_end < before.timestamp()
+        """Tell whether there is a record that has expired by that moment."""
+        return self._first_end <= before.timestamp()
 
     def latest(self, order: Order, count: int) -> list[R]:
         """Return all pinned records, and at least the `count` that `order` places last."""
