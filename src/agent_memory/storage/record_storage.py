@@ -6,7 +6,8 @@ What each method promises stands in `agent_memory.storage.protocols`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Generic
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.models import check_limit
 from agent_memory.models.kind import R
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
+
+_LOADED_AT_ONCE: Final = 500
+"""Sealed records that are loaded while other callers wait: some 20 ms."""
 
 
 class WithPast(Threaded[R], Generic[R]):
@@ -188,8 +192,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
     async def list_recent(self, limit: int = 10) -> list[R]:
         """Return the newest valid records, newest first."""
         check_limit(limit)
-        last_stored_first = reversed(await self.valid())  # and so among equal times: sorting is stable
-        return sorted(last_stored_first, key=lambda record: record.timestamp, reverse=True)[:limit]
+        return await self._look(lambda state: state.latest(limit, self._clock()))
 
     async def recent(self, order: Order) -> list[R]:
         """See `Storage.recent`."""
@@ -213,8 +216,10 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""
-        for record in await self._look(lambda state: list(state.records.values())):
-            yield record
+        records = await self._look(lambda state: state.snapshot())
+        while some := await self._worker.run(lambda: list(islice(records, _LOADED_AT_ONCE))):
+            for record in some:
+                yield record
 
     async def count(self) -> int:
         """Return how many records there are, superseded and expired ones included."""

@@ -6,6 +6,7 @@ Everything here is derived from the log's entries, so another implementation may
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Generic
 
 from agent_memory.models import content_hash
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.journal import Update
-    from agent_memory.models import Document, Kind
+    from agent_memory.models import Document, Kind, Record
     from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.storage.sealed.records import SealedRecords
 
@@ -157,6 +158,21 @@ class State(Generic[R]):
             if record_id not in replaced and (record.expires_at is None or record.expires_at > now)
         ]
 
+    def latest(self, limit: int, now: datetime) -> list[R]:
+        """Return the valid records that were stored last, the last first."""
+        last_first = reversed(self.unsealed.values())  # and so among equal times: sorting is stable
+        newest = sorted(last_first, key=_stored, reverse=True)
+        found = list(islice((record for record in newest if self.is_valid(record, now)), limit))
+        if self.sealed is not None:
+            shown = self.sealed.shown(now, self.replacements.among_unsealed(now), superseded=False)
+            found += reversed(self.sealed.stored_last(limit, shown))
+        return sorted(found, key=_stored, reverse=True)[:limit]
+
+    def snapshot(self) -> Iterator[R]:
+        """Return all records as they are now, to be loaded one by one whatever changes meanwhile."""
+        sealed = self.sealed.snapshot() if self.sealed is not None else iter(())
+        return chain(sealed, list(self.unsealed.values()))
+
     def recent(self, order: Order, now: datetime) -> list[R]:
         """Return what a scratchpad is chosen from; see `Storage.recent`."""
         records = self.records
@@ -214,6 +230,10 @@ class State(Generic[R]):
         said_by = [self.unsealed.get(one) for one in self._texts.with_hash(self.unsealed, wanted)]
         every = [*known, *(record for record in said_by if record is not None)]
         return [record for record in every if content_hash(self.kind.text_of(record)) == wanted]
+
+
+def _stored(record: Record) -> datetime:
+    return record.timestamp
 
 
 class AllRecords(Mapping[str, R]):

@@ -66,6 +66,8 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "records": dict(state.records),
         "count": len(state.records),
         "valid": {record.id for record in state.valid(NOW)},
+        "latest": [record.timestamp for record in state.latest(3, NOW)],
+        "snapshot": {record.id: record for record in state.snapshot()},
         "recent": {record.id for record in state.recent(ORDER, NOW)},
         "replaced": state.replacements.all(NOW),
         "older": {one: state.replacements.older(one) for one in state.records},

@@ -52,6 +52,21 @@ class SealedRecords(Generic[R]):
         for number in self.chain.numbers():
             yield self._load(*self.chain.record(number))
 
+    def snapshot(self) -> Iterator[R]:
+        """Return all of them as they are now; each is loaded when it is asked for, whatever is hidden meanwhile."""
+        numbers = np.flatnonzero(self.chain.counting())
+        return (self._load(*self.chain.record(number)) for number in numbers.tolist())
+
+    def stored_last(self, count: int, among: Masks) -> list[R]:
+        """Return those of some rows that were stored last, in the order of storing."""
+        numbers = np.flatnonzero(np.concatenate([np.empty(0, bool), *among]))
+        times = self.chain.column("timestamp")[numbers]
+        if count < len(numbers):
+            least = np.partition(times, -count)[-count]
+            later, equal = numbers[times > least], numbers[times == least]
+            numbers = np.sort(np.concatenate([later, equal[len(equal) - (count - len(later)) :]]))
+        return [self._load(*self.chain.record(number)) for number in numbers.tolist()]
+
     def within(self, segments: Iterable[int]) -> Iterator[R]:
         """Yield those of some segments, by their places."""
         for at in segments:
