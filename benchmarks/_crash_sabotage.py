@@ -30,13 +30,13 @@ def _acknowledge_first() -> None:
         else:
             late.append(content)
 
-    def poll_late(self: JournalReader, *, thorough: bool = False) -> Update:
-        return Update() if late else poll(self, thorough=thorough)
+    def poll_late(self: JournalReader, *, thorough: bool = False, most: int | None = None) -> Update:
+        return Update() if late else poll(self, thorough=thorough, most=most)
 
-    def open_late(self: JournalReader, descriptor: int) -> Update:
+    def open_late(self: JournalReader, descriptor: int, most: int | None = None) -> Update:
         while late:  # the lock is held: somebody wants to write
             os.write(descriptor, late.pop(0))
-        return poll_open(self, descriptor)
+        return poll_open(self, descriptor, most)
 
     JournalWriter._write = write  # type: ignore[method-assign] # noqa: SLF001
     JournalReader.poll, JournalReader.poll_open = poll_late, open_late  # type: ignore[method-assign]

@@ -169,12 +169,12 @@ def _checked(descriptor: int) -> int:
     return descriptor
 
 
-def blocks_of(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+def blocks_of(descriptor: int, start: int, end: int, at_once: int = _BLOCK) -> Iterator[bytes]:
     """Yield what an open file holds from `start` up to `end`, in blocks; stops early only where the file ends.
 
     One `pread` returns 2,147,479,552 bytes at most (man 2 read), and on some file systems fewer at any time.
     """
-    while start < end and (block := os.pread(descriptor, min(_BLOCK, end - start), start)):
+    while start < end and (block := os.pread(descriptor, min(at_once, end - start), start)):
         yield block
         start += len(block)
 

@@ -119,19 +119,20 @@ class Journal:
             )
         return notes
 
-    def poll(self, *, thorough: bool = False) -> Update:
+    def poll(self, *, thorough: bool = False, most: int | None = None) -> Update:
         """Return what is new since the last call, without the lock.
 
         Args:
             thorough: Read the whole file again, to see whether another program has changed it in place. Otherwise that
                 is seen where it changed what is looked at anyway: size, date, first, last and one other block.
+            most: Return no more than the lines of about so many bytes; the next call goes on there.
 
         Raises:
             StorageError: The file is there but cannot be read, or lies where it must not.
         """
         self._look_where()
-        self._take(self.reader.poll(thorough=thorough))
-        if not self._checked_tail:
+        self._take(self.reader.poll(thorough=thorough, most=most))
+        if most is None and not self._checked_tail:
             self._checked_tail = True
             self._recover_tail()
         return self._deliver()

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 14
 """Bytes under one checksum."""
+BLOCKS: Final = 1 << 24
+"""Bytes that are read in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +154,14 @@ class JournalReader:
         """Return whether only a newer version of this package may write the journal."""
         return self.header is not None and max(self.header.format, self.header.min_reader) > FORMAT
 
-    def poll(self, *, thorough: bool = False) -> Update:
+    def poll(self, *, thorough: bool = False, most: int | None = None) -> Update:
         """Return what was appended since the last call; a file that never was there is an empty journal.
 
         An unfinished last line counts as not yet written.
 
         Args:
             thorough: Compare all that was read before, though size and date of the file are the same.
+            most: Stop behind the line that reaches so many bytes; the next call goes on there.
 
         Raises:
             StorageError: The file cannot be read, or it was there and is gone (`gone`).
@@ -173,11 +176,11 @@ class JournalReader:
             try:
                 if thorough and not self.read.is_kept(descriptor):
                     self._signature = None
-                return self.poll_open(descriptor)
+                return self.poll_open(descriptor, most)
             finally:
                 os.close(descriptor)
 
-    def poll_open(self, descriptor: int) -> Update:
+    def poll_open(self, descriptor: int, most: int | None = None) -> Update:
         """Like `poll`, on an open file; `offset` afterwards is the end of the last whole line."""
         stat = os.fstat(descriptor)
         if signature_of(stat) == self._signature:
@@ -185,7 +188,7 @@ class JournalReader:
         is_another = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
         if is_another:
             self._restart()
-        entries, read_to = self._read_lines(descriptor, stat.st_size)
+        entries, read_to = self._read_lines(descriptor, stat.st_size, most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known, self._known = self._known, 0
         return Update(entries, reset=is_another and not known)
@@ -281,12 +284,14 @@ class JournalReader:
             if not copy.exists():
                 set_aside(self.path, copy, blocks_of(descriptor, 0, size), durable=False)
 
-    def _read_lines(self, descriptor: int, size: int) -> tuple[list[Entry], int]:
-        """Take in the whole lines up to `size`; return their entries, and how far the file was read."""
+    def _read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
+        """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was."""
         entries: list[Entry] = []
         begun: list[bytes] = []  # of a line whose end is in a later block
-        read_to = self.offset
-        for block in blocks_of(descriptor, self.offset, size):
+        read_to = start = self.offset
+        for block in blocks_of(descriptor, start, size, most or BLOCKS):
+            if most is not None and self.offset > start and read_to - start >= most:
+                break
             read_to += len(block)
             end = block.rfind(b"\n") + 1
             if end:

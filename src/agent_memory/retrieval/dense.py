@@ -89,18 +89,20 @@ class DenseIndex(VectorSource):
     Attributes:
         texts: Hashes of the texts that stand for each record.
         rows: Their vectors, as far as these have arrived.
+        elsewhere: How many texts have their vectors in another place, which a search asks as well.
     """
 
     def __init__(self, worker: EmbeddingWorker) -> None:
         self._worker = worker
         self.texts: dict[str, tuple[bytes, ...]] = {}
         self.rows = Rows()
+        self.elsewhere = 0
         self._several: dict[str, None] = {}  # records of several texts
 
     @property
     def is_empty(self) -> bool:
         """Whether no record needs a vector."""
-        return not self.rows.records
+        return not self.rows.records and not self.elsewhere
 
     @property
     def ready(self) -> bool:

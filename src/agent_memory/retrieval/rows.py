@@ -69,7 +69,7 @@ class Rows:
 
         if self._matrix is None or self._shared is None or self._matrix.shape[1] != len(query):
             return np.empty(0, dtype=np.float32)
-        values = _products(self._matrix[: len(self.texts) : step], query)
+        values = products(self._matrix[: len(self.texts) : step], query)
         if self._free:
             values[self._shared[: len(self.texts) : step] == 0] = GIVEN_UP
         return values
@@ -78,7 +78,7 @@ class Rows:
         """Return the cosines of some rows, without looking at the others; none for a query of another dimension."""
         if self._matrix is None or self._matrix.shape[1] != len(query) or not rows:
             return []
-        values: list[float] = _products(self._matrix[rows], query).tolist()
+        values: list[float] = products(self._matrix[rows], query).tolist()
         return values
 
     def records_at(self, row: int) -> Iterable[str]:
@@ -113,7 +113,7 @@ class Rows:
         return used
 
 
-def _products(rows: Matrix, query: Vector) -> NDArray[np.float32]:
+def products(rows: Matrix, query: Vector) -> NDArray[np.float32]:
     """Return the product of each row with a query."""
     with _controller().limit(limits=1, user_api="blas"):  # a second thread only disturbs the other processes
         products: NDArray[np.float32] = rows @ query

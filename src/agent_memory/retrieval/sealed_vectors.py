@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from agent_memory.retrieval.rows import products
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.segments import Segment
     from agent_memory.segments.vectors import Vectors
 
-_SAMPLE: Final = 4_096
+_SAMPLE: Final = 1_024
 """Pieces whose cosines tell about how many reach a floor."""
 
 
@@ -58,13 +60,16 @@ class SealedVectors:
         self._exact = len(vectors) <= exact_to
         self._whole: NDArray[np.float32] | None = None
 
+    def __len__(self) -> int:
+        return len(self._vectors)
+
     def cosines_of(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the cosine of each of some rows, minus infinity for one without a vector."""
         begins = np.searchsorted(self._owners, rows)
         counts = np.searchsorted(self._owners, rows, side="right") - begins
         pieces = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
         found = np.full(len(rows), -np.inf, np.float32)
-        np.maximum.at(found, np.repeat(np.arange(len(rows)), counts), self._vectors.cosines(query, pieces))
+        np.maximum.at(found, np.repeat(np.arange(len(rows)), counts), products(self._vectors.of(pieces), query))
         return found
 
     def nearest(self, query: NDArray[np.float32], count: int, floor: float, among: NDArray[np.bool_]) -> Near:
@@ -82,7 +87,7 @@ class SealedVectors:
             cosines = cosines[pieces]
         else:
             pieces = self._near_by_code(query, max(self._least, self._candidates * count))
-            cosines = self._vectors.cosines(query, pieces)
+            cosines = products(self._vectors.of(pieces), query)
             reach = cosines >= floor
             pieces, cosines = pieces[reach], cosines[reach]
         rows = self._owners[pieces].astype(np.int64)
@@ -92,17 +97,14 @@ class SealedVectors:
     def how_many(self, query: NDArray[np.float32], floor: float, among: NDArray[np.bool_]) -> int:
         """Return how many rows among some reach a floor; where there are many, about how many."""
         step = 1 if self._exact else max(1, len(self._vectors) // _SAMPLE)
-        reach = (
-            self._all(query) >= floor if self._exact else self._vectors.cosines(query, slice(None, None, step)) >= floor
-        )
-        rows = np.unique(self._owners[::step][reach])
+        cosines = self._all(query) if self._exact else products(self._vectors.of(slice(None, None, step)), query)
+        rows = np.unique(self._owners[::step][cosines >= floor])
         return int(among[rows].sum()) * step
 
     def _all(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        if self._whole is None:  # numpy compares halves a hundred times slower
-            self._whole = self._vectors.halves.astype(np.float32)
-        found: NDArray[np.float32] = self._whole @ query
-        return found
+        if self._whole is None:
+            self._whole = self._vectors.of(slice(None))
+        return products(self._whole, query)
 
     def _near_by_code(self, query: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         """Return at least so many pieces, the nearest by code, or all."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.segments import Segment
     from agent_memory.segments.lists import Listed
 
-_STRIPES: Final = 32
+_STRIPES: Final = 8
 
 
 class Best(NamedTuple):
@@ -40,7 +40,7 @@ class SealedWords:
 
     Args:
         segment: Which.
-        stripe_rows: Rows in each of 32 stretches from which a count is estimated, where there are more than in these.
+        stripe_rows: Rows in each of eight stretches from which a count is estimated, where there are more than in these.
     """
 
     def __init__(self, segment: Segment, stripe_rows: int = 2_000) -> None:

@@ -59,10 +59,9 @@ class Vectors:
             found += np.bitwise_count(word ^ of_query)
         return found
 
-    def cosines(self, query: NDArray[np.float32], pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
-        """Return the cosines between a query of unit length and some pieces."""
-        found: NDArray[np.float32] = self.halves[pieces].astype(np.float32) @ query
-        return found
+    def of(self, pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
+        """Return the vectors of some pieces in the type that products are fast with: halves take a hundred times as long."""
+        return self.halves[pieces].astype(np.float32)
 
 
 def folder_name(embedder: str) -> str:

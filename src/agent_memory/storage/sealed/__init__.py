@@ -35,6 +35,8 @@ def opened_with_segments(
 
     identity, log = embeddings.known_identity(), files.log()
     sealed = open_sealed(files.folder, files.kind, log.journal, identity)
+    if embeddings.index is not None and sealed is not None:
+        embeddings.index.elsewhere = sum(len(each) for each in sealed.corpus.vectors if each is not None)
     index = SearchIndex(ranking_of(files.settings), embeddings.index, sealed=sealed.corpus if sealed else None)
     records, unembedded = (sealed.records, sealed.unembedded) if sealed else (None, ())
     replica = Replica(files.kind, files.folder.agent_id, log, index, files.clock, records, unembedded)

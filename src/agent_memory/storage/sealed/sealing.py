@@ -56,6 +56,9 @@ SEALED_AT: Final = 5_000
 _GROWTH: Final = 3
 """A segment is merged with those behind it once they are together a third of its size, so each row is rewritten about
 as often as the rows can be divided by four: five times at a million."""
+_MOST_AT_ONCE: Final = 20_000
+"""Changed records of one new segment, more or less: what is held in memory, some 120 MB."""
+_BYTES_AT_ONCE: Final = 1 << 20
 _VECTORS_AT_ONCE: Final = 5_000
 _NICENESS: Final = 10
 
@@ -85,7 +88,9 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
     make_private_folder(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
         _remove_unused(place)
-        done = _seal_stretch(folder, kind, place, least)
+        done = False
+        while _seal_stretch(folder, kind, place, least):
+            done = True
         chain = _merged(place, kind)
         if identity is not None:
             done = _add_vectors(folder, chain, identity) or done
@@ -99,7 +104,8 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     journal = Journal(folder.path / kind.journal, {kind.name})
     chain = chain_of(place, kind, journal)
     state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain))
-    state.absorb(journal.poll())
+    while len(state.changed_at) < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
+        state.absorb(update)
     last, here = journal.watermark[1], journal.place()
     if here is None or state.invalid or len(state.unsealed) + len(state.changed_at) < least:
         return False
