@@ -40,7 +40,7 @@ class SealedWords:
 
     Args:
         segment: Which.
-        stripe_rows: Rows in each of eight stretches from which a count is estimated, where there are more than in these.
+        stripe_rows: Rows in each of eight stretches from which counts are estimated, where there are more.
     """
 
     def __init__(self, segment: Segment, stripe_rows: int = 2_000) -> None:

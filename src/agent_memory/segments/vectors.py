@@ -60,7 +60,7 @@ class Vectors:
         return found
 
     def of(self, pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
-        """Return the vectors of some pieces in the type that products are fast with: halves take a hundred times as long."""
+        """Return the vectors of some pieces as floats: a product of halves takes a hundred times as long."""
         return self.halves[pieces].astype(np.float32)
 
 
