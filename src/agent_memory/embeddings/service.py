@@ -33,8 +33,8 @@ class VectorIndex(Protocol):
     def is_empty(self) -> bool:
         """Whether no memory has a text to embed."""
 
-    def hashes(self) -> set[bytes]:
-        """Return the hashes of all texts that stand for a memory now."""
+    def needs(self, key: bytes) -> bool:
+        """Tell whether a text of this hash stands for a memory now."""
 
 
 IndexT = TypeVar("IndexT", bound=VectorIndex)
@@ -142,7 +142,8 @@ class EmbeddingService(Generic[IndexT]):
         For the thread that owns the index.
         """
         if self._worker is not None and self.index is not None:
-            self._worker.cache.forget({text_hash(text) for text in texts} - self.index.hashes())
+            hashes = map(text_hash, texts)
+            self._worker.cache.forget({key for key in hashes if not self.index.needs(key)})
 
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""

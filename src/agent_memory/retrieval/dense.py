@@ -80,6 +80,19 @@ class VectorSource(Protocol):
         """Compare a query with every record; what lies outside the scope may be missing."""
 
 
+class Elsewhere(Protocol):
+    """Texts whose vectors are kept, and asked for, in another place."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def hashes(self) -> Iterable[bytes]:
+        """Return their hashes."""
+
+    def needs(self, key: bytes) -> bool:
+        """Tell whether one of them has this hash and stands for a record now."""
+
+
 class DenseIndex(VectorSource):
     """Exact cosines over vectors that a worker provides.
 
@@ -89,14 +102,14 @@ class DenseIndex(VectorSource):
     Attributes:
         texts: Hashes of the texts that stand for each record.
         rows: Their vectors, as far as these have arrived.
-        elsewhere: How many texts have their vectors in another place, which a search asks as well.
+        elsewhere: Texts whose vectors a search asks for in another place; None for none.
     """
 
     def __init__(self, worker: EmbeddingWorker) -> None:
         self._worker = worker
         self.texts: dict[str, tuple[bytes, ...]] = {}
         self.rows = Rows()
-        self.elsewhere = 0
+        self.elsewhere: Elsewhere | None = None
         self._several: dict[str, None] = {}  # records of several texts
 
     @property
@@ -173,7 +186,11 @@ class DenseIndex(VectorSource):
 
     def hashes(self) -> set[bytes]:
         """Return the hashes of all texts that stand for a record now: what a cache must keep."""
-        return set(self.rows.records)
+        return set(self.rows.records).union(self.elsewhere.hashes() if self.elsewhere is not None else ())
+
+    def needs(self, key: bytes) -> bool:
+        """Tell whether a text of this hash stands for a record now."""
+        return key in self.rows.records or (self.elsewhere is not None and self.elsewhere.needs(key))
 
     def _release(self, record_id: str, keys: Iterable[bytes]) -> None:
         for key in keys:

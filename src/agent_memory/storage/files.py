@@ -66,7 +66,7 @@ class Files(Generic[R]):
             shortlist=Shortlist(self.kind, self.folder),
         )
 
-    def open(self, _storage: object) -> Opened[R]:
+    def open(self, storage: object) -> Opened[R]:
         """Open the records, to be searched in this process."""
         embeddings = self.embeddings(DenseIndex)
         why = partial(cannot_migrate_error, self.settings)
@@ -75,7 +75,7 @@ class Files(Generic[R]):
             return Opened(self.replica(index), embeddings, NoIndex("file", why, self.folder))
         from agent_memory.storage.sealed import opened_with_segments
 
-        return opened_with_segments(self, embeddings, why)
+        return opened_with_segments(self, embeddings, ranking_of(self.settings), why, storage)
 
     def log(self) -> FileLog:
         """Return the log of the records."""

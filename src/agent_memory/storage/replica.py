@@ -101,6 +101,24 @@ class Replica(Generic[R]):
             self.index.embed_sealed(self.kind.document(record))
         return self.index.warm(at_most) and not some
 
+    def adopt(self, sealed: SealedRecords[R], index: SearchIndex, unembedded: Iterable[R]) -> None:
+        """Take new segments into use.
+
+        Args:
+            sealed: Their records; all their changes are known here.
+            index: Empty but for these, with the vectors of the index so far.
+            unembedded: Those of them that are to be embedded.
+        """
+        vectors = index.vectors
+        for record_id in self.state.adopt(sealed):
+            if vectors is not None:
+                vectors.remove(record_id)
+        self._unembedded = iter(unembedded)
+        for _, document in self.state.columns(self.state.unsealed):
+            if document is not None:
+                index.put(document)
+        self.index = index
+
     def health(self) -> dict[str, Any]:
         """See `Storage.health`."""
         self._absorb(self.log.poll(thorough=True))

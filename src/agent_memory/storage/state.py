@@ -110,6 +110,18 @@ class State(Generic[R]):
             order.update(changed)
         return changed.keys()
 
+    def adopt(self, sealed: SealedRecords[R]) -> list[str]:
+        """Take new segments into use, whose changes are all known here; return the ids that are sealed now."""
+        gone = self._table.adopt(sealed)
+        self.sealed = sealed
+        self.changed_at = {one: seq for one, seq in self.changed_at.items() if seq > sealed.chain.last_seq}
+        self.replacements = Replacements(self.records, sealed)
+        self.replacements.note(self.unsealed)
+        self._expiring = {one for one, record in self.unsealed.items() if record.expires_at is not None}
+        self._texts = _Texts(self.kind)
+        self._recency.clear()
+        return gone
+
     def columns(self, record_ids: Iterable[str]) -> Iterator[tuple[str, Document | None]]:
         """Yield each id with the text, facets, times, accesses and trust of its record.
 

@@ -34,6 +34,7 @@ class RecordTable(Generic[R]):
         records: By id, in the order of storing; without those that are sealed.
         invalid: Ids whose record breaks the data model, with the reason; such a record is kept in the journal.
         forgotten: Hashes of the texts that were deleted.
+        touched_at: Id to the seq of the last change or access, of all that were replayed, gone records too.
     """
 
     def __init__(self, kind: Kind[R], agent_id: str, sealed: SealedRecords[R] | None = None) -> None:
@@ -47,6 +48,7 @@ class RecordTable(Generic[R]):
         self.records: dict[str, R] = {}
         self.invalid: dict[str, str] = {}
         self.forgotten: set[str] = set()
+        self.touched_at: dict[str, int] = {}
         self._raw: Records = {}
 
     def begin_again(self) -> None:
@@ -59,6 +61,19 @@ class RecordTable(Generic[R]):
         self._clear()
         if self._sealed is not None:
             self._sealed.begin_again()
+
+    def adopt(self, sealed: SealedRecords[R]) -> list[str]:
+        """Keep only what came behind new segments; return the ids of the rest, which are sealed now."""
+        last = sealed.chain.last_seq
+        gone = [one for one, seq in self.touched_at.items() if seq <= last]
+        for one in gone:
+            del self.touched_at[one]
+            self._raw.pop(one, None)
+            self.records.pop(one, None)
+        for one in self.touched_at:
+            sealed.take(one)
+        self._sealed = sealed
+        return gone
 
     def apply(self, entries: Collection[Entry]) -> dict[str, R | None]:
         """Replay `entries`; return each record that changed, None for one that is gone.
@@ -82,6 +97,7 @@ class RecordTable(Generic[R]):
                     self._note_forgotten(change)
                 if apply_change(raw, change, entry.at):
                     changed[change.id] = None
+                    self.touched_at[change.id] = entry.seq
         rebuilt = {record_id: self._rebuild(record_id) for record_id in changed}
         self._before = ({}, {})
         if broken := rebuilt.keys() & self.invalid.keys():

@@ -12,7 +12,8 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY, Memory
 from agent_memory.scratchpad.selection import Selection
-from agent_memory.storage.sealed.opening import open_sealed
+from agent_memory.storage.sealed.opening import chain_of
+from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.state import State
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from agent_memory.segments import Chain
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 ORDER = Selection(3, 2)
@@ -85,11 +88,15 @@ def replayed(folder: AgentFolder) -> State[Memory]:
 
 
 def opened(folder: AgentFolder) -> State[Memory]:
-    journal = Journal(folder.journal, {"memory"})
-    sealed = open_sealed(folder, MEMORY, journal, None)
-    state = State(MEMORY, "bob", sealed.records if sealed is not None else None)
+    journal, chain = begun(folder)
+    state = State(MEMORY, "bob", SealedRecords(MEMORY, "bob", chain))
     state.absorb(journal.poll())
     return state
+
+
+def begun(folder: AgentFolder) -> tuple[Journal, Chain]:
+    journal = Journal(folder.journal, {"memory"})
+    return journal, chain_of(folder.segments("memory"), MEMORY, journal)
 
 
 @given(parts=st.lists(st.lists(changes(), max_size=8), min_size=1, max_size=4))
@@ -103,6 +110,23 @@ def test_a_state_is_the_same_whatever_is_sealed(
     written(folder, parts[-1])
 
     assert known(opened(folder)) == known(replayed(folder))
+
+
+@given(parts=st.lists(st.lists(changes(), max_size=8), min_size=2, max_size=4))
+def test_a_state_that_takes_new_segments_into_use_stays_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[Change]]
+) -> None:
+    folder = AgentFolder(tmp_path_factory.mktemp("home") / "bob")
+    state, journal = State(MEMORY, "bob"), Journal(folder.journal, {"memory"})
+    for part in parts[:-1]:
+        written(folder, part)
+        seal_up(folder, MEMORY, None, least=1)
+        written(folder, parts[-1])
+        state.absorb(journal.poll())
+        if (chain := begun(folder)[1]).segments:
+            state.adopt(SealedRecords(MEMORY, "bob", chain))
+
+        assert known(state) == known(replayed(folder))
 
 
 def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> None:

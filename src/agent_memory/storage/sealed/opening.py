@@ -5,58 +5,116 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+import numpy as np
+
 from agent_memory.errors import StorageError
+from agent_memory.journal import Journal
 from agent_memory.journal.place import Place
 from agent_memory.models.kind import R
+from agent_memory.retrieval import SearchIndex
 from agent_memory.retrieval.sealed import SealedCorpus
 from agent_memory.retrieval.sealed_vectors import SealedVectors
 from agent_memory.segments import Chain, Vectors, folder_name, listed, open_chain
 from agent_memory.storage.sealed.records import SealedRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from agent_memory.embeddings import EmbedderIdentity
+    from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Journal
     from agent_memory.models import Kind
+    from agent_memory.retrieval import DenseIndex, RankingSettings
     from agent_memory.segments import Segment
+    from agent_memory.storage.replica import Replica
+
+
+class SealedPieces:
+    """The texts that were embedded for sealed records.
+
+    Args:
+        chain: The records.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    def __len__(self) -> int:
+        return sum(len(segment.columns["piece.row"]) for segment in self._chain.segments)
+
+    def hashes(self) -> Iterator[bytes]:
+        """Yield the hashes of the texts of those that count."""
+        for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
+            yield from map(bytes, segment.columns["piece.hash"][alive[segment.columns["piece.row"]]])
+
+    def needs(self, key: bytes) -> bool:
+        """Tell whether one that counts has a text of this hash; compares with all, some 10 ms at a million."""
+        wanted = np.frombuffer(key, np.uint8)
+        for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
+            every = segment.columns["piece.hash"]
+            near = np.flatnonzero(every[:, 0] == wanted[0])
+            same = near[(every[near] == wanted).all(axis=1)]
+            if alive[segment.columns["piece.row"][same]].any():
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed(Generic[R]):
-    """What is sealed.
+class SealedOpened(Generic[R]):
+    """What is open.
 
     Attributes:
-        records: The records.
-        corpus: Them as documents, to be searched.
-        unembedded: Those of segments that have no vectors yet.
+        index: Searches what is sealed, and what is put into it.
+        records: What is sealed; None where everything is to be replayed.
+        unembedded: Those of them whose segments have no vectors yet.
     """
 
-    records: SealedRecords[R]
-    corpus: SealedCorpus
-    unembedded: Iterator[R]
+    index: SearchIndex
+    records: SealedRecords[R] | None = None
+    unembedded: Iterable[R] = ()
 
 
-def open_sealed(
-    folder: AgentFolder, kind: Kind[R], journal: Journal, identity: EmbedderIdentity | None
-) -> Sealed[R] | None:
-    """Return what is sealed, and let the journal be read from there on; None where all of it is to be replayed.
+class Opening(Generic[R]):
+    """How the segments of one kind of an agent's records are opened.
 
     Args:
-        folder: The agent's.
         kind: Of which records.
-        journal: Theirs, not read yet.
-        identity: Whose vectors are wanted; None for none.
+        folder: The agent's.
+        embeddings: Their vectors.
+        ranking: How they are searched.
     """
-    chain = chain_of(folder.segments(kind.name), kind, journal)
-    if not chain.segments:
-        return None
-    vectors = [_vectors_of(segment, identity) for segment in chain.segments]
-    records = SealedRecords(kind, folder.agent_id, chain)
-    without = [at for at, each in enumerate(vectors) if each is None] if identity is not None else []
-    return Sealed(records, SealedCorpus(chain, vectors), records.within(without))
+
+    def __init__(
+        self, kind: Kind[R], folder: AgentFolder, embeddings: EmbeddingService[DenseIndex], ranking: RankingSettings
+    ) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._vectors = embeddings.index
+        self._ranking = ranking
+        self.identity = embeddings.known_identity()
+
+    def open(self, journal: Journal) -> SealedOpened[R]:
+        """Open what is sealed, and let the journal, not read yet, be read from there on."""
+        chain = chain_of(self._folder.segments(self._kind.name), self._kind, journal)
+        if not chain.segments:
+            return SealedOpened(SearchIndex(self._ranking, self._vectors))
+        vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
+        if self._vectors is not None:
+            self._vectors.elsewhere = SealedPieces(chain)
+        index = SearchIndex(self._ranking, self._vectors, sealed=SealedCorpus(chain, vectors))
+        records = SealedRecords(self._kind, self._folder.agent_id, chain)
+        without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
+        return SealedOpened(index, records, records.within(without))
+
+    def adopt(self, replica: Replica[R]) -> bool:
+        """Let a replica take new segments into use, if it has read as far as they go; tell whether it did."""
+        journal = Journal(self._folder.path / self._kind.journal, {self._kind.name})
+        opened = self.open(journal)
+        generation, seq = replica.log.watermark
+        if opened.records is None or journal.watermark[0] != generation or opened.records.chain.last_seq > seq:
+            return False
+        replica.adopt(opened.records, opened.index, opened.unembedded)
+        return True
 
 
 def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import time
@@ -10,18 +11,21 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from typing_extensions import override
 
+from agent_memory.errors import StorageError
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
+from agent_memory.storage.sealed.sealing import SEALED_AT
 from agent_memory.storage.upkeep import NoIndex
 from agent_memory.storage.vector.engine.client import child_environment, python_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.errors import ConfigurationError
     from agent_memory.files.layout import AgentFolder
     from agent_memory.storage.replica import Replica
+    from agent_memory.storage.sealed.opening import Opening
+    from agent_memory.storage.worker import Worker
 
 log = get_logger(__name__)
 
@@ -34,46 +38,49 @@ class Sealing(NoIndex, Generic[R]):
 
     Args:
         replica: The records.
-        folder: Where they lie.
-        identity: Whose vectors to add; None for none.
+        opening: How segments are opened.
+        folder: Where the records lie.
         why: As in `NoIndex`.
+        thread: Takes new segments into use.
         least: Changed records from which on they are sealed.
     """
 
     def __init__(
         self,
         replica: Replica[R],
+        opening: Opening[R],
         folder: AgentFolder,
-        identity: EmbedderIdentity | None,
         why: Callable[[], ConfigurationError],
-        least: int,
+        thread: Worker,
+        least: int = SEALED_AT,
     ) -> None:
         super().__init__("file", why, folder)
         self._replica = replica
+        self._opening = opening
         self._agent = folder
-        self._identity = identity
+        self._thread = thread
         self._least = least
         self._child: subprocess.Popen[bytes] | None = None
-        self._done_at = 0
         self._begun = -_REST_SECONDS
 
     @override
     def before_search(self) -> None:
-        """Have a child seal what there is, once there is enough of it."""
-        if self._child is not None and self._child.poll() is None:
+        """Have a child seal what there is, once there is enough of it, and take into use what it sealed."""
+        if self._child is not None:
+            if self._child.poll() is not None:
+                self._child = None
+                self._thread.submit(self._adopt)
             return
-        state = self._replica.state
-        seq = self._replica.log.watermark[1]
-        waiting = len(state.changed_at)
-        if waiting < self._least or seq - self._done_at < self._least or self._rests():
+        if len(self._replica.state.changed_at) < self._least or time.monotonic() - self._begun < _REST_SECONDS:
             return
-        self._done_at, self._begun = seq, time.monotonic()
+        self._begun = time.monotonic()
+        identity = self._opening.identity
         self._child = _started(
             [
                 *python_module("agent_memory.storage.sealed.sealing"),
                 str(self._agent.path),
                 self._replica.kind.place,
-                json.dumps(asdict(self._identity)) if self._identity is not None else "",
+                json.dumps(asdict(identity)) if identity is not None else "",
             ]
         )
 
@@ -82,8 +89,9 @@ class Sealing(NoIndex, Generic[R]):
         """As before a search."""
         self.before_search()
 
-    def _rests(self) -> bool:
-        return time.monotonic() - self._begun < _REST_SECONDS
+    def _adopt(self) -> None:
+        with contextlib.suppress(StorageError):  # the next child makes them anew
+            self._opening.adopt(self._replica)
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes] | None:
