@@ -120,10 +120,10 @@ class Chain:
 
 
 def listed(folder: Path) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the listed segments, oldest first, and where they end in what they are made of."""
+    """Return the names of the listed segments, oldest first, and what was noted with them."""
     said = read_json(folder / _LIST) or {}
-    names, place = said.get("segments"), said.get("place")
-    return (names if isinstance(names, list) else []), (place if isinstance(place, dict) else {})
+    names, notes = said.get("segments"), said.get("notes")
+    return (names if isinstance(names, list) else []), (notes if isinstance(notes, dict) else {})
 
 
 def open_chain(folder: Path, kind: str) -> Chain:
@@ -138,12 +138,12 @@ def open_chain(folder: Path, kind: str) -> Chain:
     return Chain(segments)
 
 
-def list_segments(folder: Path, names: Iterable[str], place: Mapping[str, Any]) -> None:
+def list_segments(folder: Path, names: Iterable[str], notes: Mapping[str, Any]) -> None:
     """Take segments into use: the one step that others see.
 
     Args:
         folder: Where they are.
         names: Oldest first.
-        place: Where they end in what they are made of, JSON.
+        notes: About them as a whole, JSON.
     """
-    replace_file(folder / _LIST, json.dumps({"segments": list(names), "place": place}).encode(), durable=True)
+    replace_file(folder / _LIST, json.dumps({"segments": list(names), "notes": notes}).encode(), durable=True)

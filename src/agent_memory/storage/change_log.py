@@ -164,6 +164,11 @@ class FileLog:
         """The file."""
         return self._journal
 
+    def resume(self, counted: Mapping[str, Any]) -> None:
+        """Go on with what was counted of the lines before those that the journal is read from."""
+        self._policy.resume(counted)
+        self._generation = self.watermark[0]
+
     @property
     def watermark(self) -> tuple[str, int]:
         """See `ChangeLog`."""

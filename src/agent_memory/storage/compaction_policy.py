@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal import GRACE
 from agent_memory.models import ACCESS, ESTIMATES, PLACE, to_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime, timedelta
 
     from agent_memory.journal import Change, Entry
@@ -63,6 +64,15 @@ class CompactionPolicy:
         self._by_day = Counter({day: count for day, count in self._by_day.items() if day >= oldest_kept})
         self._lines = self._by_day.total()
         self._first_end = max(self._first_end, oldest_kept)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was counted, for another process that goes on from here."""
+        return {**vars(self), "_grace": None}
+
+    def resume(self, said: Mapping[str, Any]) -> None:
+        """Go on from what `to_json` gave; nothing where that is not what it gives."""
+        if said.keys() == vars(self).keys():
+            vars(self).update(said, _grace=self._grace, _by_day=Counter(said["_by_day"]))
 
     @property
     def is_empty(self) -> bool:

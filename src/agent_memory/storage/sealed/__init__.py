@@ -38,7 +38,7 @@ def opened_with_segments(
     """
     opening = Opening(files.kind, files.folder, embeddings, ranking)
     log = files.log()
-    opened = opening.open(log.journal)
+    opened = opening.open(log)
     replica = Replica(
         files.kind, files.folder.agent_id, log, opened.index, files.clock, opened.records, opened.unembedded
     )

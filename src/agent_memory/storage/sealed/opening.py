@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 import numpy as np
 
 from agent_memory.errors import StorageError
-from agent_memory.journal import Journal
 from agent_memory.journal.place import Place
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.retrieval.sealed import SealedCorpus
 from agent_memory.retrieval.sealed_vectors import SealedVectors
 from agent_memory.segments import Chain, Vectors, folder_name, listed, open_chain
+from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import SealedRecords
 
 if TYPE_CHECKING:
@@ -23,10 +23,16 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal import Journal
     from agent_memory.models import Kind
     from agent_memory.retrieval import DenseIndex, RankingSettings
     from agent_memory.segments import Segment
     from agent_memory.storage.replica import Replica
+
+PLACE: Final = "place"
+"""In the notes of segments: where in the journal they end."""
+COUNTED: Final = "counted"
+"""In the notes of segments: what a compaction would drop of the lines before that."""
 
 
 class SealedPieces:
@@ -93,11 +99,13 @@ class Opening(Generic[R]):
         self._ranking = ranking
         self.identity = embeddings.known_identity()
 
-    def open(self, journal: Journal) -> SealedOpened[R]:
-        """Open what is sealed, and let the journal, not read yet, be read from there on."""
-        chain = chain_of(self._folder.segments(self._kind.name), self._kind, journal)
+    def open(self, log: FileLog) -> SealedOpened[R]:
+        """Open what is sealed, and let the log, not read yet, go on from there."""
+        place = self._folder.segments(self._kind.name)
+        chain = chain_of(place, self._kind, log.journal)
         if not chain.segments:
             return SealedOpened(SearchIndex(self._ranking, self._vectors))
+        log.resume(listed(place)[1].get(COUNTED, {}))
         vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
         if self._vectors is not None:
             self._vectors.elsewhere = SealedPieces(chain)
@@ -108,10 +116,10 @@ class Opening(Generic[R]):
 
     def adopt(self, replica: Replica[R]) -> bool:
         """Let a replica take new segments into use, if it has read as far as they go; tell whether it did."""
-        journal = Journal(self._folder.path / self._kind.journal, {self._kind.name})
-        opened = self.open(journal)
+        log = FileLog(self._kind, self._folder)
+        opened = self.open(log)
         generation, seq = replica.log.watermark
-        if opened.records is None or journal.watermark[0] != generation or opened.records.chain.last_seq > seq:
+        if opened.records is None or log.watermark[0] != generation or opened.records.chain.last_seq > seq:
             return False
         replica.adopt(opened.records, opened.index, opened.unembedded)
         return True
@@ -123,7 +131,7 @@ def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
         chain = open_chain(place, kind.name)
     except StorageError:  # damaged, or of another version: they are made anew
         return Chain()
-    ends = Place.from_json(listed(place)[1])
+    ends = Place.from_json(listed(place)[1].get(PLACE, {}))
     fits = ends is not None and ends.seq == chain.last_seq and journal.go_on(ends)
     return chain if fits else Chain()
 

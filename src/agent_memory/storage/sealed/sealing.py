@@ -21,7 +21,7 @@ from agent_memory.embeddings import EmbedderIdentity, VectorCache
 from agent_memory.errors import BusyError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.layout import AgentFolder
-from agent_memory.journal import Journal
+from agent_memory.journal import Journal, Update
 from agent_memory.models import Kind, content_hash
 from agent_memory.retrieval.sealing import searched_fields
 from agent_memory.retrieval.turns import talking
@@ -39,7 +39,8 @@ from agent_memory.segments import (
     open_chain,
     seal,
 )
-from agent_memory.storage.sealed.opening import chain_of
+from agent_memory.storage.compaction_policy import CompactionPolicy
+from agent_memory.storage.sealed.opening import COUNTED, PLACE, chain_of
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.shards import index_lock
@@ -104,8 +105,11 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     journal = Journal(folder.path / kind.journal, {kind.name})
     chain = chain_of(place, kind, journal)
     state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain))
+    policy = CompactionPolicy()
+    policy.resume(listed(place)[1].get(COUNTED, {}) if chain.segments else {})
     while len(state.changed_at) < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
         state.absorb(update)
+        _count(policy, journal, update)
     last, here = journal.watermark[1], journal.place()
     if here is None or state.invalid or len(state.unsealed) + len(state.changed_at) < least:
         return False
@@ -116,8 +120,17 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     with _unfinished(place) as unfinished:
         forgotten = [bytes.fromhex(each) for each in state.forgotten]
         seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
-        _take_into_use(place, chain.segments, unfinished, last, here.to_json())
+        notes = {PLACE: here.to_json(), COUNTED: policy.to_json()}
+        _take_into_use(place, chain.segments, unfinished, last, notes)
     return True
+
+
+def _count(policy: CompactionPolicy, journal: Journal, update: Update) -> None:
+    header = journal.reader.header
+    if policy.is_empty:
+        policy.clear(header.last_seq if header is not None else 0)
+    for entry in update.entries:
+        policy.add(entry)
 
 
 def _row(state: State[Any], record: Record) -> Row:
@@ -152,14 +165,14 @@ def _merged(place: Path, kind: Kind[Any]) -> Chain:
 
 
 def _take_into_use(
-    place: Path, before: Sequence[Segment], unfinished: Path, last_seq: int, ends: Mapping[str, Any]
+    place: Path, before: Sequence[Segment], unfinished: Path, last_seq: int, notes: Mapping[str, Any]
 ) -> None:
     name = f"{last_seq:012d}-{uuid.uuid4().hex[:8]}"
     with translated(unfinished, "rename"):
         sync_folder(unfinished)
         unfinished.rename(place / name)
         sync_folder(place)
-    list_segments(place, [*(segment.folder.name for segment in before), name], ends)
+    list_segments(place, [*(segment.folder.name for segment in before), name], notes)
 
 
 def _add_vectors(folder: AgentFolder, chain: Chain, identity: EmbedderIdentity) -> bool:
