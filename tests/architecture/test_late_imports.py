@@ -28,6 +28,7 @@ FOREIGN: Final = {
 }
 OWN: Final = {
     "agent_memory.storage.vector.engine.shard": "loads the engine, which belongs in a process of its own",
+    "agent_memory.storage.sealed": "arrays: needs numpy",
     "agent_memory.storage.qdrant": "loads qdrant_client",
     "agent_memory.memories": "loads storage and search; help and completion do without them",
     "agent_memory.capture": "its patterns are for those who hear a user",

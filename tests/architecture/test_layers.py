@@ -32,6 +32,7 @@ MAY_TOUCH_FILES = {
     "files": "how files are written with care",
     "journal": "the truth",
     "segments": "sealed parts of what is derived",
+    "storage/sealed": "the folders of these, listed and removed",
     "service/audit.py": "events.jsonl",
     "scratchpad/saves.py": "scratchpad.yaml",
     "storage/shortlist.py": "shortlist.json",

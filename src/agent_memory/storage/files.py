@@ -66,16 +66,21 @@ class Files(Generic[R]):
             shortlist=Shortlist(self.kind, self.folder),
         )
 
-    def open(self, storage: object) -> Opened[R]:
+    def open(self, storage: Any) -> Opened[R]:
         """Open the records, to be searched in this process."""
         embeddings = self.embeddings(DenseIndex)
         why = partial(cannot_migrate_error, self.settings)
         if numpy_if_there() is None:  # segments are arrays
             index = SearchIndex(ranking_of(self.settings), embeddings.index)
             return Opened(self.replica(index), embeddings, NoIndex("file", why, self.folder))
-        from agent_memory.storage.sealed import opened_with_segments
+        from agent_memory.storage.sealed.opening import Opening
+        from agent_memory.storage.sealed.upkeep import Sealing
 
-        return opened_with_segments(self, embeddings, ranking_of(self.settings), why, storage)
+        opening, log = Opening(self.kind, self.folder, embeddings, ranking_of(self.settings)), self.log()
+        sealed = opening.open(log)
+        found = (sealed.index, self.clock, sealed.records, sealed.unembedded)
+        replica = Replica(self.kind, self.folder.agent_id, log, *found)
+        return Opened(replica, embeddings, Sealing(replica, opening, self.folder, why, storage.thread))
 
     def log(self) -> FileLog:
         """Return the log of the records."""

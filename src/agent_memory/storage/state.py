@@ -60,7 +60,7 @@ class State(Generic[R]):
         self._begin()
 
     def _begin(self) -> None:
-        self.replacements = Replacements(self.records, self.sealed)
+        self.replacements = Replacements(self.records, self.sealed.replacements if self.sealed is not None else None)
         self.changed_at: dict[str, int] = {}
         self.last_change: str | None = None
         self._expiring: set[str] = set()
@@ -115,7 +115,7 @@ class State(Generic[R]):
         gone = self._table.adopt(sealed)
         self.sealed = sealed
         self.changed_at = {one: seq for one, seq in self.changed_at.items() if seq > sealed.chain.last_seq}
-        self.replacements = Replacements(self.records, sealed)
+        self.replacements = Replacements(self.records, sealed.replacements)
         self.replacements.note(self.unsealed)
         self._expiring = {one for one, record in self.unsealed.items() if record.expires_at is not None}
         self._texts = _Texts(self.kind)
@@ -148,11 +148,11 @@ class State(Generic[R]):
         """Return which sealed rows may be found; None where nothing is sealed."""
         if self.sealed is None:
             return None
-        return self.sealed.shown(now, self.replacements.among_unsealed(now), superseded=superseded)
+        return self.sealed.replacements.shown(now, self.replacements.among_unsealed(now), superseded=superseded)
 
     def has_expired(self, before: datetime) -> bool:
         """Tell whether there is a record that expired before that moment."""
-        if self.sealed is not None and self.sealed.has_expired(before):
+        if self.sealed is not None and self.sealed.replacements.has_expired(before):
             return True
         expiring = (self.records.get(record_id) for record_id in self._expiring)
         return any(record is not None and record.is_expired(before) for record in expiring)
@@ -176,7 +176,7 @@ class State(Generic[R]):
         newest = sorted(last_first, key=_stored, reverse=True)
         found = list(islice((record for record in newest if self.is_valid(record, now)), limit))
         if self.sealed is not None:
-            shown = self.sealed.shown(now, self.replacements.among_unsealed(now), superseded=False)
+            shown = self.sealed.replacements.shown(now, self.replacements.among_unsealed(now), superseded=False)
             found += reversed(self.sealed.stored_last(limit, shown))
         return sorted(found, key=_stored, reverse=True)[:limit]
 
