@@ -35,7 +35,11 @@ class SealedReplacements:
 
     def has_expired(self, before: datetime) -> bool:
         """Tell whether there is a record that has expired by that moment."""
-        return self._first_end <= before.timestamp()
+        moment = before.timestamp()
+        return self._first_end <= moment and any(
+            bool((alive & (segment.columns["expires"] <= moment)).any())
+            for segment, alive in zip(self.chain.segments, self.chain.alive, strict=True)
+        )
 
     @property
     def replaces_any(self) -> bool:
