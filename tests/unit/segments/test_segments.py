@@ -170,10 +170,10 @@ def test_rows_are_found_by_the_hashes_of_their_ids(tmp_path: Path) -> None:
 
 def test_what_was_mapped_stays_readable_when_the_folder_is_removed(tmp_path: Path) -> None:
     segment = sealed(tmp_path / "a", [Row("mem-1", 1, b"{}", bytes(32), 3.5, 0.0, {"tea": 2}, 2)])
-    listed = segment.lists("terms").of("tea")
     for path in segment.folder.iterdir():
         path.unlink()
 
+    listed = segment.lists("terms").of("tea")
     assert (listed.rows.tolist(), listed.counts.tolist()) == ([0], [2])
     assert segment.lists("terms").of("coffee").rows.tolist() == []
 
@@ -184,7 +184,7 @@ def test_a_damaged_array_is_an_error_that_names_it(tmp_path: Path, content: byte
     (segment.folder / "seq.npy").write_bytes(content)
 
     with pytest.raises(StorageError, match=r"seq\.npy"):
-        segment.columns["seq"]
+        Segment(segment.folder)
 
 
 def test_an_array_that_lost_its_end_is_an_error(tmp_path: Path) -> None:
@@ -193,7 +193,15 @@ def test_an_array_that_lost_its_end_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
     with pytest.raises(StorageError, match=r"timestamp\.npy"):
-        segment.columns["timestamp"]
+        Segment(segment.folder)
+
+
+def test_an_array_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    segment = sealed(tmp_path / "a", [])
+    (segment.folder / "timestamp.npy").unlink()
+
+    with pytest.raises(StorageError, match=r"timestamp\.npy"):
+        Segment(segment.folder).columns["timestamp"]
 
 
 @pytest.mark.parametrize("said", ['{"version": 99}', '{"version": 1, "kind": "memory"}', "{}"])
