@@ -15,10 +15,10 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_json, replace_file
-from agent_memory.segments.segment import Segment
+from agent_memory.segments.segment import Segment, hash_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -71,6 +71,14 @@ class Chain:
             if row is not None and self.alive[at][row]:
                 return self.firsts[at] + row
         return None
+
+    def among(self, ids: Collection[bytes]) -> NDArray[np.uint64]:
+        """Return the hashes of those ids that any segment has a row of, whether it counts or not."""
+        hashes = np.array([hash_of(one) for one in ids], np.uint64)
+        known = np.zeros(len(hashes), bool)
+        for segment in self.segments:
+            known |= segment.rows_of(hashes) >= 0
+        return hashes[known]
 
     def hide(self, hashes: NDArray[np.uint64]) -> None:
         """Let rows of these ids count no more: what is not sealed yet has replaced or deleted them."""

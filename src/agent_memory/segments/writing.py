@@ -48,7 +48,7 @@ def seal(
     about: About,
     *,
     talking: Talking,
-    hides: Iterable[str] = (),
+    hides: NDArray[np.uint64] | None = None,
     forgotten: Collection[bytes] = (),
 ) -> None:
     """Write a segment into an empty folder.
@@ -58,7 +58,7 @@ def seal(
         rows: Its records, in the order of storing.
         about: What it says of itself; `rows` and `terms` are counted here.
         talking: Tells talks from other texts of that form.
-        hides: Ids of records that were changed or deleted in its stretch and are in an older segment.
+        hides: Hashes of ids of records that were changed or deleted in its stretch and are in an older segment.
         forgotten: Hashes of the texts that were deleted.
 
     Raises:
@@ -77,7 +77,7 @@ def seal(
             **sorted_hashes("text", np.array([prefix_of(row.text_hash) for row in rows], np.uint64)),
             **_older(rows),
             **_pieces(rows),
-            "hides": np.unique(np.array([hash_of(each.encode()) for each in hides], np.uint64)),
+            "hides": np.empty(0, np.uint64) if hides is None else np.unique(hides),
         },
     )
     write_strings(folder, "ids", [row.id.encode() for row in rows])

@@ -23,7 +23,14 @@ def sealed(folder: Path, ids: Sequence[str], hides: Sequence[str] = (), stretch:
         Row(each, stretch[0], f'{{"content": "{folder.name} {each}"}}'.encode(), each.encode() * 8, 0.0, 0.0, {}, 0)
         for each in ids
     ]
-    seal(folder, rows, About("memory", *stretch, 0, 0, 0), talking=everybody, hides=hides, forgotten=[b"f" * 32])
+    seal(
+        folder,
+        rows,
+        About("memory", *stretch, 0, 0, 0),
+        talking=everybody,
+        hides=np.array([hash_of(one.encode()) for one in hides], np.uint64),
+        forgotten=[b"f" * 32],
+    )
     return Segment(folder)
 
 

@@ -60,7 +60,7 @@ def sealed(folder: Path, every: Sequence[Row], hides: Sequence[str] = (), first:
         every,
         About("memory", first, first + 99, 0, 0, 0),
         talking=everybody,
-        hides=hides,
+        hides=np.array([hash_of(one.encode()) for one in hides], np.uint64),
         forgotten={b"f" * 32},
     )
     return Segment(folder)

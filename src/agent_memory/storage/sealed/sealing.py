@@ -90,9 +90,9 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
         _remove_unused(place)
         done = False
-        while _seal_stretch(folder, kind, place, least):
-            done = True
         chain = _merged(place, kind)
+        while _seal_stretch(folder, kind, place, least):
+            chain, done = _merged(place, kind), True
         if identity is not None:
             done = _add_vectors(folder, chain, identity) or done
         _remove_unused(place)
@@ -114,7 +114,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     if here is None or state.invalid or len(state.unsealed) + len(state.changed_at) < least:
         return False
     touched = {*state.changed_at, *state.unsealed}
-    hides = [one for one in touched if any(segment.row_of(one) is not None for segment in chain.segments)]
+    hides = chain.among([one.encode() for one in touched])
     rows = [_row(state, record) for record in state.unsealed.values()]
     about = About(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
     with _unfinished(place) as unfinished:
