@@ -55,7 +55,7 @@ class Reading:
     @property
     def invalid(self) -> dict[str, str]:
         """Ids of records that break their data model, with the reason."""
-        return {record_id: reason for state in self.states for record_id, reason in state.invalid.items()}
+        return {record_id: reason for state in self.states for record_id, reason in state.table.invalid.items()}
 
     @property
     def circles(self) -> list[frozenset[str]]:

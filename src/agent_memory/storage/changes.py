@@ -95,7 +95,7 @@ def to_update(
         raise UnknownIdError(f"There is no {state.kind.name} {target} to supersede; nothing was changed.")
     if target and record_id in {target, *state.replacements.older(target)}:
         raise ValidationError(f"{record_id} cannot replace itself; nothing was changed.")
-    if record_id in state.invalid:  # a patch upon a record that is wrong would be without effect
+    if record_id in state.table.invalid:  # a patch upon a record that is wrong would be without effect
         return [_put(state, after)], None
     return [Change("patch", state.kind.name, record_id, _difference(before, after))], None
 

@@ -6,7 +6,7 @@ What each method promises stands in `agent_memory.storage.protocols`.
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.models import check_limit
@@ -17,12 +17,13 @@ from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from agent_memory.models import SearchRequest, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
+    from agent_memory.storage.state import State
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
 _LOADED_AT_ONCE: Final = 500
@@ -216,7 +217,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""
-        records = await self._look(lambda state: state.snapshot())
+        records = await self._look(_snapshot)
         while some := await self._worker.run(lambda: list(islice(records, _LOADED_AT_ONCE))):
             for record in some:
                 yield record
@@ -232,3 +233,9 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `Storage.compact`."""
         await self._worker.aside(self._compact, grace, self._of.wait)
+
+
+def _snapshot(state: State[R]) -> Iterator[R]:
+    """Return all records as they are now, to be loaded one by one whatever changes meanwhile."""
+    sealed = state.sealed.snapshot() if state.sealed is not None else iter(())
+    return chain(sealed, list(state.table.records.values()))

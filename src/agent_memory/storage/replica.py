@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.journal import Update
     from agent_memory.models import Kind, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
+    from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.storage.change_log import Absorb, ChangeLog
     from agent_memory.storage.sealed.records import SealedRecords
 
@@ -85,9 +86,10 @@ class Replica(Generic[R]):
             )
 
         wanted = max(request.limit, LOOKED_AT) if request.include_superseded else request.limit
-        hidden = None if state.hides_nothing else hides
-        shown = state.sealed_shown(now, superseded=request.include_superseded)
-        ranking = self.index.search(replace(request, limit=wanted), question, hides=hidden, among=shown)
+        hidden = hides if state.replacements or state.expiring else None
+        ranking = self.index.search(
+            replace(request, limit=wanted), question, hides=hidden, among=_shown(state, request)
+        )
         if request.include_superseded:
             ranking = current_first(ranking, lambda record_id: replaced_by(record_id, now))
         return answer_of(ranking, state.records, request)
@@ -114,7 +116,7 @@ class Replica(Generic[R]):
             if vectors is not None:
                 vectors.remove(record_id)
         self._unembedded = iter(unembedded)
-        for _, document in self.state.columns(self.state.unsealed):
+        for _, document in self.state.columns(self.state.table.records):
             if document is not None:
                 index.put(document)
         self.index = index
@@ -123,7 +125,7 @@ class Replica(Generic[R]):
         """See `Storage.health`."""
         self._absorb(self.log.poll(thorough=True))
         problems, notes = self.log.report()
-        problems += [f"{record_id}: {reason}" for record_id, reason in self.state.invalid.items()]
+        problems += [f"{record_id}: {reason}" for record_id, reason in self.state.table.invalid.items()]
         problems += self.state.replacements.complaints()
         report: dict[str, Any] = {"status": "damaged" if problems else "ok"}
         if problems:
@@ -196,3 +198,11 @@ class Replica(Generic[R]):
         if lost := lost_since(known, self.state.records):  # it was acknowledged once
             with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
                 self.log.keep_lost(lost)
+
+
+def _shown(state: State[Any], request: SearchRequest) -> Masks | None:
+    """Return which sealed rows may be found; None where nothing is sealed."""
+    if state.sealed is None:
+        return None
+    replaced = state.replacements.among_unsealed(request.now)
+    return state.sealed.replacements.shown(request.now, replaced, superseded=request.include_superseded)

@@ -6,7 +6,7 @@ Everything here is derived from the log's entries, so another implementation may
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic
 
 from agent_memory.models import content_hash
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from agent_memory.journal import Update
     from agent_memory.models import Document, Kind, Record
-    from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.storage.sealed.records import SealedRecords
 
 _REACH: Final = 4
@@ -45,6 +44,8 @@ class State(Generic[R]):
 
     Attributes:
         kind, agent_id, sealed: As given.
+        table: Those that are not sealed, or have changed since.
+        expiring: Ids of those of these that expire.
         replacements: Which record replaced which.
         changed_at: Record id to the seq of its last change after what is sealed; accesses do not count. Gone records
             stay listed.
@@ -55,31 +56,20 @@ class State(Generic[R]):
         self.kind = kind
         self.agent_id = agent_id
         self.sealed = sealed
-        self._table = RecordTable(kind, agent_id, sealed)
+        self.table = RecordTable(kind, agent_id, sealed)
         self._recency: dict[Order, tuple[Recency, int]] = {}
         self._begin()
 
     def _begin(self) -> None:
         self.replacements = Replacements(self.records, self.sealed.replacements if self.sealed is not None else None)
         self.changed_at: dict[str, int] = {}
-        self.last_change: str | None = None
-        self._expiring: set[str] = set()
-        self._texts = _Texts(self.kind)
+        self.expiring: set[str] = set()
+        self._texts = _Texts(self.kind, self.sealed)
 
     @property
     def records(self) -> Mapping[str, R]:
         """All of them by id, in the order of storing or, where some are sealed, of their last change."""
-        return self.unsealed if self.sealed is None else AllRecords(self.sealed, self.unsealed)
-
-    @property
-    def unsealed(self) -> dict[str, R]:
-        """Those that are not sealed, or have changed since."""
-        return self._table.records
-
-    @property
-    def invalid(self) -> dict[str, str]:
-        """Ids whose record breaks the data model, with the reason; each is as it last was whole, if it ever was."""
-        return self._table.invalid
+        return self.table.records if self.sealed is None else AllRecords(self.sealed, self.table.records)
 
     def get(self, record_id: str) -> R | None:
         """Return a record, also a superseded or expired one, or None."""
@@ -89,21 +79,19 @@ class State(Generic[R]):
         """Take in what a look at the log brought; return the ids of what changed by it, gone records included."""
         before: Mapping[str, R] = {}
         if update.reset:
-            before = self.unsealed
-            self._table.begin_again()
+            before = self.table.records
+            self.table.begin_again()
             self._begin()
         for entry in update.entries:
-            if changes := {change.id: entry.seq for change in entry.changes if change.op != "touch"}:
-                self.changed_at |= changes
-                self.last_change = entry.at
-        changed = self._table.apply(update.entries)
+            self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
+        changed = self.table.apply(update.entries)
         self.replacements.note(changed)
         there = [record for record in changed.values() if record is not None]
         self._texts.note(there)
-        self._expiring.update(record.id for record in there if record.expires_at is not None)
+        self.expiring.update(record.id for record in there if record.expires_at is not None)
         if update.reset:  # most often after a compaction, and nothing differs
-            changed = dict.fromkeys(before.keys() - self.unsealed.keys())
-            changed |= {key: record for key, record in self.unsealed.items() if before.get(key) is not record}
+            changed = dict.fromkeys(before.keys() - self.table.records.keys())
+            changed |= {key: record for key, record in self.table.records.items() if before.get(key) is not record}
             if self.sealed is not None:
                 self._recency.clear()
         for order, _ in self._recency.values():
@@ -112,13 +100,13 @@ class State(Generic[R]):
 
     def adopt(self, sealed: SealedRecords[R]) -> list[str]:
         """Take new segments into use, whose changes are all known here; return the ids that are sealed now."""
-        gone = self._table.adopt(sealed)
+        gone = self.table.adopt(sealed)
         self.sealed = sealed
         self.changed_at = {one: seq for one, seq in self.changed_at.items() if seq > sealed.chain.last_seq}
         self.replacements = Replacements(self.records, sealed.replacements)
-        self.replacements.note(self.unsealed)
-        self._expiring = {one for one, record in self.unsealed.items() if record.expires_at is not None}
-        self._texts = _Texts(self.kind)
+        self.replacements.note(self.table.records)
+        self.expiring = {one for one, record in self.table.records.items() if record.expires_at is not None}
+        self._texts = _Texts(self.kind, self.sealed)
         self._recency.clear()
         return gone
 
@@ -128,7 +116,7 @@ class State(Generic[R]):
         None for one that is gone or, after a replay, sealed as it is: segments have columns of their own.
         """
         for record_id in record_ids:
-            record = self.unsealed.get(record_id)
+            record = self.table.records.get(record_id)
             yield record_id, None if record is None else self.kind.document(record)
 
     def since(self, seq: int) -> set[str]:
@@ -136,25 +124,18 @@ class State(Generic[R]):
         changed = {record_id for record_id, changed in self.changed_at.items() if changed > seq}
         if self.sealed is not None:
             changed.update(self.sealed.since(seq))
-            changed.update(one for one in self.unsealed.keys() - self.changed_at.keys() if self.seq_of(one) > seq)
+            changed.update(
+                one
+                for one in self.table.records.keys() - self.changed_at.keys()
+                if (self.sealed.seq_of(one) or 0) > seq
+            )
         return changed
-
-    @property
-    def hides_nothing(self) -> bool:
-        """Whether every unsealed record is valid whatever the time: nothing was ever superseded, nothing expires."""
-        return not self.replacements and not self._expiring
-
-    def sealed_shown(self, now: datetime, *, superseded: bool) -> Masks | None:
-        """Return which sealed rows may be found; None where nothing is sealed."""
-        if self.sealed is None:
-            return None
-        return self.sealed.replacements.shown(now, self.replacements.among_unsealed(now), superseded=superseded)
 
     def has_expired(self, before: datetime) -> bool:
         """Tell whether there is a record that expired before that moment."""
         if self.sealed is not None and self.sealed.replacements.has_expired(before):
             return True
-        expiring = (self.records.get(record_id) for record_id in self._expiring)
+        expiring = (self.records.get(record_id) for record_id in self.expiring)
         return any(record is not None and record.is_expired(before) for record in expiring)
 
     def is_valid(self, record: R, now: datetime) -> bool:
@@ -172,18 +153,13 @@ class State(Generic[R]):
 
     def latest(self, limit: int, now: datetime) -> list[R]:
         """Return the valid records that were stored last, the last first."""
-        last_first = reversed(self.unsealed.values())  # and so among equal times: sorting is stable
+        last_first = reversed(self.table.records.values())  # and so among equal times: sorting is stable
         newest = sorted(last_first, key=_stored, reverse=True)
         found = list(islice((record for record in newest if self.is_valid(record, now)), limit))
         if self.sealed is not None:
             shown = self.sealed.replacements.shown(now, self.replacements.among_unsealed(now), superseded=False)
             found += reversed(self.sealed.stored_last(limit, shown))
         return sorted(found, key=_stored, reverse=True)[:limit]
-
-    def snapshot(self) -> Iterator[R]:
-        """Return all records as they are now, to be loaded one by one whatever changes meanwhile."""
-        sealed = self.sealed.snapshot() if self.sealed is not None else iter(())
-        return chain(sealed, list(self.unsealed.values()))
 
     def recent(self, order: Order, now: datetime) -> list[R]:
         """Return what a scratchpad is chosen from; see `Storage.recent`."""
@@ -197,51 +173,25 @@ class State(Generic[R]):
         while True:
             if kept is None:
                 kept = Recency(order)
-                kept.update({record.id: record for record in self._latest(order, reach)} | self.unsealed)
+                sealed = [] if self.sealed is None else self.sealed.latest(order, reach)
+                kept.update({record.id: record for record in sealed} | self.table.records)
                 self._recency[order] = (kept, reach)
             chosen = kept.choose(counts)
             if self.sealed is None or len(chosen) >= order.size or reach >= len(self.sealed):
                 return [records[record_id] for record_id in chosen]
             kept, reach = None, reach * _REACH  # too many of the latest are no longer to be shown
 
-    def _latest(self, order: Order, count: int) -> list[R]:
-        return [] if self.sealed is None else self.sealed.latest(order, count)
-
     def same_text(self, text: str, now: datetime) -> R | None:
         """Return the valid record that says the same (ignoring case and white space), if there is one."""
-        return next((record for record in self._saying(text) if self.is_valid(record, now)), None)
-
-    @property
-    def forgotten(self) -> set[str]:
-        """Hashes, hexadecimal, of the texts that were deleted after what is sealed."""
-        return self._table.forgotten
-
-    def seq_of(self, record_id: str) -> int:
-        """Return the number of a record's last change; accesses do not count.
-
-        Raises:
-            KeyError: It never was stored.
-        """
-        known = self.changed_at.get(record_id)
-        if known is None and self.sealed is not None:
-            known = self.sealed.seq_of(record_id)
-        if known is None:
-            raise KeyError(record_id)
-        return known
+        return next(
+            (record for record in self._texts.saying(self.table.records, text) if self.is_valid(record, now)), None
+        )
 
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted and nothing with it is known now."""
         wanted = content_hash(text)
-        was = wanted in self._table.forgotten or (self.sealed is not None and self.sealed.forgot(wanted))
-        return was and not self._saying(text)
-
-    def _saying(self, text: str) -> list[R]:
-        """Return all records that say this now, expired and replaced ones too."""
-        wanted = content_hash(text)
-        known = self.sealed.saying(wanted) if self.sealed is not None else []
-        said_by = [self.unsealed.get(one) for one in self._texts.with_hash(self.unsealed, wanted)]
-        every = [*known, *(record for record in said_by if record is not None)]
-        return [record for record in every if content_hash(self.kind.text_of(record)) == wanted]
+        was = wanted in self.table.forgotten or (self.sealed is not None and self.sealed.forgot(wanted))
+        return was and not self._texts.saying(self.table.records, text)
 
 
 def _stored(record: Record) -> datetime:
@@ -279,8 +229,9 @@ class AllRecords(Mapping[str, R]):
 class _Texts(Generic[R]):
     """Which records say what, read when it is first asked for."""
 
-    def __init__(self, kind: Kind[R]) -> None:
+    def __init__(self, kind: Kind[R], sealed: SealedRecords[R] | None) -> None:
         self._kind = kind
+        self._sealed = sealed
         self._ids: dict[str, dict[str, None]] | None = None
 
     def note(self, records: Iterable[R]) -> None:
@@ -289,9 +240,14 @@ class _Texts(Generic[R]):
             for record in records:
                 self._ids.setdefault(content_hash(self._kind.text_of(record)), {})[record.id] = None
 
-    def with_hash(self, records: Mapping[str, R], wanted: str) -> Iterable[str]:
-        """Return the ids of all records whose text has, or once had, this hash, in the order of storing."""
+    def saying(self, records: Mapping[str, R], text: str) -> list[R]:
+        """Return all records that say this now, expired and replaced ones too; `records` are those not sealed."""
         if self._ids is None:
             self._ids = {}
             self.note(records.values())
-        return self._ids.get(wanted, ())
+        wanted = content_hash(text)
+        # An id stays listed when its record is changed or deleted, so each one is looked at again.
+        listed = (records.get(one) for one in self._ids.get(wanted, ()))
+        known = self._sealed.saying(wanted) if self._sealed is not None else []
+        every = [*known, *(record for record in listed if record is not None)]
+        return [record for record in every if content_hash(self._kind.text_of(record)) == wanted]

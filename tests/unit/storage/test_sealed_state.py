@@ -70,7 +70,6 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "count": len(state.records),
         "valid": {record.id for record in state.valid(NOW)},
         "latest": [record.timestamp for record in state.latest(3, NOW)],
-        "snapshot": {record.id: record for record in state.snapshot()},
         "recent": {record.id for record in state.recent(ORDER, NOW)},
         "replaced": state.replacements.all(NOW),
         "older": {one: state.replacements.older(one) for one in state.records},
@@ -145,10 +144,11 @@ def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> N
     written(folder, [Change("put", "memory", IDS[4], {**put, "supersedes": IDS[3]})])
     state = opened(folder)
 
-    shown = state.sealed_shown(NOW, superseded=False)
-    every = state.sealed_shown(NOW - timedelta(days=1), superseded=True)
+    assert state.sealed is not None
+    replaced = state.replacements.among_unsealed(NOW)
 
-    assert shown is not None
+    shown = state.sealed.replacements.shown(NOW, replaced, superseded=False)
+    every = state.sealed.replacements.shown(NOW - timedelta(days=1), replaced, superseded=True)
+
     assert [mask.tolist() for mask in shown] == [[False, True, False, False]]
-    assert every is not None
     assert [mask.tolist() for mask in every] == [[True] * 4]

@@ -111,14 +111,14 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
         state.absorb(update)
         _count(policy, journal, update)
     last, here = journal.watermark[1], journal.place()
-    if here is None or state.invalid or len(state.unsealed) + len(state.changed_at) < least:
+    if here is None or state.table.invalid or len(state.table.records) + len(state.changed_at) < least:
         return False
-    touched = {*state.changed_at, *state.unsealed}
+    touched = {*state.changed_at, *state.table.records}
     hides = chain.among([one.encode() for one in touched])
-    rows = [_row(state, record) for record in state.unsealed.values()]
+    rows = [_row(state, record) for record in state.table.records.values()]
     about = About(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
     with _unfinished(place) as unfinished:
-        forgotten = [bytes.fromhex(each) for each in state.forgotten]
+        forgotten = [bytes.fromhex(each) for each in state.table.forgotten]
         seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
         notes = {PLACE: here.to_json(), COUNTED: policy.to_json()}
         _take_into_use(place, chain.segments, unfinished, last, notes)
@@ -142,11 +142,20 @@ def _row(state: State[Any], record: Record) -> Row:
         fields["older"] = record.supersedes
     return Row(
         id=record.id,
-        seq=state.seq_of(record.id),
+        seq=_seq_of(state, record.id),
         data=json.dumps(record.to_record(), ensure_ascii=False).encode(),
         text_hash=bytes.fromhex(content_hash(kind.text_of(record))),
         **{**searched, **fields, "flags": searched["flags"] | (PINNED if record.pinned else 0)},
     )
+
+
+def _seq_of(state: State[Any], record_id: str) -> int:
+    """Return the number of a record's last change; accesses do not count."""
+    known = state.changed_at.get(record_id)
+    if known is None and state.sealed is not None:
+        known = state.sealed.seq_of(record_id)
+    assert known is not None, "what is here was stored once"
+    return known
 
 
 def _merged(place: Path, kind: Kind[Any]) -> Chain:
