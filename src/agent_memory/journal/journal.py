@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.journal.format import Change, Entry
-    from agent_memory.journal.place import Place
-
 
 log = get_logger(__name__)
 
@@ -86,14 +84,6 @@ class Journal:
     def watermark(self) -> tuple[str, int]:
         """(generation, seq) up to which this object has read."""
         return self.reader.watermark
-
-    def place(self) -> Place | None:
-        """See `JournalReader.place`."""
-        return self.reader.place()
-
-    def go_on(self, place: Place) -> bool:
-        """See `JournalReader.go_on`."""
-        return self.reader.go_on(place)
 
     @property
     def notes(self) -> list[str]:

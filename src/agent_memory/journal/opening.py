@@ -24,7 +24,7 @@ from agent_memory.files.lock import file_lock, folder_lock, locks_work, make_loc
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.durability import SyncState
 from agent_memory.journal.format import MalformedLineError
-from agent_memory.journal.reader import Problem, decode_next
+from agent_memory.journal.reader import Problem, decode_next, gone
 from agent_memory.journal.salvage import keep_rejected, rejected_path
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class JournalFile:
         folder = self._path.parent
         with translated(self._path, "read"):
             if self._reader.offset and not self._path.exists():
-                raise self._reader.gone()
+                raise gone(self._reader.path)
         make_private_folder(folder)
         if not self._lock_works:
             make_lock(folder)
@@ -201,7 +201,7 @@ class JournalFile:
             return open_private(self._path, flags)
         except FileNotFoundError:
             if self._reader.offset:
-                raise self._reader.gone() from None
+                raise gone(self._reader.path) from None
             if self._path.with_name(f".{self._path.name}.icloud").exists():
                 raise StorageError(
                     f"{self._path.name} is in the cloud and not on this machine. Nothing was written.",

@@ -171,7 +171,7 @@ class JournalReader:
                 descriptor = open_private(self.path, os.O_RDONLY)
             except FileNotFoundError:
                 if self.offset:
-                    raise self.gone() from None
+                    raise gone(self.path) from None
                 return Update()
             try:
                 if thorough and not self.read.is_kept(descriptor):
@@ -193,32 +193,10 @@ class JournalReader:
         known, self._known = self._known, 0
         return Update(entries, reset=is_another and not known)
 
-    def place(self) -> Place | None:
-        """Return where this reader stands, None where there is no file.
-
-        Raises:
-            StorageError: The file cannot be read.
-        """
-        if self.header is None:
-            return None
-        with translated(self.path, "read"), opened(self.path, os.O_RDONLY) as descriptor:
-            return Place.of(descriptor, self.header, self.last_seq, self.offset, self.lines)
-
-    def go_on(self, place: Place) -> bool:
-        """Go on from a place instead of reading from the beginning; tell whether the file still has it.
-
-        Only before the first poll. What is before that place is neither read nor compared with what it was.
-        """
-        try:
-            with opened(self.path, os.O_RDONLY) as descriptor:
-                found = place.in_file(descriptor, os.fstat(descriptor).st_size)
-        except OSError:
-            return False
-        if found is None:
-            return False
-        self.header, self.last_seq, self._before = found.header, max(found.seq, found.header.last_seq), found.seq
-        self.offset, self.lines, self.read = found.offset, found.lines, Fingerprint(found.offset)
-        return True
+    def begin_at(self, place: Place) -> None:
+        """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
+        self.header, self.last_seq, self._before = place.header, max(place.seq, place.header.last_seq), place.seq
+        self.offset, self.lines, self.read = place.offset, place.lines, Fingerprint(place.offset)
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
         """Note a line that the holder of the lock has just appended at `offset`."""
@@ -231,19 +209,6 @@ class JournalReader:
         """Note the header that the holder of the lock has just written to an empty file."""
         self.header = header
         self._consume(line)
-
-    def gone(self) -> StorageError:
-        """Return the error for a file that was read and is no longer there.
-
-        What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,
-        begun by the next writer, would hide that the other one exists.
-        """
-        return StorageError(
-            f"{self.path.name} of {self.path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
-            "deleted while this session was using it. Nothing was written, and no new memory was begun.",
-            code="gone",
-            recovery="Put it back and go on, or start a new session, which looks where the settings say.",
-        )
 
     def _restart(self) -> None:
         self.header = None
@@ -343,6 +308,44 @@ class JournalReader:
         self.offset += len(content)
         self.lines += lines
         self.read.add(content)
+
+
+def place_of(reader: JournalReader) -> Place | None:
+    """Return where a reader stands, None where there is no file.
+
+    Raises:
+        StorageError: The file cannot be read.
+    """
+    if reader.header is None:
+        return None
+    with translated(reader.path, "read"), opened(reader.path, os.O_RDONLY) as descriptor:
+        return Place.of(descriptor, reader.header, reader.last_seq, reader.offset, reader.lines)
+
+
+def go_on(reader: JournalReader, place: Place) -> bool:
+    """Let a reader that has read nothing go on from a place; tell whether the file still has it."""
+    try:
+        with opened(reader.path, os.O_RDONLY) as descriptor:
+            found = place.in_file(descriptor, os.fstat(descriptor).st_size)
+    except OSError:
+        return False
+    if found is not None:
+        reader.begin_at(found)
+    return found is not None
+
+
+def gone(path: Path) -> StorageError:
+    """Return the error for a file that was read and is no longer there.
+
+    What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,
+    begun by the next writer, would hide that the other one exists.
+    """
+    return StorageError(
+        f"{path.name} of {path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
+        "deleted while this session was using it. Nothing was written, and no new memory was begun.",
+        code="gone",
+        recovery="Put it back and go on, or start a new session, which looks where the settings say.",
+    )
 
 
 def decode_next(reader: JournalReader, tail: bytes) -> Entry | Header:

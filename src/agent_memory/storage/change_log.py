@@ -136,6 +136,10 @@ class FileLog:
         clock: Source of the present.
         grace: How long what was forgotten or replaced can be brought back.
         wait: Seconds to wait for another process that is writing.
+
+    Attributes:
+        journal: The file.
+        policy: What a compaction would drop.
     """
 
     is_near: Final = True
@@ -153,47 +157,37 @@ class FileLog:
         self._folder = folder
         self._clock = clock
         path = folder.path / kind.journal
-        self._journal = Journal(path, {kind.name}, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
-        self._policy = CompactionPolicy(grace)
+        self.journal = Journal(path, {kind.name}, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
+        self.policy = CompactionPolicy(grace)
         self._generation = ""
         self._receipt: Receipt | None = None
         self._looked_on: date | None = None
 
     @property
-    def journal(self) -> Journal:
-        """The file."""
-        return self._journal
-
-    def resume(self, counted: Mapping[str, Any]) -> None:
-        """Go on with what was counted of the lines before those that the journal is read from."""
-        self._policy.resume(counted)
-        self._generation = self.watermark[0]
-
-    @property
     def watermark(self) -> tuple[str, int]:
         """See `ChangeLog`."""
-        return self._journal.watermark
+        return self.journal.watermark
 
     @property
     def rewritten(self) -> int:
         """See `ChangeLog`."""
-        return self._journal.reader.rewritten
+        return self.journal.reader.rewritten
 
     def looks_like(self) -> object:
         """See `ChangeLog`; some 2 µs, which each request of a session pays."""
-        return signature(self._journal.path)  # None where it cannot be looked at: reading it says why
+        return signature(self.journal.path)  # None where it cannot be looked at: reading it says why
 
     def poll(self, *, thorough: bool = False) -> Update:
         """See `ChangeLog`; `thorough` reads the whole file again."""
-        return self._counted(self._journal.poll(thorough=thorough))
+        return self._counted(self.journal.poll(thorough=thorough))
 
     def hold(self, wait: float) -> AbstractContextManager[None]:
         """See `ChangeLog`."""
-        return self._journal.hold(wait)
+        return self.journal.hold(wait)
 
     def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
         """See `ChangeLog`. Holds the lock for as long as it takes."""
-        with self._journal.appending() as writer:
+        with self.journal.appending() as writer:
             absorb(self._counted(writer.update))
             changes, answer = decide()
             if changes:
@@ -211,7 +205,7 @@ class FileLog:
     def pays_to_compact(self, state: State[Any]) -> bool:
         """See `ChangeLog`."""
         now = self._clock()
-        return self._policy.pays(len(state.records), now) or self._has_ended(state, now)
+        return self.policy.pays(len(state.records), now) or self._has_ended(state, now)
 
     @contextlib.contextmanager
     def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
@@ -226,46 +220,46 @@ class FileLog:
                 return None
             return self._kind.refusal(self._folder.agent_id, put.id, put.data)
 
-        with self._journal.folded(grace=grace, keep=refusal, ended=has_ended) as new:
+        with self.journal.folded(grace=grace, keep=refusal, ended=has_ended) as new:
 
             def finish(_absorb: Absorb) -> bool:
-                self._journal.put_in_place(new)
+                self.journal.put_in_place(new)
                 return True
 
             yield finish
 
     def naming(self, record_ids: Collection[str]) -> list[Entry]:
         """See `ChangeLog`; reads the whole file."""
-        return self._journal.naming(record_ids)
+        return self.journal.naming(record_ids)
 
     def report(self) -> tuple[list[str], list[str]]:
         """See `ChangeLog`."""
-        reader, name = self._journal.reader, self._journal.path.name
+        reader, name = self.journal.reader, self.journal.path.name
         problems = [f"line {problem.line}: {problem.reason}" for problem in reader.problems]
         if moved := reader.reversed:
             problems.append(f"line {moved[0]}: its number is lower than that of the line before; lines were moved")
         if reader.rewritten:
             problems.append(f"{name} was rewritten by another program; a copy was kept beside it")
-        return problems, self._journal.notes
+        return problems, self.journal.notes
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """See `ChangeLog`."""
-        return keep_lost(self._journal.path, records)
+        return keep_lost(self.journal.path, records)
 
     def _counted(self, update: Update) -> Update:
-        header, generation = self._journal.reader.header, self.watermark[0]
-        if update.reset or (update.entries and self._policy.is_empty):
-            self._policy.clear(header.last_seq if header else 0)
-        elif header is not None and generation != self._generation:
-            self._policy.go_on(header.last_seq, self._clock())
+        header, generation = self.journal.reader.header, self.watermark[0]
+        if update.reset or (update.entries and self.policy.is_empty):
+            self.policy.clear(header.last_seq if header else 0)
+        elif header is not None and self._generation and generation != self._generation:
+            self.policy.go_on(header.last_seq, self._clock())
         self._generation = generation
         for entry in update.entries:
-            self._policy.add(entry)
+            self.policy.add(entry)
         return update
 
     def _has_ended(self, state: State[Any], now: datetime) -> bool:
         """Tell whether a record expired longer ago than the grace time; looks once a day."""
-        if self._looked_on == now.date() or self._policy.is_of_today(now):
+        if self._looked_on == now.date() or self.policy.is_of_today(now):
             return False
         self._looked_on = now.date()
         return state.has_expired(now - self.grace)

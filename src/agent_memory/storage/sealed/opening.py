@@ -9,6 +9,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.journal.place import Place
+from agent_memory.journal.reader import go_on
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.retrieval.sealed import SealedCorpus
@@ -105,7 +106,7 @@ class Opening(Generic[R]):
         chain = chain_of(place, self._kind, log.journal)
         if not chain.segments:
             return SealedOpened(SearchIndex(self._ranking, self._vectors))
-        log.resume(listed(place)[1].get(COUNTED, {}))
+        log.policy.resume(listed(place)[1].get(COUNTED, {}))
         vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
         if self._vectors is not None:
             self._vectors.elsewhere = SealedPieces(chain)
@@ -132,7 +133,7 @@ def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
     except StorageError:  # damaged, or of another version: they are made anew
         return Chain()
     ends = Place.from_json(listed(place)[1].get(PLACE, {}))
-    fits = ends is not None and ends.seq == chain.last_seq and journal.go_on(ends)
+    fits = ends is not None and ends.seq == chain.last_seq and go_on(journal.reader, ends)
     return chain if fits else Chain()
 
 

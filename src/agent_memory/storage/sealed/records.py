@@ -44,11 +44,6 @@ class SealedRecords(Generic[R]):
     def __len__(self) -> int:
         return len(self.chain)
 
-    def __iter__(self) -> Iterator[R]:
-        """Yield all of them, in the order of storing."""
-        for number in self.chain.numbers():
-            yield self._load(*self.chain.record(number))
-
     def snapshot(self) -> Iterator[R]:
         """Return all of them as they are now; each is loaded when it is asked for, whatever is hidden meanwhile."""
         numbers = np.flatnonzero(self.chain.counting())

@@ -22,6 +22,7 @@ from agent_memory.errors import BusyError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
+from agent_memory.journal.reader import place_of
 from agent_memory.models import Kind, content_hash
 from agent_memory.retrieval.sealing import searched_fields
 from agent_memory.retrieval.turns import talking
@@ -110,7 +111,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     while len(state.changed_at) < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
         state.absorb(update)
         _count(policy, journal, update)
-    last, here = journal.watermark[1], journal.place()
+    last, here = journal.watermark[1], place_of(journal.reader)
     if here is None or state.table.invalid or len(state.table.records) + len(state.changed_at) < least:
         return False
     touched = {*state.changed_at, *state.table.records}
