@@ -45,6 +45,7 @@ class State(Generic[R]):
     Attributes:
         kind, agent_id, sealed: As given.
         table: Those that are not sealed, or have changed since.
+        last_change: When the last change was made, UTC as text; None without any.
         expiring: Ids of those of these that expire.
         replacements: Which record replaced which.
         changed_at: Record id to the seq of its last change after what is sealed; accesses do not count. Gone records
@@ -63,6 +64,7 @@ class State(Generic[R]):
     def _begin(self) -> None:
         self.replacements = Replacements(self.records, self.sealed.replacements if self.sealed is not None else None)
         self.changed_at: dict[str, int] = {}
+        self.last_change = self.sealed.last_change if self.sealed is not None else None
         self.expiring: set[str] = set()
         self._texts = _Texts(self.kind, self.sealed)
 
@@ -83,7 +85,9 @@ class State(Generic[R]):
             self.table.begin_again()
             self._begin()
         for entry in update.entries:
-            self.changed_at |= {change.id: entry.seq for change in entry.changes if change.op != "touch"}
+            if changes := {change.id: entry.seq for change in entry.changes if change.op != "touch"}:
+                self.changed_at |= changes
+                self.last_change = entry.at
         changed = self.table.apply(update.entries)
         self.replacements.note(changed)
         there = [record for record in changed.values() if record is not None]

@@ -34,6 +34,8 @@ PLACE: Final = "place"
 """In the notes of segments: where in the journal they end."""
 COUNTED: Final = "counted"
 """In the notes of segments: what a compaction would drop of the lines before that."""
+LAST_CHANGE: Final = "last_change"
+"""In the notes of segments: when their last change was made."""
 
 
 class SealedPieces:
@@ -106,12 +108,13 @@ class Opening(Generic[R]):
         chain = chain_of(place, self._kind, log.journal)
         if not chain.segments:
             return SealedOpened(SearchIndex(self._ranking, self._vectors))
-        log.policy.resume(listed(place)[1].get(COUNTED, {}))
+        notes = listed(place)[1]
+        log.policy.resume(notes.get(COUNTED, {}))
         vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
         if self._vectors is not None:
             self._vectors.elsewhere = SealedPieces(chain)
         index = SearchIndex(self._ranking, self._vectors, sealed=SealedCorpus(chain, vectors))
-        records = SealedRecords(self._kind, self._folder.agent_id, chain)
+        records = SealedRecords(self._kind, self._folder.agent_id, chain, notes.get(LAST_CHANGE))
         without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
         return SealedOpened(index, records, records.within(without))
 

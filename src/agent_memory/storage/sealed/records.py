@@ -29,13 +29,15 @@ class SealedRecords(Generic[R]):
         kind: Of which kind.
         agent_id: Whose.
         chain: Their segments; its rows are hidden here alone.
+        last_change: When the last of their changes was made, UTC as text; None where that is not known.
 
     Attributes:
         replacements: Which of them replace which records.
     """
 
-    def __init__(self, kind: Kind[R], agent_id: str, chain: Chain) -> None:
+    def __init__(self, kind: Kind[R], agent_id: str, chain: Chain, last_change: str | None = None) -> None:
         self.chain = chain
+        self.last_change = last_change
         self._kind = kind
         self._agent_id = agent_id
         self._kept: dict[str, R] = {}

@@ -41,7 +41,7 @@ from agent_memory.segments import (
     seal,
 )
 from agent_memory.storage.compaction_policy import CompactionPolicy
-from agent_memory.storage.sealed.opening import COUNTED, PLACE, chain_of
+from agent_memory.storage.sealed.opening import COUNTED, LAST_CHANGE, PLACE, chain_of
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.shards import index_lock
@@ -121,7 +121,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     with _unfinished(place) as unfinished:
         forgotten = [bytes.fromhex(each) for each in state.table.forgotten]
         seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
-        notes = {PLACE: here.to_json(), COUNTED: policy.to_json()}
+        notes = {PLACE: here.to_json(), COUNTED: policy.to_json(), LAST_CHANGE: state.last_change}
         _take_into_use(place, chain.segments, unfinished, last, notes)
     return True
 
