@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache
-from agent_memory.errors import BusyError
+from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.journal.reader import place_of
+from agent_memory.logs import get_logger
 from agent_memory.models import Kind, content_hash
 from agent_memory.retrieval.sealing import searched_fields
 from agent_memory.retrieval.turns import talking
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.models import Record
+
+log = get_logger(__name__)
 
 SEALED_AT: Final = 5_000
 """Changed records from which on they are sealed: replaying and indexing them takes a start some 300 ms."""
@@ -162,7 +165,7 @@ def _seq_of(state: State[Any], record_id: str) -> int:
 def _merged(place: Path, kind: Kind[Any]) -> Chain:
     """Merge the last segments while they are large against the one before them; return what there is then."""
     while True:
-        chain = open_chain(place, kind.name)
+        chain = _listed_chain(place, kind)
         sizes = [len(segment) for segment in chain.segments]
         at = next((at for at in range(len(sizes) - 1) if sizes[at] < _GROWTH * sum(sizes[at + 1 :])), None)
         if at is None:
@@ -172,6 +175,16 @@ def _merged(place: Path, kind: Kind[Any]) -> Chain:
         with _unfinished(place) as unfinished:
             merge(unfinished, some, talking=talking, purged_seq=purged, oldest=at == 0)
             _take_into_use(place, chain.segments[:at], unfinished, chain.last_seq, listed(place)[1])
+        _remove_unused(place)
+
+
+def _listed_chain(place: Path, kind: Kind[Any]) -> Chain:
+    try:
+        return open_chain(place, kind.name)
+    except StorageError as error:  # damaged, or of another version: made anew from the journal
+        log.warning("segments_made_anew", error=error.message)
+        list_segments(place, [], {})
+        return Chain()
 
 
 def _take_into_use(
