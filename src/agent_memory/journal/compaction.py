@@ -57,11 +57,13 @@ class Folded:
         lines: All that are left.
         forgotten: Ids of the records of which no text is left.
         over: Those of them whose own time was over; the others had been deleted.
+        purged_seq: The number of the last deletion that is not in the lines any more; 0 for none.
     """
 
     lines: list[bytes]
     forgotten: set[str]
     over: set[str]
+    purged_seq: int
 
 
 def fold(
@@ -120,7 +122,11 @@ def _fold(
             made[at].append(put)
     placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
     lines = [encode_entry(entry.seq, entry.at, changes) if changes else sealed(entry.raw) for entry, changes in placed]
-    return Folded(lines, over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:])), over)
+    forgotten = over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:]))
+    deletions = (
+        entry.seq for entry in old if any(each.op == "delete" and each.kind in kinds for each in entry.changes)
+    )
+    return Folded(lines, forgotten, over, max(deletions, default=0))
 
 
 def refused(

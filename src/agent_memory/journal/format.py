@@ -84,8 +84,9 @@ class Header:
         generation: Of this file; each compaction gives it another one.
         last_seq: The highest number before that compaction.
         parent: The generation that was compacted, None for a new journal.
-        purged_seq: The number up to which lines were read by the last compaction that took something away which a
-            reader of the generation before may still hold; None if there was none.
+        purged_seq: The number of the last deletion that a compaction took away, or that of the last line it read where
+            it took away what no deletion told of; None if there was none. Whoever has read beyond that number, but not
+            to the end of the file that was compacted, misses nothing; see `continues`.
     """
 
     format: int = FORMAT
@@ -104,9 +105,11 @@ class Header:
         """Return the line, newline included."""
         return sealed(encode_line({"journal": "agent-memory", **asdict(self)}))
 
-    def continues(self, other: Header) -> bool:
-        """Whether this is `other`, compacted, and whoever had read that to its end knows all that is in this."""
-        return self.parent == other.generation and self.purged_seq == other.purged_seq
+    def continues(self, other: Header, seq: int) -> bool:
+        """Tell whether this is `other`, compacted, and a reader up to `seq` misses only what has higher numbers."""
+        purged = self.purged_seq or 0
+        misses_nothing = self.purged_seq == other.purged_seq or (purged <= seq and purged < self.last_seq)
+        return self.parent == other.generation and misses_nothing
 
 
 class MalformedLineError(ValueError):

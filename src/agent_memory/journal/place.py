@@ -70,9 +70,7 @@ class Place:
         if header.generation == self.header.generation:
             same = size >= self.offset and _checksum(descriptor, self.offset) == self.checksum
             return self if same else None
-        if header.parent != self.header.generation or self.seq > header.last_seq:
-            return None
-        if header.purged_seq != self.header.purged_seq and (header.purged_seq or 0) > self.seq:
+        if not header.continues(self.header, self.seq):
             return None
         offset = offset_behind(descriptor, size, self.seq)
         lines = sum(block.count(b"\n") for block in blocks_of(descriptor, 0, offset))

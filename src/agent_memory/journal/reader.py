@@ -225,7 +225,7 @@ class JournalReader:
             header = Header(generation="")
         generation = header.generation
         if self.header is not None and generation and generation != self.header.generation:
-            if header.continues(self.header) and self.last_seq >= header.last_seq:
+            if header.continues(self.header, self.last_seq) and self.last_seq >= header.last_seq:
                 self._known = self.last_seq  # only what came after that is new
             elif header.parent != self.header.generation and header.last_seq < self.last_seq:
                 # A backup, or another folder's: one of ours knows what we know.

@@ -66,9 +66,10 @@ class Folding:
             entries, not_kept = refused(entries, self.keep)
             bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
         folded, before = self.fold(entries), whole.header
-        is_purge = bool(folded.over or bad or whole.reversed)
-        purged = whole.last_seq if is_purge else (before.purged_seq if before else None)
-        return Header.fresh(whole.last_seq, before.generation if before else None, purged), folded, bad
+        known = (before.purged_seq if before else None) or 0
+        # What has expired, and what is no entry, goes without a deletion that a reader could know of.
+        purged = whole.last_seq if folded.over or bad or whole.reversed else max(known, folded.purged_seq)
+        return Header.fresh(whole.last_seq, before.generation if before else None, purged or None), folded, bad
 
 
 class Rewriting:
@@ -84,7 +85,7 @@ class Rewriting:
         self._path, self._new, self._temporary = path, descriptor, temporary
         self._whole = JournalReader(path)
         self._file: tuple[int, int] = (0, 0)
-        self._folded = Folded([], set(), set())
+        self._folded = Folded([], set(), set(), 0)
         self._bad: list[Problem] = []
         self.is_in_place = False
 

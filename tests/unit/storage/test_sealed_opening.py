@@ -1,0 +1,140 @@
+"""Segments are used where the journal goes on from their end, and are never believed where it does not."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.models import MEMORY
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage, folder_of
+from agent_memory.storage.sealed.sealing import seal_up
+from tests.support import memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+
+OFFLINE = ServiceSettings(embedder="none")
+
+
+def opened(folder: AgentFolder) -> FileStorage:
+    return FileStorage("bob", folder.path.parent, settings=OFFLINE)
+
+
+async def texts(folder: AgentFolder) -> tuple[list[str], bool]:
+    """Return what is stored, in order, and whether any of it came from segments."""
+    storage = opened(folder)
+    found = sorted([memory.content async for memory in storage.iter_all()])
+    sealed = storage.opened.replica.state.sealed
+    was_used = sealed is not None and len(sealed) > 0
+    await storage.close()
+    return found, was_used
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> AgentFolder:
+    """Return a folder with two sealed memories, one of which was forgotten, and one that is not sealed."""
+    folder = folder_of("bob", tmp_path)
+    storage = opened(folder)
+    await storage.store(memory_of("sealed"))
+    gone = memory_of("forgotten")
+    await storage.store(gone)
+    await storage.delete(gone.id)
+    seal_up(folder, MEMORY, None, least=1)
+    await storage.store(memory_of("not sealed"))
+    await storage.close()
+    return folder
+
+
+async def test_what_is_sealed_is_not_read_from_the_journal(folder: AgentFolder) -> None:
+    assert await texts(folder) == (["not sealed", "sealed"], True)
+
+
+def segment_of(folder: AgentFolder) -> Path:
+    (found,) = [path for path in folder.segments("memory").iterdir() if path.is_dir()]
+    return found
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "an array cut": lambda segment: (segment / "seq.npy").write_bytes((segment / "seq.npy").read_bytes()[:-3]),
+    "an array of nothing": lambda segment: (segment / "data.npy").write_bytes(b""),
+    "an array gone": lambda segment: (segment / "hides.npy").unlink(),
+    "no word about it": lambda segment: (segment / "segment.json").unlink(),
+    "another version": lambda segment: (segment / "segment.json").write_text('{"version": 77}'),
+    "all of it gone": shutil.rmtree,
+    "a list of nonsense": lambda segment: (segment.parent / "segments.json").write_text('{"segments": 7, "notes": []}'),
+    "a list cut": lambda segment: (segment.parent / "segments.json").write_text('{"segm'),
+    "a place of nonsense": lambda segment: (segment.parent / "segments.json").write_text(
+        f'{{"segments": ["{segment.name}"], "notes": {{"place": {{"header": 3}}}}}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+async def test_damaged_segments_are_left_aside_and_made_anew(
+    folder: AgentFolder, damage: Callable[[Path], object]
+) -> None:
+    damage(segment_of(folder))
+
+    assert await texts(folder) == (["not sealed", "sealed"], False)
+
+    seal_up(folder, MEMORY, None, least=1)
+    assert await texts(folder) == (["not sealed", "sealed"], True)
+
+
+async def test_a_journal_put_back_from_before_the_segments_is_read_as_a_whole(folder: AgentFolder) -> None:
+    lines = folder.journal.read_bytes().splitlines(keepends=True)
+    folder.journal.write_bytes(b"".join(lines[:2]))
+
+    assert await texts(folder) == (["sealed"], False)
+
+
+async def test_a_journal_that_went_on_otherwise_is_read_as_a_whole(folder: AgentFolder) -> None:
+    lines = folder.journal.read_bytes().splitlines(keepends=True)
+    folder.journal.write_bytes(b"".join(lines[:2]))
+    storage = opened(folder)
+    for text in ("one", "two", "three", "four"):
+        await storage.store(memory_of(text))
+    await storage.close()
+
+    assert await texts(folder) == (["four", "one", "sealed", "three", "two"], False)
+
+
+async def test_a_compaction_leaves_segments_valid(folder: AgentFolder) -> None:
+    storage = opened(folder)
+    await storage.compact()
+    await storage.close()
+
+    assert await texts(folder) == (["not sealed", "sealed"], True)
+
+
+async def test_a_purge_of_what_segments_do_not_know_of_has_the_journal_read(folder: AgentFolder) -> None:
+    storage = opened(folder)
+    sealed = next(iter([memory async for memory in storage.iter_all() if memory.content == "sealed"]))
+    await storage.delete(sealed.id)
+    await storage.compact(timedelta(0))
+    await storage.close()
+
+    assert await texts(folder) == (["not sealed"], False)
+
+
+async def test_a_missing_journal_is_no_memory_whatever_is_sealed(folder: AgentFolder) -> None:
+    folder.journal.unlink()
+
+    assert await texts(folder) == ([], False)
+
+
+async def test_sealing_leaves_nothing_of_a_killed_attempt(folder: AgentFolder) -> None:
+    left = folder.segments("memory") / ".0123456789ab"
+    left.mkdir()
+    (left / "seq.npy").write_bytes(b"half")
+
+    seal_up(folder, MEMORY, None, least=1)
+
+    assert not left.exists()
