@@ -278,6 +278,9 @@ class Upkeep(Movable, Protocol):
     def after_write(self) -> None:
         """See to the index in the background, unless that is being done."""
 
+    def after_compaction(self) -> None:
+        """Remove what was made of texts that are gone from the log now. Blocking."""
+
     def health(self) -> dict[str, Any]:
         """Return what a report of health should say besides."""
 

@@ -232,6 +232,7 @@ class Threaded(Generic[R]):
         def after() -> None:
             replica.after_compaction()
             self._shown.drop()  # it may show what has expired, and is gone from the log now
+            self._upkeep.after_compaction()
 
         while True:
             try:

@@ -64,6 +64,9 @@ class NoIndex:
     def after_write(self) -> None:
         """Do nothing."""
 
+    def after_compaction(self) -> None:
+        """Do nothing."""
+
     def health(self) -> dict[str, Any]:
         """Return nothing."""
         return {}

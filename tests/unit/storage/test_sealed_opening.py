@@ -124,6 +124,19 @@ async def test_a_purge_of_what_segments_do_not_know_of_has_the_journal_read(fold
     assert await texts(folder) == (["not sealed"], False)
 
 
+async def test_a_purge_removes_segments_with_texts_that_were_forgotten(folder: AgentFolder) -> None:
+    assert any(b"forgotten" in path.read_bytes() for path in segment_of(folder).glob("terms*")) is False
+    storage = opened(folder)
+    sealed = next(iter([memory async for memory in storage.iter_all() if memory.content == "sealed"]))
+    await storage.delete(sealed.id)
+    await storage.compact(timedelta(0))
+
+    left = [path for path in folder.segments("memory").rglob("*.npy") if b"seal" in path.read_bytes()]
+
+    assert left == []
+    await storage.close()
+
+
 async def test_a_missing_journal_is_no_memory_whatever_is_sealed(folder: AgentFolder) -> None:
     folder.journal.unlink()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
 
@@ -14,7 +16,7 @@ from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.retrieval.sealed import SealedCorpus
 from agent_memory.retrieval.sealed_vectors import SealedVectors
-from agent_memory.segments import Chain, Vectors, folder_name, listed, open_chain
+from agent_memory.segments import Chain, Segment, Vectors, folder_name, list_segments, listed, open_chain
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import SealedRecords
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.journal import Journal
     from agent_memory.models import Kind
     from agent_memory.retrieval import DenseIndex, RankingSettings
-    from agent_memory.segments import Segment
+    from agent_memory.storage.change_log import ChangeLog
     from agent_memory.storage.replica import Replica
 
 PLACE: Final = "place"
@@ -118,6 +120,11 @@ class Opening(Generic[R]):
         without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
         return SealedOpened(index, records, records.within(without))
 
+    def drop_purged(self, log: ChangeLog) -> None:
+        """Remove the segments if the log has purged what they may hold."""
+        if isinstance(log, FileLog):
+            drop_purged(self._folder.segments(self._kind.name), log.journal)
+
     def adopt(self, replica: Replica[R]) -> bool:
         """Let a replica take new segments into use, if it has read as far as they go; tell whether it did."""
         log = FileLog(self._kind, self._folder)
@@ -138,6 +145,30 @@ def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
     ends = Place.from_json(listed(place)[1].get(PLACE, {}))
     fits = ends is not None and ends.seq == chain.last_seq and go_on(journal.reader, ends)
     return chain if fits else Chain()
+
+
+def drop_purged(place: Path, journal: Journal) -> bool:
+    """Remove all segments if one was made before the last purge of the journal, whose header was read; tell whether so.
+
+    A process that maps them goes on with them.
+    """
+    header, names = journal.reader.header, listed(place)[0]
+    if header is None or not header.purged_seq or not names:
+        return False
+    with contextlib.suppress(StorageError):
+        if all(Segment(place / name).about.purged_seq >= header.purged_seq for name in names):
+            return False
+    list_segments(place, [], {})
+    remove_unused(place)
+    return True
+
+
+def remove_unused(place: Path) -> None:
+    """Remove what is not listed; a process that maps it keeps what it mapped."""
+    used = listed(place)[0]
+    for path in place.iterdir():
+        if path.is_dir() and not path.is_symlink() and path.name not in used:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _vectors_of(segment: Segment, identity: EmbedderIdentity | None) -> SealedVectors | None:

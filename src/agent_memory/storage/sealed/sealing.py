@@ -42,7 +42,7 @@ from agent_memory.segments import (
     seal,
 )
 from agent_memory.storage.compaction_policy import CompactionPolicy
-from agent_memory.storage.sealed.opening import COUNTED, LAST_CHANGE, PLACE, chain_of
+from agent_memory.storage.sealed.opening import COUNTED, LAST_CHANGE, PLACE, chain_of, drop_purged, remove_unused
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.shards import index_lock
@@ -92,14 +92,14 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
     place = folder.segments(kind.name)
     make_private_folder(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
-        _remove_unused(place)
+        remove_unused(place)
         done = False
         chain = _merged(place, kind)
         while _seal_stretch(folder, kind, place, least):
             chain, done = _merged(place, kind), True
         if identity is not None:
             done = _add_vectors(folder, chain, identity) or done
-        _remove_unused(place)
+        remove_unused(place)
         return done
     return False
 
@@ -108,6 +108,8 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     """Seal what the journal says behind the last segment; tell whether that was enough to be worth it."""
     journal = Journal(folder.path / kind.journal, {kind.name})
     chain = chain_of(place, kind, journal)
+    if chain.segments and drop_purged(place, journal):
+        journal, chain = Journal(journal.path, journal.kinds), Chain()
     state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain))
     policy = CompactionPolicy()
     policy.resume(listed(place)[1].get(COUNTED, {}) if chain.segments else {})
@@ -175,7 +177,7 @@ def _merged(place: Path, kind: Kind[Any]) -> Chain:
         with _unfinished(place) as unfinished:
             merge(unfinished, some, talking=talking, purged_seq=purged, oldest=at == 0)
             _take_into_use(place, chain.segments[:at], unfinished, chain.last_seq, listed(place)[1])
-        _remove_unused(place)
+        remove_unused(place)
 
 
 def _listed_chain(place: Path, kind: Kind[Any]) -> Chain:
@@ -234,14 +236,6 @@ def _unfinished(place: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_unused(place: Path) -> None:
-    """Remove what is not listed; a process that maps it keeps what it mapped."""
-    used = listed(place)[0]
-    for path in place.iterdir():
-        if path.is_dir() and not path.is_symlink() and path.name not in used:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,11 @@ class Sealing(NoIndex, Generic[R]):
         """As before a search."""
         self.before_search()
 
+    @override
+    def after_compaction(self) -> None:
+        """Remove segments with texts that were purged; the next child makes them anew."""
+        self._opening.drop_purged(self._replica.log)
+
     def _adopt(self) -> None:
         with contextlib.suppress(StorageError):  # the next child makes them anew
             self._opening.adopt(self._replica)

@@ -149,6 +149,9 @@ class IndexMaintenance:
         if asyncio.get_running_loop().time() >= self._looked + self._options.limits.look_seconds:
             self.after_write()
 
+    def after_compaction(self) -> None:
+        """Do nothing: the engine holds no text."""
+
     def after_write(self) -> None:
         """See to the index in the background, unless that is being done."""
         loop = asyncio.get_running_loop()
