@@ -20,6 +20,7 @@ from agent_memory.models.search import (
     check_limit,
     filters_of,
 )
+from agent_memory.models.tally import Tally
 from agent_memory.models.text import STEERING, check_text, content_hash, visible
 from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_now
 from agent_memory.models.version import Version
@@ -52,6 +53,7 @@ __all__ = [
     "SearchResults",
     "Source",
     "SourceKind",
+    "Tally",
     "Trust",
     "Version",
     "as_utc",

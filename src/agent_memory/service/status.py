@@ -63,24 +63,23 @@ async def describe_status(
         folder=None if folder is None else str(folder.path),
     )
     try:
-        memories = [memory async for memory in storage.iter_all()]
-        superseded, last = await storage.superseded(), await storage.last_change()
+        tally, last = await storage.tally(), await storage.last_change()
         pad = await manager.load()
         health = await _health(storage, folder, now, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
     counts = {
-        "memories": len(memories),
-        "superseded": len(superseded),
-        "expired": sum(memory.is_expired(now) for memory in memories),
+        "memories": tally.records,
+        "superseded": tally.superseded,
+        "expired": tally.expired,
         "scratchpad": len(pad),
-        "pinned": sum(memory.pinned for memory in memories),
-        "by_category": dict(Counter(memory.category for memory in memories).most_common()),
-        "by_trust": dict(Counter(memory.trust for memory in memories).most_common()),
+        "pinned": tally.pinned,
+        "by_category": dict(tally.by_facet.get("category", Counter()).most_common()),
+        "by_trust": dict(tally.by_trust.most_common()),
     }
     backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
-    advice = [*_suggestions(memories, health, settings, backend), *(each.sentence.strip() for each in troubles)]
+    advice = [*_suggestions(tally.records, health, settings, backend), *(each.sentence.strip() for each in troubles)]
     return answer(counts=counts, health=health, last_write=last, suggestions=advice)
 
 
@@ -99,19 +98,15 @@ async def _health(
     return {**health, "status": status, **more}
 
 
-def _suggestions(
-    memories: list[Memory], health: dict[str, object], settings: ServiceSettings, backend: str
-) -> list[str]:
+def _suggestions(memories: int, health: dict[str, object], settings: ServiceSettings, backend: str) -> list[str]:
     found = []
     if health.get("problems"):
         found.append(
             "Some lines of the journal are damaged; they are kept, and everything else works. `agent-memory doctor` "
             "explains them."
         )
-    if backend == "file" and len(memories) >= settings.migration_threshold and settings.backend == "auto":
-        found.append(
-            f"There are {len(memories):,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index."
-        )
+    if backend == "file" and memories >= settings.migration_threshold and settings.backend == "auto":
+        found.append(f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index.")
     return found
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import SearchRequest, Version
+    from agent_memory.models import SearchRequest, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
     from agent_memory.storage.recency import Order
@@ -45,6 +45,9 @@ class Reporting(Protocol):
 
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
+
+    async def tally(self) -> Tally:
+        """Count the records."""
 
 
 class Storage(Reporting, Protocol[R]):

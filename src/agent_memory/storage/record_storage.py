@@ -13,6 +13,7 @@ from agent_memory.models import check_limit
 from agent_memory.models.kind import R
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
+from agent_memory.storage.tally import tally_of
 from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import SearchRequest, Version
+    from agent_memory.models import SearchRequest, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
     from agent_memory.storage.state import State
@@ -45,6 +46,10 @@ class WithPast(Threaded[R], Generic[R]):
     async def older_versions(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""
         return await self._look(lambda state: state.replacements.older(record_id))
+
+    async def tally(self) -> Tally:
+        """See `Reporting.tally`."""
+        return await self._look(lambda state: tally_of(state, self._clock()))
 
     async def last_change(self) -> str | None:
         """See `Versioned.last_change`."""

@@ -16,6 +16,7 @@ from agent_memory.storage.sealed.opening import chain_of
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.state import State
+from agent_memory.storage.tally import tally_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +71,7 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "count": len(state.records),
         "valid": {record.id for record in state.valid(NOW)},
         "latest": [record.timestamp for record in state.latest(3, NOW)],
+        "tally": tally_of(state, NOW),
         "recent": {record.id for record in state.recent(ORDER, NOW)},
         "replaced": state.replacements.all(NOW),
         "older": {one: state.replacements.older(one) for one in state.records},

@@ -66,6 +66,14 @@ class SealedReplacements:
                 if older:
                     yield str(older)
 
+    def how_many(self, now: datetime, replaced: Collection[str]) -> int:
+        """Return how many rows that count are replaced, by one of them or by those that are not sealed."""
+        older, newer = self._replacements()
+        alive = np.concatenate([self.chain.counting() & (self.chain.column("expires") > now.timestamp())])
+        numbers = older[alive[newer] & self.chain.counting()[older]].tolist()
+        numbers += [number for one in replaced if (number := self.chain.find(one)) is not None]
+        return len(set(numbers))
+
     def shown(self, now: datetime, replaced: Collection[str], *, superseded: bool) -> Masks:
         """Return which rows may be found.
 

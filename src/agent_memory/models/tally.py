@@ -1,0 +1,29 @@
+"""`Tally`: how many records there are, by what counts about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Tally:
+    """Numbers of records of one kind.
+
+    Attributes:
+        records: All, superseded and expired ones included.
+        superseded, expired, pinned: Of these.
+        by_trust: By trust.
+        by_facet: By the name of a facet, such as `category`, and its value.
+    """
+
+    records: int = 0
+    superseded: int = 0
+    expired: int = 0
+    pinned: int = 0
+    by_trust: Counter[str] = field(default_factory=Counter)
+    by_facet: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add_facet(self, name: str, value: str, count: int = 1) -> None:
+        """Count records with a facet."""
+        self.by_facet.setdefault(name, Counter())[value] += count

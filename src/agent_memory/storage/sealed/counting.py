@@ -1,0 +1,29 @@
+"""Count sealed records in their columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agent_memory.segments import PINNED, TRUSTS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.models import Tally
+    from agent_memory.segments import Chain
+
+
+def count_sealed(chain: Chain, tally: Tally, now: datetime) -> None:
+    """Add the records of a chain to a tally, but for what is superseded."""
+    for segment, alive in zip(chain.segments, chain.alive, strict=True):
+        tally.expired += int((alive & (segment.columns["expires"] <= now.timestamp())).sum())
+        tally.pinned += int((alive & (segment.columns["flags"] & PINNED > 0)).sum())
+        trusts = np.bincount(segment.columns["trust"][alive], minlength=len(TRUSTS)).tolist()
+        tally.by_trust.update({trust: count for trust, count in zip(TRUSTS, trusts, strict=True) if count})
+        facets = segment.lists("facets")
+        for number, key in enumerate(facets.keys.every()):
+            name, _, value = key.decode().partition("\0")
+            if count := int(alive[facets.at(number).rows].sum()):
+                tally.add_facet(name, value, count)

@@ -1,0 +1,30 @@
+"""Count the records of a state; sealed ones in columns, without loading them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.models import Tally
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.storage.state import State
+
+
+def tally_of(state: State[Any], now: datetime) -> Tally:
+    """Count the records of a state."""
+    tally = Tally(records=len(state.records))
+    for record in state.table.records.values():
+        tally.expired += record.is_expired(now)
+        tally.pinned += record.pinned
+        tally.superseded += state.replacements.of(record.id, now) is not None
+        tally.by_trust[record.trust] += 1
+        for name, value in record.facets:
+            tally.add_facet(name, value)
+    if state.sealed is not None:
+        from agent_memory.storage.sealed.counting import count_sealed
+
+        tally.superseded += state.sealed.replacements.how_many(now, state.replacements.among_unsealed(now))
+        count_sealed(state.sealed.chain, tally, now)
+    return tally
