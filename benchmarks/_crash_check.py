@@ -39,6 +39,7 @@ _OLD: Final = 10.0
 _KNOWN: Final = re.compile(
     r"memories\.yaml|memories\.rejected\.yaml|scratchpad\.yaml|events(\.1)?\.jsonl|metadata\.json|\.lock"
     r"|embeddings\.sqlite3(-wal|-shm)?|shortlist\.json|memories\.db|memories\.db/build\.lock"
+    r"|derived(/.*)?"  # the next seal removes what a dead one left
 )
 _OF_A_SHARD: Final = re.compile(r"(holder\.lock|state\.json|shard)?")
 

@@ -24,6 +24,7 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage, folder_of
+from agent_memory.storage.sealed.sealing import seal_up
 from benchmarks._crash_model import Expected, Pending, shown
 from benchmarks._crash_process import Shim
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 AGENT: Final = "bob"
 EMBEDDER: Final = HashEmbedder(dimension=256)
 CALLER: Final = Caller("crash")
-MOVES: Final = ("migration", "build", "rollback", "reindex")
+MOVES: Final = ("migration", "build", "rollback", "reindex", "seal")
 OPERATIONS: Final = ("store", "together", "update", "forget", "compaction", "scratchpad", "import", *MOVES)
 ENOUGH: Final = 12
 """Memories; with fewer an update or a forget is preceded by a store."""
@@ -360,7 +361,9 @@ class Victim:
             }
             self._job = job = replace(job, at=0)
         self._begin(Pending(job.do))
-        if job.do == "build":
+        if job.do == "seal":
+            seal_up(folder_of(AGENT, job.root), MEMORY, EMBEDDER.identity, least=1)
+        elif job.do == "build":
             from agent_memory.storage.vector import build  # a builder's process loads the engine
 
             identity = json.dumps(asdict(EMBEDDER.identity))

@@ -2,8 +2,8 @@
 
     python -m benchmarks.crash [--kills 500] [--seed 0] [--operations store,update] [--kind MODULE:NAME]
 
-Each kill: a process does one of ten operations as a user would (service or command line), tells through a pipe what it
-has been told, and dies by SIGKILL at a moment chosen by the seed:
+Each kill: a process does one of twelve operations as a user would (service or command line), tells through a pipe what
+it has been told, and dies by SIGKILL at a moment chosen by the seed:
 
 - `call`: right before, right after or half-way through the N-th call that changes a file,
 - `time`: after a random delay; now and then it is a child of it that dies, the index's holder or builder,
@@ -252,7 +252,7 @@ class Campaign:
     def _backend_for(self, do: str) -> str:
         if do in {"rollback", "reindex"}:
             return "vector"
-        if self._of_kind or do in {"migration", "build"}:
+        if self._of_kind or do in {"migration", "build", "seal"}:
             return "file"
         return "vector" if self._choose.random() < _ON_VECTORS else "file"
 

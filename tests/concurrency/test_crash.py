@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 KILLS = int(os.environ.get("CRASH_KILLS", "50"))
 SEED = os.environ.get("CRASH_SEED") or str(random.SystemRandom().getrandbits(32))
 QUICK = ["store", "update", "forget", "compaction", "scratchpad", "import"]
-SLOW = ["migration", "build", "rollback", "reindex"]
+SLOW = ["migration", "build", "rollback", "reindex", "seal"]
 COLUMNS = ("lost", "reopen", "half", "leftovers")
 
 
