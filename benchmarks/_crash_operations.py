@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 AGENT: Final = "bob"
 EMBEDDER: Final = HashEmbedder(dimension=256)
 CALLER: Final = Caller("crash")
-MOVES: Final = ("migration", "build", "rollback", "reindex", "seal")
-OPERATIONS: Final = ("store", "together", "update", "forget", "compaction", "scratchpad", "import", *MOVES)
+MOVES: Final = ("migration", "build", "rollback", "reindex")
+OPERATIONS: Final = ("store", "together", "update", "forget", "compaction", "scratchpad", "import", "seal", *MOVES)
 ENOUGH: Final = 12
 """Memories; with fewer an update or a forget is preceded by a store."""
 COMMANDS: Final = {"migration": "migrate", "rollback": "rollback", "reindex": "reindex"}
@@ -153,9 +153,10 @@ class Victim:
             "compaction": self._compact,
             "scratchpad": self._edit_scratchpad,
             "import": self._import,
+            "seal": self._seal,
         }
         while self._number < self._job.rounds:
-            if self._job.do in {"update", "forget"} and len(self._expected.memories) < ENOUGH:
+            if self._job.do in {"update", "forget", "seal"} and len(self._expected.memories) < ENOUGH:
                 await self._store(service)
             else:
                 await work[self._job.do](service)
@@ -221,6 +222,17 @@ class Victim:
 
         await asyncio.gather(service.storage.compact(), *map(store, memories))
         self._done({memory.id: shown(memory) for memory in memories})
+        self._settled()
+
+    async def _seal(self, service: MemoryService) -> None:
+        """Seal what was changed, or change something: whoever opens next reads it from segments and the journal."""
+        change = (None, self._store, self._update, self._forget)[self._number % 4]
+        if change is not None:
+            await change(service)
+            return
+        self._begin(Pending("seal"))
+        await asyncio.to_thread(seal_up, folder_of(AGENT, self._job.root), MEMORY, EMBEDDER.identity, 1)
+        self._done({})
         self._settled()
 
     async def _update(self, service: MemoryService) -> None:
@@ -361,9 +373,7 @@ class Victim:
             }
             self._job = job = replace(job, at=0)
         self._begin(Pending(job.do))
-        if job.do == "seal":
-            seal_up(folder_of(AGENT, job.root), MEMORY, EMBEDDER.identity, least=1)
-        elif job.do == "build":
+        if job.do == "build":
             from agent_memory.storage.vector import build  # a builder's process loads the engine
 
             identity = json.dumps(asdict(EMBEDDER.identity))
