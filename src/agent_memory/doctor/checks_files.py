@@ -15,6 +15,7 @@ from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted
 from agent_memory.installing import advice
 from agent_memory.retrieval import embedded_texts
+from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.scratchpad.inspection import inspect_pad
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.audit import audit_files, inspect_audit
@@ -54,6 +55,19 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
     mend = "Mend it, or let the next session (or --repair) move it aside and render it anew from the journal."
     size = None if facts.state == "missing" else size_of(path)
     yield Concern(code, sentence, mend if facts.state == "broken" else "", size)
+
+
+# -- derived -----------------------------------------------------------------------------------------------------
+
+
+def examine_segments(case: Case) -> Iterator[Concern]:
+    """Compare what is sealed with the journal; nothing where numpy is missing, for then nothing reads it."""
+    if numpy_if_there() is None:
+        return
+    from agent_memory.storage.sealed.inspection import of_segments
+
+    for state in case.journal.states:
+        yield from of_segments(case.folder, state)
 
 
 # -- memories.db -------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,
+    "segments": checks_files.examine_segments,
     "index": checks_files.examine_index,
 }
 """What is made from one journal alone."""

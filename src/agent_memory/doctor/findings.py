@@ -141,6 +141,12 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "index_unusable": (WARNING, "`memories.db` is no folder", _MOVED),
         "engine_missing": (WARNING, "there is an index, but no engine is installed; files answer"),
     },
+    "segments": {
+        "segments": (OK, "what is sealed can be used, and says what the journal says"),
+        "segments_stale": (NOTE, "the journal does not go on from where the segments end; they are made anew"),
+        "segments_broken": (WARNING, "a segment is damaged, or of another version", "removes them; they are made anew"),
+        "segments_untrue": (WARNING, "segments say otherwise than the journal", "removes them; they are made anew"),
+    },
     "vectors": {
         "vectors": (OK, "vectors are kept"),
         "vectors_none": (OK, "no vectors are kept yet"),

@@ -299,6 +299,14 @@ def _move_audit(case: Case) -> str:
     return " ".join(_moved(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
+def _remove_segments(case: Case) -> str:
+    from agent_memory.storage.sealed.inspection import remove_segments
+
+    for state in case.journal.states:
+        remove_segments(case.folder, state.kind.name)
+    return "The segments were removed; the next session has them made anew."
+
+
 _JOURNAL_CODES: Final = frozenset(
     {"journal_header", "journal_lines", "journal_tail", "journal_records", "journal_backwards"}
 )
@@ -311,6 +319,8 @@ REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
     "leftovers": _remove_leftovers,
+    "segments_broken": _remove_segments,
+    "segments_untrue": _remove_segments,
     "index_unusable": lambda case: _moved(case.folder.index, case.stamp),
     "metadata_broken": _write_metadata,
     "metadata_none": _write_metadata,
