@@ -72,6 +72,7 @@ def fold(
     kinds: Collection[str],
     keep: Callable[[Change], str | None] | None = None,
     ended: Callable[[Change], bool] | None = None,
+    apart: int = 0,
 ) -> Folded:
     """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
 
@@ -83,15 +84,16 @@ def fold(
             before a record that a later patch broke, since its last good version is in the past.
         ended: Judges a record, as a `put`: whether its own time has been over for long; then it is left out, unless
             something was written about it since.
+        apart: Accesses up to this number and behind it are not added up: who reads on from there knows the first ones.
     """
     try:
-        return _fold(entries, young, kinds, keep, ended)
+        return _fold(entries, young, kinds, keep, ended, apart)
     except ValidationError:
         # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
         marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
         if marked == list(entries):
             raise
-        return _fold(marked, young, kinds, keep, ended)
+        return _fold(marked, young, kinds, keep, ended, apart)
 
 
 def _fold(
@@ -100,6 +102,7 @@ def _fold(
     kinds: Collection[str],
     keep: Callable[[Change], str | None] | None,
     ended: Callable[[Change], bool] | None,
+    apart: int,
 ) -> Folded:
     old = entries[: _boundary(entries[:young], kinds)]
     live = _live(old, kinds)
@@ -111,7 +114,7 @@ def _fold(
     if ended is not None and all(entry.beyond.isdisjoint(kinds) for entry in entries):
         later = _written_in(entries[len(old) :])
         over = {put.id for _, put in live if put.id not in later and ended(put)}
-    made: defaultdict[int, list[Change]] = defaultdict(list, _fold_touches(entries, len(old), kinds))
+    made: defaultdict[int, list[Change]] = defaultdict(list, _fold_touches(entries, len(old), kinds, apart))
     for at, entry in enumerate(old):
         if not any(change.kind in kinds for change in entry.changes):
             made[at] = []
@@ -196,7 +199,7 @@ def _live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, C
     return [(last[put.kind, put.id], put) for put in puts]
 
 
-def _fold_touches(entries: Sequence[Entry], start: int, kinds: Collection[str]) -> dict[int, list[Change]]:
+def _fold_touches(entries: Sequence[Entry], start: int, kinds: Collection[str], apart: int) -> dict[int, list[Change]]:
     """Return what stands at each position from `start` on; nothing where the entry stays as it is."""
     runs: dict[Key, tuple[int, int]] = {}
     made: dict[int, list[Change]] = {}
@@ -205,7 +208,12 @@ def _fold_touches(entries: Sequence[Entry], start: int, kinds: Collection[str]) 
         position, count = runs.pop(key)
         made.setdefault(position, []).append(Change("touch", *key, {"count": count}))
 
+    before = 0
     for position, entry in enumerate(entries[start:], start):
+        if before <= apart < entry.seq:
+            for key in list(runs):
+                close(key)
+        before = entry.seq
         if _is_plain_touch(entry, kinds):
             for change in entry.changes:
                 key = (change.kind, change.id)

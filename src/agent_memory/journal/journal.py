@@ -220,6 +220,7 @@ class Journal:
         keep: Callable[[Change], str | None] | None = None,
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
+        apart: int = 0,
     ) -> AbstractContextManager[Rewriting]:
         """Make a new version without what is older than `grace` and superseded; live records are untouched.
 
@@ -231,6 +232,7 @@ class Journal:
             keep: Judges each `put`; a reason instead of None moves the line to the rejected file.
             by_number: Sort the entries by their numbers first: another program has moved lines.
             ended: Judges a record, as a `put`: whether its own time has been over for longer than its owner keeps it.
+            apart: As in `fold`.
 
         Raises:
             BusyError: Another process is compacting.
@@ -239,7 +241,7 @@ class Journal:
         now, limit = self._clock(), self.grace if grace is None else grace
 
         def folding(entries: Sequence[Entry]) -> Folded:
-            return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended)
+            return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended, apart)
 
         self._look_where()
         self._file.begin()

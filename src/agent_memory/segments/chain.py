@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_json, replace_file
+from agent_memory.files.names import SEGMENTS
 from agent_memory.segments.segment import Segment, hash_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-_LIST: Final = "segments.json"
 
 
 class Chain:
@@ -129,7 +128,7 @@ class Chain:
 
 def listed(folder: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the listed segments, oldest first, and what was noted with them."""
-    said = read_json(folder / _LIST) or {}
+    said = read_json(folder / SEGMENTS) or {}
     names, notes = said.get("segments"), said.get("notes")
     return (names if isinstance(names, list) else []), (notes if isinstance(notes, dict) else {})
 
@@ -154,4 +153,4 @@ def list_segments(folder: Path, names: Iterable[str], notes: Mapping[str, Any]) 
         names: Oldest first.
         notes: About them as a whole, JSON.
     """
-    replace_file(folder / _LIST, json.dumps({"segments": list(names), "notes": notes}).encode(), durable=True)
+    replace_file(folder / SEGMENTS, json.dumps({"segments": list(names), "notes": notes}).encode(), durable=True)

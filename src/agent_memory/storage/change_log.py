@@ -10,8 +10,9 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from agent_memory.files.atomic import signature
+from agent_memory.files.atomic import read_json, signature
 from agent_memory.files.lock import WAIT_SECONDS
+from agent_memory.files.names import SEGMENTS
 from agent_memory.journal import GRACE, Change, Journal, Update, keep_lost
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
@@ -220,7 +221,9 @@ class FileLog:
                 return None
             return self._kind.refusal(self._folder.agent_id, put.id, put.data)
 
-        with self.journal.folded(grace=grace, keep=refusal, ended=has_ended) as new:
+        with self.journal.folded(
+            grace=grace, keep=refusal, ended=has_ended, apart=_sealed_seq(self._folder, self._kind.name)
+        ) as new:
 
             def finish(_absorb: Absorb) -> bool:
                 self.journal.put_in_place(new)
@@ -263,3 +266,10 @@ class FileLog:
             return False
         self._looked_on = now.date()
         return state.has_expired(now - self.grace)
+
+
+def _sealed_seq(folder: AgentFolder, kind: str) -> int:
+    """Return the number of the last change that is sealed in segments; 0 where none is known."""
+    listed = read_json(folder.segments(kind) / SEGMENTS) or {}
+    seq = ((listed.get("notes") or {}).get("place") or {}).get("seq")
+    return seq if isinstance(seq, int) else 0

@@ -114,6 +114,23 @@ async def test_a_compaction_leaves_segments_valid(folder: AgentFolder) -> None:
     assert await texts(folder) == (["not sealed", "sealed"], True)
 
 
+async def test_a_compaction_adds_no_accesses_that_are_sealed_to_those_that_are_not(folder: AgentFolder) -> None:
+    storage = opened(folder)
+    (memory,) = [memory async for memory in storage.iter_all() if memory.content == "sealed"]
+    await storage.touch([memory.id])
+    seal_up(folder, MEMORY, None, least=1)
+    await storage.touch([memory.id])
+    await storage.compact()
+    await storage.close()
+
+    again = opened(folder)
+    found = await again.get(memory.id)
+    assert found is not None
+    assert found.access_count == 2
+    assert again.opened.replica.state.sealed is not None
+    await again.close()
+
+
 async def test_a_purge_of_what_segments_do_not_know_of_has_the_journal_read(folder: AgentFolder) -> None:
     storage = opened(folder)
     sealed = next(iter([memory async for memory in storage.iter_all() if memory.content == "sealed"]))
