@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 AGENT: Final = "bench"
@@ -20,8 +22,16 @@ have a cosine of about .6, of a field .4, others 0, so that two in a hundred lie
 
 def vectors(size: int) -> NDArray[np.float32]:
     """Return unit vectors in clusters of clusters, shape (size, 384), the same for the same size."""
+    return np.concatenate(list(portions(size, size)))
+
+
+def portions(size: int, at_once: int) -> Iterator[NDArray[np.float32]]:
+    """Yield the rows of `vectors(size)`, so many at once: a million of them take gigabytes to make."""
     clusters, rng = _clusters(size), np.random.default_rng(1)
-    return _scaled(clusters[rng.integers(len(clusters), size=size)] + _SPREAD[1] * _unit(rng, size))
+    chosen = rng.integers(len(clusters), size=size)
+    for begin in range(0, size, at_once):
+        some = chosen[begin : begin + at_once]
+        yield _scaled(clusters[some] + _SPREAD[1] * _unit(rng, len(some)))
 
 
 def queries(size: int, count: int) -> list[NDArray[np.float32]]:

@@ -1,0 +1,94 @@
+"""A session that begins: its first answer, and the memory that it takes once it has answered some questions.
+
+    python -m benchmarks._scale_start WAY ROOT
+
+is one such session. WAY is `words` (no embedder), `hybrid` (the model was loaded before) or `loading` (it was not). It
+says how many seconds its first answer took from making the storage on, answers 20 more, and waits for the end of its
+standard input. Before the clock starts everything is imported, by a search in a memory of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.embeddings.runtime import import_quietly
+from agent_memory.memories import FileStorage
+from agent_memory.models import Memory
+from benchmarks._latency_data import Figure, amount, figure, question
+from benchmarks._latency_vectors import AGENT
+from benchmarks._scale_data import settings_of
+from benchmarks._scale_process import heard, memory_of, started
+
+WAYS: Final = {
+    "words": "first answer, by words",
+    "hybrid": "first answer, hybrid, model loaded",
+    "loading": "first answer, hybrid, and loading the model",
+}
+MEMORY: Final = {"words": "memory without a model", "hybrid": "memory with the model"}
+_SESSIONS: Final = 5
+_MORE: Final = 20
+_PATIENCE: Final = 300.0
+
+
+def starts(root: Path, size: int) -> list[Figure]:
+    """Measure sessions of each way, one after the other."""
+    figures = []
+    for way, what in WAYS.items():
+        seconds = []
+        for number in range(_SESSIONS):
+            with started("_scale_start", way, root) as process:
+                seconds.append(heard(process))
+                assert heard(process) == "idle"
+                if number == 0 and way in MEMORY:
+                    taken = memory_of(process.pid)
+                    figures.append(amount(f"{MEMORY[way]}, private", size, taken.private, "MB"))
+                    figures.append(amount(f"{MEMORY[way]}, mapped", size, taken.mapped, "MB"))
+        figures.append(figure(what, size, seconds))
+    return figures
+
+
+async def answer(way: str, root: Path) -> None:
+    """Be a session."""
+    embedder = LocalEmbedder()  # keeps the model, of which a process has one
+    if way == "hybrid":
+        embedder.embed_query("load")
+    with tempfile.TemporaryDirectory() as scratch:
+        await _rehearse(Path(scratch), "local" if way == "hybrid" else "none")
+    if way == "loading":
+        import tokenizers  # noqa: F401  as onnxruntime
+
+        import_quietly()
+    by_meaning = way != "words"
+    rng = random.Random(1)
+    asked = question(rng)
+    began = time.perf_counter()
+    storage = FileStorage(AGENT, settings=settings_of(root, "local" if by_meaning else "none"))
+    found = await storage.search(asked, patience=_PATIENCE if by_meaning else 0)
+    took = time.perf_counter() - began
+    assert found, "nothing found"
+    assert found.mode == ("hybrid" if by_meaning else "keyword"), found.mode
+    print(json.dumps(took), flush=True)
+    for _ in range(_MORE):
+        await storage.search(question(rng))
+    print(json.dumps("idle"), flush=True)
+    sys.stdin.read()
+    await storage.close()
+
+
+async def _rehearse(root: Path, embedder: str) -> None:
+    storage = FileStorage("another", settings=settings_of(root, embedder))
+    await storage.store(Memory(agent_id="another", content="The ledger uses Kafka."))
+    assert await storage.search("ledger", patience=_PATIENCE)
+    await storage.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(answer(sys.argv[1], Path(sys.argv[2])))

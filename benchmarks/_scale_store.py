@@ -1,0 +1,152 @@
+"""One session that stores, in a process of its own.
+
+    python -m benchmarks._scale_store ROOT SIZE ROUNDS
+
+One caller who waits for each answer; eight callers who do, all the time; eight who store at the same moment, again and
+again; and many memories in one call. Without a model: embedding comes behind the answer. A store goes the way of the
+tools, through `MemoryService`, redaction included. Processor time is that of all threads of the process from the call
+to the answer. Syncs are those of the journal. Prints figures as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.files.layout import folder_of
+from agent_memory.memories import FileStorage
+from agent_memory.models import Memory
+from agent_memory.service import MemoryService
+from benchmarks._latency_data import Figure, amount, figure, sentence
+from benchmarks._latency_vectors import AGENT
+from benchmarks._scale_data import run, settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+CALLERS: Final = 8
+_AT_ONCE: Final = 500
+_BULK: Final = 3_000
+"""With what is stored before, fewer than are sealed by a child: that is measured by itself."""
+
+
+class Syncs:
+    """Counts the syncs of one file in this process, from its making on.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.count = 0
+        really = os.fsync
+
+        def counted(descriptor: Any) -> None:
+            self.count += os.fstat(descriptor).st_ino == path.stat().st_ino
+            really(descriptor)
+
+        os.fsync = counted
+
+
+class Storer:
+    """Stores sentences that nobody has stored yet.
+
+    Args:
+        service: Where.
+        size: How many memories there are.
+    """
+
+    def __init__(self, service: MemoryService, size: int) -> None:
+        self.service, self._rng, self._number = service, random.Random(size + 1), size * 10
+
+    def texts(self) -> Iterator[str]:
+        """Yield sentences."""
+        while True:
+            self._number += 1
+            yield sentence(self._rng, self._number)
+
+    async def one(self, text: str) -> None:
+        """Store one."""
+        assert not (await self.service.store({"content": text, "category": "note"})).duplicate
+
+    async def alone(self, text: Callable[[], str], rounds: int) -> list[float]:
+        """Return the processor time of stores, one after the other."""
+        samples = []
+        for _ in range(rounds):
+            words = text()
+            began = time.process_time()
+            await self.one(words)
+            samples.append(time.process_time() - began)
+            await self.service.settle()
+        return samples
+
+
+async def together(callers: list[Awaitable[object]]) -> tuple[float, float]:
+    """Wait for all callers; return how long that took, and the processor time."""
+    clock, processor = time.perf_counter(), time.process_time()
+    await asyncio.gather(*callers)
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
+    """Measure all ways to store."""
+    service = MemoryService(FileStorage(AGENT, settings=settings_of(root)), settings_of(root))
+    storer = Storer(service, size)
+    texts = storer.texts()
+    await storer.alone(lambda: next(texts), 3)  # the redactor loads at the first store
+    long = (" ".join(next(texts) for _ in range(10))[:1000] for _ in range(rounds))
+    figures = [
+        figure("store alone, processor time", size, await storer.alone(lambda: next(texts), rounds)),
+        figure("store alone, 1,000 characters, processor time", size, await storer.alone(lambda: next(long), rounds)),
+    ]
+    figures += await in_groups(folder_of(AGENT, root).journal, storer, size, rounds)
+    await service.close()
+    return [*figures, await in_bulk(root, size)]
+
+
+async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> list[Figure]:
+    """Measure eight callers, each with its own pace and then all at the same moment."""
+    syncs, each = Syncs(journal), storer.texts()
+
+    async def caller() -> None:
+        for _ in range(rounds):
+            await storer.one(next(each))
+
+    seconds, processor = await together([caller() for _ in range(CALLERS)])
+    await storer.service.settle()
+    before = syncs.count
+    for _ in range(rounds):
+        await together([storer.one(next(each)) for _ in range(CALLERS)])
+    stored = CALLERS * rounds
+    return [
+        amount("stores of 8 callers, processor time each", size, 1000 * processor / stored, "ms"),
+        amount("stores of 8 callers, a second", size, stored / seconds, "/s"),
+        amount("stores of 8 callers, journal syncs for 8", size, CALLERS * before / stored, ""),
+        amount("8 stores at the same moment, journal syncs", size, (syncs.count - before) / rounds, ""),
+    ]
+
+
+async def in_bulk(root: Path, size: int) -> Figure:
+    """Measure many memories in one call."""
+    storage, rng = FileStorage(AGENT, settings=settings_of(root)), random.Random(size + 2)
+    await storage.count()
+    seconds = 0.0
+    for begin in range(0, _BULK, _AT_ONCE):
+        some = [
+            Memory(agent_id=AGENT, content=sentence(rng, 20 * size + begin + number), category="note")
+            for number in range(_AT_ONCE)
+        ]
+        began = time.perf_counter()
+        await storage.store_many(some)
+        seconds += time.perf_counter() - began
+    await storage.close()
+    return amount("store_many, memories a second", size, _BULK / seconds, "/s")
+
+
+if __name__ == "__main__":
+    run(measure(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))

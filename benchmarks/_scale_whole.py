@@ -1,0 +1,66 @@
+"""What reads all of an agent's files, in a process of its own: sealing all of its memories, and the doctor.
+
+    python -m benchmarks._scale_whole WHAT ROOT SIZE [LEAST]
+
+WHAT is `seal` (every segment from nothing, with its vectors from the cache, if there are LEAST memories) or `doctor`.
+Prints figures as JSON.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_memory.doctor import examine
+from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.files.layout import folder_of
+from agent_memory.models import MEMORY
+from agent_memory.storage.sealed.sealing import SEALED_AT, seal_up
+from benchmarks._latency_data import Figure, amount, peak_memory
+from benchmarks._latency_vectors import AGENT
+from benchmarks._scale_data import say, settings_of
+from benchmarks._scale_process import watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[Figure]:
+    """Measure the sealing of all memories; nothing where there are too few to be sealed."""
+    return watched("sealing all", size, "_scale_whole", "seal", root, size, least) if size >= least else []
+
+
+def doctor(root: Path, size: int) -> list[Figure]:
+    """Measure an examination of all files."""
+    return watched("doctor", size, "_scale_whole", "doctor", root, size)
+
+
+def _measured(what: str, size: int, call: Callable[[], object]) -> list[Figure]:
+    clock, processor = time.perf_counter(), time.process_time()
+    call()
+    return [
+        amount(what, size, time.perf_counter() - clock, "s"),
+        amount(f"{what}, processor time", size, time.process_time() - processor, "s"),
+        amount(f"{what}, resident memory at most", size, peak_memory(), "MiB"),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    what, root, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+
+    def seal() -> None:
+        assert seal_up(folder_of(AGENT, root), MEMORY, LocalEmbedder().identity, int(sys.argv[4]))
+
+    def look() -> None:
+        report = examine(root, [AGENT], now=datetime.now(UTC), settings=settings_of(root))
+        assert report.agents[0].memories == size
+
+    say(_measured("sealing all", size, seal) if what == "seal" else _measured("doctor", size, look))
+
+
+if __name__ == "__main__":
+    main()
