@@ -3,7 +3,7 @@
     python -m benchmarks._scale_compaction ROLE ROOT
 
 ROLE is `fold` (compacts, and says from when to when, the longest time it held the lock, and its processor time, in
-seconds) or `write` (stores, with a pause of 10 ms after each, until its standard input ends; then it says when each
+seconds) or `write` (stores, with a pause of 20 ms after each, until its standard input ends; then it says when each
 store began and how long it took). Both clocks are the machine's.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _TIMES: Final = 3
 _LARGE: Final = 100_000
-_PAUSE: Final = 0.01
+_PAUSE: Final = 0.02
 _WARM: Final = 20
 
 

@@ -95,7 +95,7 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     figures = Searcher(service.storage.opened.replica, size, rounds).figures()
     await service.list_recent()
     figures.append(figure("list_recent, 10 memories", size, await timed_for(service.list_recent, rounds)))
-    figures.append(figure("status", size, await timed_for(service.status, rounds // 10)))
+    figures.append(figure("status", size, await timed_for(service.status, max(_WARM, rounds // 10))))
     await service.close()
     return [*figures, *await catching_up(root, size)]
 

@@ -33,17 +33,16 @@ WAYS: Final = {
     "loading": "first answer, hybrid, and loading the model",
 }
 MEMORY: Final = {"words": "memory without a model", "hybrid": "memory with the model"}
-_SESSIONS: Final = 5
 _MORE: Final = 20
 _PATIENCE: Final = 300.0
 
 
-def starts(root: Path, size: int) -> list[Figure]:
+def starts(root: Path, size: int, sessions: int) -> list[Figure]:
     """Measure sessions of each way, one after the other."""
     figures = []
     for way, what in WAYS.items():
         seconds = []
-        for number in range(_SESSIONS):
+        for number in range(sessions):
             with started("_scale_start", way, root) as process:
                 seconds.append(heard(process))
                 assert heard(process) == "idle"

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 CALLERS: Final = 8
+_IN_GROUPS: Final = 4
 _AT_ONCE: Final = 500
-_BULK: Final = 3_000
+_BULK: Final = 2_000
 """With what is stored before, fewer than are sealed by a child: that is measured by itself."""
 
 
@@ -50,7 +51,7 @@ class Syncs:
             self.count += os.fstat(descriptor).st_ino == path.stat().st_ino
             really(descriptor)
 
-        os.fsync = counted
+        os.fsync = counted  # type: ignore[assignment]
 
 
 class Storer:
@@ -104,7 +105,7 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
         figure("store alone, processor time", size, await storer.alone(lambda: next(texts), rounds)),
         figure("store alone, 1,000 characters, processor time", size, await storer.alone(lambda: next(long), rounds)),
     ]
-    figures += await in_groups(folder_of(AGENT, root).journal, storer, size, rounds)
+    figures += await in_groups(folder_of(AGENT, root).journal, storer, size, max(1, rounds // _IN_GROUPS))
     await service.close()
     return [*figures, await in_bulk(root, size)]
 

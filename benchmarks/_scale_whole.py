@@ -53,7 +53,7 @@ def main() -> None:
     what, root, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 
     def seal() -> None:
-        assert seal_up(folder_of(AGENT, root), MEMORY, LocalEmbedder().identity, int(sys.argv[4]))
+        seal_up(folder_of(AGENT, root), MEMORY, LocalEmbedder().identity, int(sys.argv[4]))
 
     def look() -> None:
         report = examine(root, [AGENT], now=datetime.now(UTC), settings=settings_of(root))
