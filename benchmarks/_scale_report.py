@@ -45,7 +45,7 @@ BUDGETS: Final = (
     *_of("store alone, processor time", {ANY: 5}),
     *_of("stores of 8 callers, processor time each", {ANY: 1.5}),
     Budget("stores of 8 callers, a second", ANY, 600, is_least=True),
-    *_of("8 stores at the same moment, journal syncs", {ANY: 1}),
+    *_of("8 stores that wait for a sync, journal syncs", {ANY: 1}),
     Budget("store_many, memories a second", ANY, 5_000, is_least=True),
     *_of("compaction, lock held", {100_000: 50}),
     *_of("compaction, longest store of another process", {100_000: 150}),

@@ -3,9 +3,10 @@
     python -m benchmarks._scale_store ROOT SIZE ROUNDS
 
 One caller who waits for each answer; eight callers who do, all the time; eight who store at the same moment, again and
-again; and many memories in one call. Without a model: embedding comes behind the answer. A store goes the way of the
-tools, through `MemoryService`, redaction included. Processor time is that of all threads of the process from the call
-to the answer. Syncs are those of the journal. Prints figures as JSON.
+again; eight who store while a sync is under way, which goes on until all have written; and many memories in one call.
+Without a model: embedding comes behind the answer. A store goes the way of the tools, through `MemoryService`,
+redaction included. Processor time is that of all threads of the process from the call to the answer. Syncs are those of
+the journal. Prints figures as JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import os
 import random
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 CALLERS: Final = 8
+_LOOK: Final = 0.002
 _IN_GROUPS: Final = 4
 _AT_ONCE: Final = 500
 _BULK: Final = 2_000
@@ -41,14 +44,22 @@ class Syncs:
 
     Args:
         path: The file.
+
+    Attributes:
+        count: So many were begun.
+        may_go_on: Cleared, they wait.
     """
 
     def __init__(self, path: Path) -> None:
         self.count = 0
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
         really = os.fsync
 
         def counted(descriptor: Any) -> None:
-            self.count += os.fstat(descriptor).st_ino == path.stat().st_ino
+            if os.fstat(descriptor).st_ino == path.stat().st_ino:
+                self.count += 1
+                self.may_go_on.wait()
             really(descriptor)
 
         os.fsync = counted  # type: ignore[assignment]
@@ -113,6 +124,8 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
 async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> list[Figure]:
     """Measure eight callers, each with its own pace and then all at the same moment."""
     syncs, each = Syncs(journal), storer.texts()
+    waiting = [await _waiting(journal, storer, syncs) for _ in range(rounds)]
+    syncs.count = 0
 
     async def caller() -> None:
         for _ in range(rounds):
@@ -128,8 +141,31 @@ async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> li
         amount("stores of 8 callers, processor time each", size, 1000 * processor / stored, "ms"),
         amount("stores of 8 callers, a second", size, stored / seconds, "/s"),
         amount("stores of 8 callers, journal syncs for 8", size, CALLERS * before / stored, ""),
+        amount("8 stores that wait for a sync, journal syncs", size, max(waiting), ""),
         amount("8 stores at the same moment, journal syncs", size, (syncs.count - before) / rounds, ""),
     ]
+
+
+async def _waiting(journal: Path, storer: Storer, syncs: Syncs) -> int:
+    """Return how many syncs are made for eight stores that were written while another one was under way."""
+    texts, begun, before = storer.texts(), syncs.count, (await asyncio.to_thread(journal.stat)).st_size
+    syncs.may_go_on.clear()
+    first = asyncio.ensure_future(storer.one(next(texts)))
+    while syncs.count == begun:  # noqa: ASYNC110 - a thread of the storage begins it
+        await asyncio.sleep(_LOOK)
+    others = [asyncio.ensure_future(storer.one(next(texts))) for _ in range(CALLERS)]
+    while _lines(journal, before) < 1 + CALLERS:  # noqa: ASYNC110 - a thread of the storage writes them
+        await asyncio.sleep(_LOOK)
+    syncs.may_go_on.set()
+    await asyncio.gather(first, *others)
+    await storer.service.settle()
+    return syncs.count - begun - 1
+
+
+def _lines(journal: Path, behind: int) -> int:
+    with journal.open("rb") as file:
+        file.seek(behind)
+        return file.read().count(b"\n")
 
 
 async def in_bulk(root: Path, size: int) -> Figure:
