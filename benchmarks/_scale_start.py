@@ -24,14 +24,15 @@ from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from benchmarks._latency_data import Figure, amount, figure, question
 from benchmarks._latency_vectors import AGENT
-from benchmarks._scale_data import settings_of
-from benchmarks._scale_process import heard, memory_of, started
+from benchmarks._scale_data import settings_of, write_lines
+from benchmarks._scale_process import Taken, heard, memory_of, started
 
 WAYS: Final = {
     "words": "first answer, by words",
     "hybrid": "first answer, hybrid, model loaded",
     "loading": "first answer, hybrid, and loading the model",
 }
+UNSEALED: Final = "first answer, by words, as much unsealed as can be"
 MEMORY: Final = {"words": "memory without a model", "hybrid": "memory with the model"}
 _MORE: Final = 20
 _PATIENCE: Final = 300.0
@@ -41,17 +42,28 @@ def starts(root: Path, size: int, sessions: int) -> list[Figure]:
     """Measure sessions of each way, one after the other."""
     figures = []
     for way, what in WAYS.items():
-        seconds = []
-        for number in range(sessions):
-            with started("_scale_start", way, root) as process:
-                seconds.append(heard(process))
-                assert heard(process) == "idle"
-                if number == 0 and way in MEMORY:
-                    taken = memory_of(process.pid)
-                    figures.append(amount(f"{MEMORY[way]}, private", size, taken.private, "MB"))
-                    figures.append(amount(f"{MEMORY[way]}, mapped", size, taken.mapped, "MB"))
+        seconds, taken = _sessions(way, root, sessions)
+        if way in MEMORY:
+            figures.append(amount(f"{MEMORY[way]}, private", size, taken.private, "MB"))
+            figures.append(amount(f"{MEMORY[way]}, mapped", size, taken.mapped, "MB"))
         figures.append(figure(what, size, seconds))
     return figures
+
+
+def unsealed_starts(root: Path, size: int, sessions: int, lines: int) -> Figure:
+    """Measure sessions that begin with so many lines behind what is sealed."""
+    write_lines(root, lines, 50 * size)
+    return figure(UNSEALED, size, _sessions("words", root, sessions)[0])
+
+
+def _sessions(way: str, root: Path, count: int) -> tuple[list[float], Taken]:
+    seconds, taken = [], []
+    for _ in range(count):
+        with started("_scale_start", way, root) as process:
+            seconds.append(heard(process))
+            assert heard(process) == "idle"
+            taken.append(memory_of(process.pid))
+    return seconds, max(taken, key=lambda each: each.private)
 
 
 async def answer(way: str, root: Path) -> None:

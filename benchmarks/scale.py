@@ -10,7 +10,8 @@ and store. What is read of memory comes before what changes it.
 
 A start is measured from making the storage to the first answer, imports done; by words without an embedder, and hybrid
 with the query embedded by the local model. `model loaded` means that the process has loaded the model before, as it has
-imported its modules; the row that includes the loading has no budget, since that time does not depend on memories.
+imported its modules; the row that includes the loading has no budget, since that time does not depend on memories. All
+these begin with everything sealed; one row begins with as many memories behind the segments as are not sealed yet.
 
 Memory is read from /proc/PID/smaps_rollup, of a process and its children, in MB of 1,000,000 bytes. `private` are
 anonymous pages (`Anonymous`: heap, stacks and arrays). `mapped` is the rest of `Rss`: pages of files, which processes
@@ -38,7 +39,7 @@ from benchmarks._scale_compaction import compaction
 from benchmarks._scale_data import fill
 from benchmarks._scale_process import figures_of
 from benchmarks._scale_report import document, is_kept, plot, table
-from benchmarks._scale_start import starts
+from benchmarks._scale_start import starts, unsealed_starts
 from benchmarks._scale_whole import doctor, sealing
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def measure(root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed
     figures += prompts(root, size)
     figures += figures_of("_scale_search", root, size, rounds)
     figures += compaction(root, size)
-    sealing(
-        root, size, sealed_at
-    )  # what was stored meanwhile may be enough for a child to begin in the midst of stores
-    return figures + figures_of("_scale_store", root, size, rounds)
+    figures_of("_scale_whole", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores
+    figures += figures_of("_scale_store", root, size, rounds)
+    figures_of("_scale_whole", "seal", root, size, 1)
+    return [*figures, unsealed_starts(root, size, sessions, sealed_at - 1)]
 
 
 def prompts(root: Path, size: int) -> list[Figure]:
