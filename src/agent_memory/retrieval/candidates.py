@@ -260,7 +260,10 @@ def _in_both(search: Search, cosines: Cosines, scores: Scores, words: _Sifted[st
     """
     corpus, limits = search.corpus, search.limits
     if near.is_whole:
-        return sum(scores[corpus.documents[one].number] > 0 for one, _ in near.kept)
+        numbers = [
+            corpus.documents[one].number for one, _ in near.kept
+        ]  # of sealed ones whose vectors are held here, too
+        return sum(scores[number] > 0 for number in numbers if number < SEALED_FROM)
     most = limits.sampled if words.total > limits.counted else limits.counted
     if words.is_whole or words.left_out:
         sample = words.kept[:most]

@@ -13,6 +13,7 @@ from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
 from agent_memory.retrieval import DenseIndex, Ranking, SearchIndex
+from agent_memory.retrieval.results import SearchLimits
 from agent_memory.retrieval.sealed import SealedCorpus
 from agent_memory.retrieval.sealed_vectors import SealedVectors
 from agent_memory.retrieval.sealing import searched_fields
@@ -189,3 +190,30 @@ def test_a_sealed_document_that_changes_is_found_as_it_is_now(
         other = split.search(SearchRequest(question, 5, NOW))
         assert document.id not in [hit.id for hit in other.hits] or new is not None
         assert {hit.id for hit in one.hits[:2]} <= {hit.id for hit in other.hits}
+
+
+@pytest.mark.parametrize("arrays_from", [0, 1_000_000])
+def test_what_was_sealed_without_vectors_is_found_by_those_that_are_held(
+    tmp_path: Path, worker: EmbeddingWorker, arrays_from: int
+) -> None:
+    every, limits = documents(), SearchLimits(arrays_from=arrays_from)
+    corpus = sealed(tmp_path, [every[:50], every[50:80]], embedded=False)
+    split = SearchIndex(vectors=DenseIndex(worker), limits=limits, sealed=corpus)
+    other = EmbeddingWorker(EMBEDDER)
+    whole = SearchIndex(vectors=DenseIndex(other), limits=limits)
+    for each in every:
+        whole.put(each)
+        if each in every[:80]:
+            split.embed_sealed(each)
+        else:
+            split.put(each)
+    for index, works in ((whole, other), (split, worker)):
+        index.warm()
+        assert works.drain(20)
+
+    for question in QUESTIONS:
+        request = SearchRequest(question, 12, NOW)
+        one, found = whole.search(request), split.search(request)
+        assert {hit.id for hit in found.hits} == {hit.id for hit in one.hits}
+        assert found.total_found >= len(found.hits)
+    other.close()
