@@ -29,7 +29,7 @@ SPAN: Final = timedelta(days=365)
 _AT_ONCE: Final = 5_000
 _TAGS: Final = 100
 _SECONDS: Final = 10.0
-_LEAST: Final = 5
+_LEAST: Final = 3
 
 
 def settings_of(root: Path, embedder: str = "none") -> ServiceSettings:
@@ -80,7 +80,7 @@ def write_lines(root: Path, count: int, first: int) -> None:
 
 
 def sampled_for(call: Callable[[], object], rounds: int, seconds: float = _SECONDS) -> list[float]:
-    """Return how long calls took, in seconds: so many, or at least five where that takes longer than `seconds`."""
+    """Return how long calls took, in seconds: so many, or at least three where that takes longer than `seconds`."""
     samples, end = list[float](), time.perf_counter() + seconds
     while len(samples) < rounds and (len(samples) < _LEAST or time.perf_counter() < end):
         began = time.perf_counter()

@@ -1,10 +1,11 @@
 """One session that searches, lists and looks at its state, in a process of its own.
 
-    python -m benchmarks._scale_search ROOT SIZE ROUNDS
+    python -m benchmarks._scale_search WHAT ROOT SIZE ROUNDS
 
-A search is what `storage.search` does in its thread, the vector of the query being known: it looks at the journal,
-ranks, and loads the best five. `words` has no vector, `meaning` no words, `hybrid` both. What another process wrote is
-caught up with by reading it, and its words. Prints figures as JSON.
+WHAT is `asking` (searches, lists and the status) or `catching up` (with what another process wrote). A search is what
+`storage.search` does in its thread, the vector of the query being known: it looks at the journal, ranks, and loads the
+best five. `words` has no vector, `meaning` no words, `hybrid` both. What another process wrote is caught up with by
+reading it, and its words. Prints figures as JSON.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ class Searcher:
         assert answer.records
 
 
-async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
-    """Measure one session, and then another without a model."""
+async def asking(root: Path, size: int, rounds: int) -> list[Figure]:
+    """Measure what only reads."""
     service = MemoryService(FileStorage(AGENT, settings=settings_of(root, "local")), settings_of(root, "local"))
     await service.storage.prepare(None)
     figures = Searcher(service.storage.opened.replica, size, rounds).figures()
@@ -97,17 +98,17 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     figures.append(figure("list_recent, 10 memories", size, await timed_for(service.list_recent, rounds)))
     figures.append(figure("status", size, await timed_for(service.status, max(_WARM, rounds // 10))))
     await service.close()
-    return [*figures, *await catching_up(root, size)]
+    return figures
 
 
-async def catching_up(root: Path, size: int) -> list[Figure]:
-    """Measure how long it takes to read what another process has written meanwhile."""
+async def catching_up(root: Path, size: int, rounds: int) -> list[Figure]:
+    """Measure how long it takes to read what another process has written meanwhile; without a model."""
     storage = FileStorage(AGENT, settings=settings_of(root))
     await storage.prepare()
     replica, figures, first = storage.opened.replica, [], size
     for lines in LINES:
         samples = []
-        for _ in range(_WRITES):
+        for _ in range(min(_WRITES, rounds)):
             write_lines(root, lines, first)
             first += lines
             began = time.perf_counter()
@@ -120,4 +121,5 @@ async def catching_up(root: Path, size: int) -> list[Figure]:
 
 
 if __name__ == "__main__":
-    run(measure(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+    measured = {"asking": asking, "catching up": catching_up}[sys.argv[1]]
+    run(measured(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))

@@ -1,11 +1,12 @@
 """One session that stores, in a process of its own.
 
-    python -m benchmarks._scale_store ROOT SIZE ROUNDS
+    python -m benchmarks._scale_store WHAT ROOT SIZE ROUNDS
 
-One caller who waits for each answer; eight callers who do, all the time; eight who store at the same moment, again and
-again; eight who store while a sync is under way, which goes on until all have written; and many memories in one call.
-Without a model: embedding comes behind the answer. A store goes the way of the tools, through `MemoryService`,
-redaction included. Processor time is that of all threads of the process from the call to the answer. Syncs are those of
+WHAT is `one by one` or `in bulk`. One caller who waits for each answer; eight callers who do, all the time; eight who
+store at the same moment, again and again; eight who store while a sync is under way, which goes on until all have
+written; and many memories in one call. Without a model: embedding comes behind the answer. A store goes the way of the
+tools, through `MemoryService`, redaction included. Processor time is that of all threads of the process from the call
+to the answer, also for what is done behind earlier answers meanwhile, such as the scratchpad's file. Syncs are those of
 the journal. Prints figures as JSON.
 """
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
 CALLERS: Final = 8
+_PATIENCE: Final = 20.0
 _LOOK: Final = 0.002
 _IN_GROUPS: Final = 4
 _AT_ONCE: Final = 500
@@ -105,8 +107,8 @@ async def together(callers: list[Awaitable[object]]) -> tuple[float, float]:
     return time.perf_counter() - clock, time.process_time() - processor
 
 
-async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
-    """Measure all ways to store."""
+async def one_by_one(root: Path, size: int, rounds: int) -> list[Figure]:
+    """Measure stores of one memory each."""
     service = MemoryService(FileStorage(AGENT, settings=settings_of(root)), settings_of(root))
     storer = Storer(service, size)
     texts = storer.texts()
@@ -118,7 +120,7 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     ]
     figures += await in_groups(folder_of(AGENT, root).journal, storer, size, max(1, rounds // _IN_GROUPS))
     await service.close()
-    return [*figures, await in_bulk(root, size)]
+    return figures
 
 
 async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> list[Figure]:
@@ -168,22 +170,24 @@ def _lines(journal: Path, behind: int) -> int:
         return file.read().count(b"\n")
 
 
-async def in_bulk(root: Path, size: int) -> Figure:
+async def in_bulk(root: Path, size: int, _rounds: int) -> list[Figure]:
     """Measure many memories in one call."""
     storage, rng = FileStorage(AGENT, settings=settings_of(root)), random.Random(size + 2)
     await storage.count()
-    seconds = 0.0
-    for begin in range(0, _BULK, _AT_ONCE):
+    seconds, stored = 0.0, 0
+    while stored < _BULK and seconds < _PATIENCE:
         some = [
-            Memory(agent_id=AGENT, content=sentence(rng, 20 * size + begin + number), category="note")
+            Memory(agent_id=AGENT, content=sentence(rng, 20 * size + stored + number), category="note")
             for number in range(_AT_ONCE)
         ]
         began = time.perf_counter()
         await storage.store_many(some)
         seconds += time.perf_counter() - began
+        stored += _AT_ONCE
     await storage.close()
-    return amount("store_many, memories a second", size, _BULK / seconds, "/s")
+    return [amount("store_many, memories a second", size, stored / seconds, "/s")]
 
 
 if __name__ == "__main__":
-    run(measure(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+    measured = {"one by one": one_by_one, "in bulk": in_bulk}[sys.argv[1]]
+    run(measured(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))

@@ -4,9 +4,9 @@
 
 For each size an agent remembers one synthetic sentence after the other over a year, a line of the journal each, with
 vectors in clusters in the cache; the files were just written, so the system has them in memory. Then, in fresh
-processes, one after the other: all is sealed from nothing (from 5,000 on, as the product does), the doctor looks at it,
-sessions begin, search, show the scratchpad, catch up with what another process wrote, compact while another one stores,
-and store. What is read of memory comes before what changes it.
+processes, one after the other: all is sealed from nothing (from 5,000 on, as the product does); sessions begin, search,
+list, and show the scratchpad; the doctor looks at all files; then what changes them: catching up with what another
+process wrote, compacting while another one stores, and storing. Each figure goes to standard error once it is known.
 
 A start is measured from making the storage to the first answer, imports done; by words without an embedder, and hybrid
 with the query embedded by the local model. `model loaded` means that the process has loaded the model before, as it has
@@ -43,7 +43,7 @@ from benchmarks._scale_start import starts, unsealed_starts
 from benchmarks._scale_whole import doctor, sealing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from benchmarks._latency_data import Figure
 
@@ -55,8 +55,10 @@ _PROMPTS: Final = {
 _LATER_PROMPTS: Final = 20
 
 
-def measure(root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed_at: int = SEALED_AT) -> list[Figure]:
-    """Measure an agent of one size.
+def measure(
+    root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed_at: int = SEALED_AT
+) -> Iterator[Figure]:
+    """Measure an agent of one size; yield each figure once it is known.
 
     Args:
         root: An empty folder.
@@ -66,16 +68,18 @@ def measure(root: Path, size: int, rounds: int, sessions: int = SESSIONS, sealed
         sealed_at: Seal from so many memories on.
     """
     fill(root, size)
-    figures = sealing(root, size, sealed_at)
-    figures += doctor(root, size)
-    figures += starts(root, size, sessions)
-    figures += prompts(root, size)
-    figures += figures_of("_scale_search", root, size, rounds)
-    figures += compaction(root, size)
+    yield from sealing(root, size, sealed_at)
+    yield from starts(root, size, sessions)
+    yield from figures_of("_scale_search", "asking", root, size, rounds)
+    yield from prompts(root, size)
+    yield from doctor(root, size)
+    yield from figures_of("_scale_search", "catching up", root, size, rounds)
+    yield from compaction(root, size)
     figures_of("_scale_whole", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores
-    figures += figures_of("_scale_store", root, size, rounds)
+    yield from figures_of("_scale_store", "one by one", root, size, rounds)
+    yield from figures_of("_scale_store", "in bulk", root, size, rounds)
     figures_of("_scale_whole", "seal", root, size, 1)
-    return [*figures, unsealed_starts(root, size, sessions, sealed_at - 1)]
+    yield unsealed_starts(root, size, sessions, sealed_at - 1)
 
 
 def prompts(root: Path, size: int) -> list[Figure]:
@@ -95,8 +99,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     figures = []
     for size in (int(part) for part in args.sizes.split(",")):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
-            figures += measure(Path(root), size, args.rounds)
-        print(f"{size:,} memories measured", file=sys.stderr)
+            for each in measure(Path(root), size, args.rounds):
+                print(f"{size:>9,}  {each.what}: {each.p50:g} / {each.p95:g} {each.unit}", file=sys.stderr)
+                figures.append(each)
     if args.plot:
         plot(figures, args.plot)
     print(json.dumps(document(figures), indent=1) if args.json else table(figures))
