@@ -25,7 +25,7 @@ from agent_memory.models import Memory
 from benchmarks._latency_data import Figure, figure, sentence
 from benchmarks._latency_vectors import AGENT
 from benchmarks._scale_data import settings_of
-from benchmarks._scale_process import heard, started
+from benchmarks._scale_process import heard, started, wait_for_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,3 +121,4 @@ async def write(root: Path) -> None:
 
 if __name__ == "__main__":
     asyncio.run({"fold": fold, "write": write}[sys.argv[1]](Path(sys.argv[2])))
+    wait_for_children()

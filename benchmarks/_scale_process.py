@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -89,6 +90,13 @@ def figures_of(module: str, *arguments: object) -> list[Figure]:
     """Return what a process that measures something says."""
     with started(module, *arguments) as process:
         return [Figure(**each) for each in heard(process)]
+
+
+def wait_for_children() -> None:
+    """Wait for the processes that this one has begun: a session that stores much has it sealed."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
 
 
 def watched(what: str, size: int, module: str, *arguments: object) -> list[Figure]:

@@ -28,6 +28,7 @@ from agent_memory.service import MemoryService
 from benchmarks._latency_data import Figure, amount, figure, sentence
 from benchmarks._latency_vectors import AGENT
 from benchmarks._scale_data import run, settings_of
+from benchmarks._scale_process import wait_for_children
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -191,3 +192,4 @@ async def in_bulk(root: Path, size: int, _rounds: int) -> list[Figure]:
 if __name__ == "__main__":
     measured = {"one by one": one_by_one, "in bulk": in_bulk}[sys.argv[1]]
     run(measured(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))
+    wait_for_children()
