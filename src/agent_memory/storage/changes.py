@@ -51,17 +51,26 @@ def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], 
         ValidationError: One of them cannot be kept.
     """
     text, known = state.kind.text_of, state.records
-    together = dict(known)
+    new: dict[str, R] = {}
+
+    def found(record_id: str) -> R | None:  # one by one: all that are known would have to be loaded
+        return new.get(record_id) or known.get(record_id)
+
+    def replaces(record_id: str) -> str | None:
+        record = found(record_id)
+        return record.supersedes if record is not None else None
+
     for record in records:
         _check_owner(state, record)
-        if record.id in together and text(together[record.id]) != text(record):
+        before = found(record.id)
+        if before is not None and text(before) != text(record):
             raise _taken(record)
-        together.setdefault(record.id, record)
-    new = [together[record.id] for record in records if record.id not in known]
-    for record in new:
-        if circle(record.id, lambda each: together[each].supersedes if each in together else None):
-            raise ValidationError(f"{record.id} cannot replace itself; nothing was stored.")
-    return [_put(state, record) for record in new], None
+        if before is None:
+            new[record.id] = record
+    for record_id in new:
+        if circle(record_id, replaces):
+            raise ValidationError(f"{record_id} cannot replace itself; nothing was stored.")
+    return [_put(state, record) for record in new.values()], None
 
 
 def to_update(

@@ -168,3 +168,20 @@ async def test_sealing_leaves_nothing_of_a_killed_attempt(folder: AgentFolder) -
     seal_up(folder, MEMORY, None, least=1)
 
     assert not left.exists()
+
+
+async def test_many_are_stored_at_once_without_loading_what_is_sealed(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = opened(folder)
+    assert await storage.count() == 2
+    loaded: list[str] = []
+    load = type(storage.kind).load
+    monkeypatch.setattr(
+        type(storage.kind), "load", lambda kind, agent, one, data: loaded.append(one) or load(kind, agent, one, data)
+    )
+    new = [memory_of("one of many"), memory_of("another of many")]
+    await storage.store_many([*new, new[0]])
+    await storage.close()
+    assert {*loaded} == {memory.id for memory in new}
+    assert (await texts(folder))[0] == ["another of many", "not sealed", "one of many", "sealed"]
