@@ -30,6 +30,19 @@ modules = sorted({name.partition(".")[0] for name in sys.modules})
 print(json.dumps({"modules": modules, "threads": threading.active_count()}))
 """
 
+OPENED = """
+import asyncio, json, sys
+from agent_memory import FileStorage, Memory, ServiceSettings
+async def remember():
+    storage = FileStorage("bob", sys.argv[1], settings=ServiceSettings(embedder="none"))
+    await storage.store(Memory(agent_id="bob", content="the build takes nine minutes"))
+    found = await storage.list_recent(limit=1)
+    await storage.close()
+    return len(found)
+found = asyncio.run(remember())
+print(json.dumps({"found": found, "numpy": "numpy" in sys.modules}))
+"""
+
 
 def imported(module: str, folder: Path) -> dict[str, object]:
     finished = subprocess.run(
@@ -59,6 +72,17 @@ def test_the_front_door_itself_loads_nothing_and_the_holder_of_a_shard_no_models
     assert "pydantic" not in imported("agent_memory", tmp_path)["modules"]  # type: ignore[operator]
     assert "pydantic" not in imported("agent_memory.storage", tmp_path)["modules"]  # type: ignore[operator]
     assert "pydantic" not in imported("agent_memory.storage.vector.engine.process", tmp_path)["modules"]  # type: ignore[operator]
+
+
+def test_a_storage_without_segments_is_opened_without_numpy(tmp_path: Path) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-c", OPENED, str(tmp_path)],
+        env={**environment(), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(finished.stdout) == {"found": 1, "numpy": False}
 
 
 @pytest.mark.parametrize("package", [agent_memory, agent_memory.storage])

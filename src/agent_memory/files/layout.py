@@ -58,6 +58,10 @@ class AgentFolder:
         """Return where the sealed segments of one kind of record are: derived."""
         return self.path / names.DERIVED / kind
 
+    def has_segments(self, kind: str) -> bool:
+        """Tell whether some of one kind are listed; no where this user may not look, which reading the journal says."""
+        return os.access(self.segments(kind) / names.SEGMENTS, os.F_OK)
+
     def journals(self) -> list[Path]:
         """Return the journals in the folder, that of memories first: also of kinds that nobody has declared here.
 

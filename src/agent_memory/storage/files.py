@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.embeddings import EmbeddingService
@@ -14,9 +14,9 @@ from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.replica import Replica
+from agent_memory.storage.sealed.upkeep import Sealing
 from agent_memory.storage.shortlist import Shortlist
 from agent_memory.storage.threaded import PATIENCE, Backend, Opened
-from agent_memory.storage.upkeep import NoIndex
 from agent_memory.storage.vector.requirements import cannot_migrate_error
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Clock, Kind
     from agent_memory.settings import ServiceSettings
+    from agent_memory.storage.sealed.opening import Opening
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,15 @@ class Files(Generic[R]):
         )
 
     def open(self, storage: Any) -> Opened[R]:
-        """Open the records, to be searched in this process."""
-        embeddings = self.embeddings(DenseIndex)
-        why = partial(cannot_migrate_error, self.settings)
-        if numpy_if_there() is None:  # segments are arrays
-            index = SearchIndex(ranking_of(self.settings), embeddings.index)
-            return Opened(self.replica(index), embeddings, NoIndex("file", why, self.folder))
-        from agent_memory.storage.sealed.opening import Opening
-        from agent_memory.storage.sealed.upkeep import Sealing
-
-        opening, log = Opening(self.kind, self.folder, embeddings, ranking_of(self.settings)), self.log()
-        sealed = opening.open(log)
-        found = (sealed.index, self.clock, sealed.records, sealed.unembedded)
+        """Open the records, to be searched in this process: what is sealed, and what the journal says behind that."""
+        embeddings, log = self.embeddings(DenseIndex), self.log()
+        opening = cache(partial(_opening_of, self, embeddings))
+        found: tuple[Any, ...] = (SearchIndex(ranking_of(self.settings), embeddings.index), self.clock)
+        if self.folder.has_segments(self.kind.name) and numpy_if_there() is not None:
+            sealed = opening().open(log)
+            found = (sealed.index, self.clock, sealed.records, sealed.unembedded)
         replica = Replica(self.kind, self.folder.agent_id, log, *found)
+        why = partial(cannot_migrate_error, self.settings)
         return Opened(replica, embeddings, Sealing(replica, opening, self.folder, why, storage.thread))
 
     def log(self) -> FileLog:
@@ -100,3 +97,10 @@ def ranking_of(settings: ServiceSettings) -> RankingSettings:
     """Return the ranking that `settings` ask for; what they leave open is as measured."""
     asked = {each.name: getattr(settings, each.name, None) for each in fields(RankingSettings)}
     return RankingSettings(**{name: value for name, value in asked.items() if value is not None})
+
+
+def _opening_of(files: Files[R], embeddings: EmbeddingService[DenseIndex]) -> Opening[R]:
+    """Return how segments are opened; loads numpy, which a start without segments does not pay for."""
+    from agent_memory.storage.sealed.opening import Opening
+
+    return Opening(files.kind, files.folder, embeddings, ranking_of(files.settings))

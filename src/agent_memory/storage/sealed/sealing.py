@@ -44,6 +44,7 @@ from agent_memory.segments import (
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.sealed.opening import COUNTED, LAST_CHANGE, PLACE, chain_of, drop_purged, remove_unused
 from agent_memory.storage.sealed.records import SealedRecords
+from agent_memory.storage.sealed.upkeep import SEALED_AT
 from agent_memory.storage.state import State
 from agent_memory.storage.vector.shards import index_lock
 
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-SEALED_AT: Final = 5_000
-"""Changed records from which on they are sealed: replaying and indexing them takes a start some 300 ms."""
 _GROWTH: Final = 3
 """A segment is merged with those behind it once they are together a third of its size, so each row is rewritten about
 as often as the rows can be divided by four: five times at a million."""

@@ -14,7 +14,7 @@ from typing_extensions import override
 from agent_memory.errors import StorageError
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
-from agent_memory.storage.sealed.sealing import SEALED_AT
+from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.storage.upkeep import NoIndex
 from agent_memory.storage.vector.engine.client import child_environment, python_module
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+SEALED_AT: Final = 5_000
+"""Changed records from which on they are sealed: replaying and indexing them takes a start some 300 ms."""
 _REST_SECONDS: Final = 10.0
 """From one child to the next: the second finds what the first left, such as vectors that were still to be made."""
 
@@ -38,7 +40,7 @@ class Sealing(NoIndex, Generic[R]):
 
     Args:
         replica: The records.
-        opening: How segments are opened.
+        opening: Returns how segments are opened; asked for once there are some, or are to be.
         folder: Where the records lie.
         why: As in `NoIndex`.
         thread: Takes new segments into use.
@@ -48,7 +50,7 @@ class Sealing(NoIndex, Generic[R]):
     def __init__(
         self,
         replica: Replica[R],
-        opening: Opening[R],
+        opening: Callable[[], Opening[R]],
         folder: AgentFolder,
         why: Callable[[], ConfigurationError],
         thread: Worker,
@@ -74,7 +76,9 @@ class Sealing(NoIndex, Generic[R]):
         if len(self._replica.state.changed_at) < self._least or time.monotonic() - self._begun < _REST_SECONDS:
             return
         self._begun = time.monotonic()
-        identity = self._opening.identity
+        if numpy_if_there() is None:  # segments are arrays
+            return
+        identity = self._opening().identity
         self._child = _started(
             [
                 *python_module("agent_memory.storage.sealed.sealing"),
@@ -92,11 +96,12 @@ class Sealing(NoIndex, Generic[R]):
     @override
     def after_compaction(self) -> None:
         """Remove segments with texts that were purged; the next child makes them anew."""
-        self._opening.drop_purged(self._replica.log)
+        if self._agent.has_segments(self._replica.kind.name) and numpy_if_there() is not None:
+            self._opening().drop_purged(self._replica.log)
 
     def _adopt(self) -> None:
         with contextlib.suppress(StorageError):  # the next child makes them anew
-            self._opening.adopt(self._replica)
+            self._opening().adopt(self._replica)
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes] | None:
