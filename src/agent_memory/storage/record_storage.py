@@ -202,7 +202,7 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
 
     async def recent(self, order: Order) -> list[R]:
         """See `Storage.recent`."""
-        return await self._run(lambda replica: self._shown.recent(replica, order))
+        return await self._worker.run_shared(("recent", order), lambda: self._shown.recent(self._replica, order))
 
     async def still_true(self, shown: Sequence[R]) -> bool:
         """Tell whether records that were shown may be shown on, whoever changed something meanwhile.

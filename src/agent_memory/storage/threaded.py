@@ -188,7 +188,7 @@ class Threaded(Generic[R]):
             return done, self._replica.log.take_receipt()
 
         done = await self._worker.write(prepare, lambda: _holding(self._replica), written)
-        self._worker.submit(self._follow_up)
+        self._worker.submit_shared("follow up", self._follow_up)
         if indexed:
             self._upkeep.after_write()
         return done

@@ -32,6 +32,8 @@ class SealedReplacements:
         self._pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         expiring = [segment.columns["expires"] for segment in chain.segments]
         self._first_end = min((float(each.min()) for each in expiring if len(each)), default=np.inf)
+        hashes = ((at, np.asarray(segment.columns["older.hash"])) for at, segment in enumerate(chain.segments))
+        self._older = [(at, each) for at, each in hashes if len(each)]  # most often nothing replaces anything
 
     def has_expired(self, before: datetime) -> bool:
         """Tell whether there is a record that has expired by that moment."""
@@ -44,16 +46,20 @@ class SealedReplacements:
     @property
     def replaces_any(self) -> bool:
         """Whether any of them replaces another record."""
-        return any(len(segment.columns["older.hash"]) for segment in self.chain.segments)
+        return bool(self._older)
 
     def replacing(self, record_id: str) -> list[str]:
         """Return the ids of those that say they replace a record, in the order of storing."""
+        if not self._older:
+            return []
         wanted = np.uint64(hash_of(record_id.encode()))
         found = []
-        for segment, alive in zip(self.chain.segments, self.chain.alive, strict=True):
-            hashes = segment.columns["older.hash"]
-            begin, end = np.searchsorted(hashes, wanted), np.searchsorted(hashes, wanted, side="right")
-            rows = segment.columns["older.row"][begin:end]
+        for at, hashes in self._older:
+            begin = int(hashes.searchsorted(wanted))
+            if begin == len(hashes) or hashes[begin] != wanted:
+                continue
+            segment, alive = self.chain.segments[at], self.chain.alive[at]
+            rows = segment.columns["older.row"][begin : int(hashes.searchsorted(wanted, side="right"))]
             found += [segment.id(row) for row in rows[alive[rows]].tolist()]
         return found
 
