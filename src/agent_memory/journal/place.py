@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.atomic import blocks_of, read_at
-from agent_memory.journal.format import Header, MalformedLineError, decode_header
+from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,12 @@ _NUMBERED: Final = re.compile(rb'\n--- \{"seq": (\d+),')
 _AT_ONCE: Final = 1 << 16
 _COMPARED: Final = 4096
 """Bytes before a place that tell whether it is still the same file."""
+_LOOKED_BACK: Final = 1 << 18
+"""Bytes before a place in which its last lines are; the longest line takes half of that."""
+_LAST_LINES: Final = 16
+
+Sign = tuple[int, int]
+"""The number of a change, and a checksum of its moment and of what it changed: a compaction keeps both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class Place:
         seq: The highest number before it.
         offset, lines: How many bytes and whole lines are before it.
         checksum: Of the last bytes before it.
+        signs: Of the changes in the last lines before it.
     """
 
     header: Header
@@ -35,29 +42,34 @@ class Place:
     offset: int
     lines: int
     checksum: int
+    signs: frozenset[Sign] = frozenset()
 
     @classmethod
     def of(cls, descriptor: int, header: Header, seq: int, offset: int, lines: int) -> Place:
         """Return a place in an open file."""
-        return cls(header, seq, offset, lines, _checksum(descriptor, offset))
+        last = _lines_before(descriptor, offset)[-_LAST_LINES:]
+        signs = frozenset(sign for line in last for sign in _signs(line))
+        return cls(header, seq, offset, lines, _checksum(descriptor, offset), signs)
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Place | None:
         """Return what `to_json` gave, None if that is damaged."""
         try:
-            return cls(**{**said, "header": Header(**said["header"])})
-        except (KeyError, TypeError):
+            signs = frozenset((int(seq), int(checksum)) for seq, checksum in said["signs"])
+            return cls(**{**said, "header": Header(**said["header"]), "signs": signs})
+        except (KeyError, TypeError, ValueError):
             return None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        return asdict(self)
+        return {**asdict(self), "signs": sorted(self.signs)}
 
     def in_file(self, descriptor: int, size: int) -> Place | None:
         """Return the same place in a file as it is now, None where reading has to begin anew.
 
         After a compaction it is where the first number above `seq` stands, unless the compaction has taken something
-        away of which a reader at this place would not hear.
+        away of which a reader at this place would not hear. The last line before that must be one of the last that
+        were here: a copy of the file may have gone on otherwise, and have been compacted then.
 
         Args:
             descriptor: The open file.
@@ -73,12 +85,30 @@ class Place:
         if not header.continues(self.header, self.seq):
             return None
         offset = offset_behind(descriptor, size, self.seq)
+        before = _lines_before(descriptor, offset)
+        signs = _signs(before[-1]) if before else set()
+        if not signs or not signs <= self.signs:
+            return None
         lines = sum(block.count(b"\n") for block in blocks_of(descriptor, 0, offset))
         return Place.of(descriptor, header, self.seq, offset, lines)
 
 
 def _checksum(descriptor: int, offset: int) -> int:
     return zlib.crc32(read_at(descriptor, max(0, offset - _COMPARED), offset))
+
+
+def _lines_before(descriptor: int, offset: int) -> list[bytes]:
+    """Return the whole lines that end before a place, newlines included, as far back as is looked."""
+    return read_at(descriptor, max(0, offset - _LOOKED_BACK), offset).splitlines(keepends=True)
+
+
+def _signs(line: bytes) -> set[Sign]:
+    """Return the signs of what a line changes; none of one that is no entry."""
+    try:
+        entry = decode_entry(line)
+    except MalformedLineError:
+        return set()
+    return {(entry.seq, zlib.crc32(f"{entry.at} {one.kind} {one.id}".encode())) for one in entry.changes}
 
 
 def offset_behind(descriptor: int, size: int, seq: int) -> int:

@@ -106,6 +106,47 @@ async def test_a_journal_that_went_on_otherwise_is_read_as_a_whole(folder: Agent
     assert await texts(folder) == (["four", "one", "sealed", "three", "two"], False)
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+async def test_a_journal_that_went_on_otherwise_and_was_compacted_is_read_as_a_whole(
+    folder: AgentFolder, tmp_path: Path, elsewhere: bool
+) -> None:
+    backup = folder_of("bob", tmp_path / "backup")
+    shutil.copytree(folder.path, backup.path)
+    storage = opened(folder)
+    await storage.store_many([memory_of(f"lost {number}") for number in range(3)])
+    await storage.store(memory_of("lost 3"))
+    await storage.close()
+    seal_up(folder, MEMORY, None, least=1)
+    if not elsewhere:
+        shutil.copyfile(backup.journal, folder.journal)
+    storage = opened(backup if elsewhere else folder)
+    for number in range(6):
+        await storage.store(memory_of(f"other {number}"))
+    await storage.compact()
+    await storage.close()
+    if elsewhere:
+        shutil.copyfile(backup.journal, folder.journal)
+
+    assert await texts(folder) == (["not sealed", *(f"other {number}" for number in range(6)), "sealed"], False)
+
+
+@pytest.mark.parametrize("grace", [None, timedelta(0)])
+async def test_a_compaction_leaves_segments_valid_whatever_it_folds(tmp_path: Path, grace: timedelta | None) -> None:
+    folder = folder_of("bob", tmp_path)
+    storage = opened(folder)
+    last = memory_of("changed")
+    await storage.store_many([memory_of("first"), last])
+    await storage.update(last.id, {"content": "as it is now"})
+    await storage.touch([last.id])
+    await storage.touch([last.id])
+    seal_up(folder, MEMORY, None, least=1)
+    await storage.touch([last.id])
+    await storage.compact(grace)
+    await storage.close()
+
+    assert await texts(folder) == (["as it is now", "first"], True)
+
+
 async def test_a_compaction_leaves_segments_valid(folder: AgentFolder) -> None:
     storage = opened(folder)
     await storage.compact()
