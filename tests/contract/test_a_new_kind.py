@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.doctor.context import Reading
 from agent_memory.doctor.examine import examine_agent
+from agent_memory.doctor.reading import Reading
+from agent_memory.doctor.survey import Survey
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
@@ -207,7 +208,7 @@ async def test_what_points_to_nothing_is_noted(root: Path, clock: FrozenClock) -
     assert [*ENTITY.references((await entities.get(known)) or entity("x"))] == [kept, gone, kept, other]
     await entities.close()
     reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
-    assert reading.dangling() == [f"{known} points to {gone}"]
+    assert Survey(reading, ServiceSettings(), clock()).dangling == [f"{known} points to {gone}"]
     assert "journal_references" in codes(root, clock, ENTITY)
 
 
@@ -236,8 +237,9 @@ async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock
             )
         )
     reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
-    assert reading.wrong() == [f"{nameless}: it has no name"]
-    assert reading.invalid.keys() == {"x"}
+    survey = Survey(reading, ServiceSettings(), clock())
+    assert survey.wrong == [f"{nameless}: it has no name"]
+    assert survey.invalid.keys() == {"x"}
 
 
 def test_another_process_finds_it_by_its_place() -> None:

@@ -22,6 +22,9 @@ from agent_memory.models import check_agent_id, utc_now
 
 _AREA_WIDTH: Final = 12
 _MARK_WIDTH: Final = 9
+_MEGABYTE: Final = 1_000_000
+_WORTH_SHOWING: Final = 10 * _MEGABYTE
+"""Bytes; fewer are read before a person would notice the wait."""
 _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROBLEM": "bold red"}
 
 
@@ -55,11 +58,11 @@ def _consult(place: Place, agent: str | None, *, repair: bool, dry_run: bool, ve
     """Examine, repair and tell; returns whether all is well now."""
     screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]
-    report = examine(home, names, now=utc_now())
+    report = _examined(screen, home, names)
     actions: list[Action] = []
     if repair and not dry_run:
         actions = repair_all(home, [each.agent_id for each in report.agents], now=utc_now())
-        report = examine(home, names, now=utc_now())
+        report = _examined(screen, home, names)
     planned = _planned(report) if dry_run else None
     screen.document(_document(report, actions, planned))
     if not screen.json:
@@ -71,6 +74,21 @@ def _consult(place: Place, agent: str | None, *, repair: bool, dry_run: bool, ve
             _show_marked(screen, [(marks[each.done], each.agent_id, each.sentence) for each in actions])
         _show(screen, report, verbose=verbose)
     return report.healthy and all(action.done for action in actions)
+
+
+def _examined(screen: Screen, home: Path, names: list[str] | None) -> HomeReport:
+    """Examine, with a progress bar for each agent with much to read."""
+    with screen.progress() as progress:
+        bars: dict[str, Any] = {}
+
+        def show(agent_id: str, done: int, total: int) -> None:
+            if total < _WORTH_SHOWING:
+                return
+            if agent_id not in bars:
+                bars[agent_id] = progress.add_task(f"Reading {agent_id}")
+            progress.update(bars[agent_id], completed=done // _MEGABYTE, total=total // _MEGABYTE)
+
+        return examine(home, names, now=utc_now(), progress=show)
 
 
 def _known(agent: str, home: Path) -> str:
@@ -197,11 +215,12 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
     path = Path(file)
     if not path.exists() and (folder.path / file).exists():
         path = folder.path / file  # as the findings name it
-    memories = salvaged(path, folder)
-    for memory in memories:
+    found = 0
+    for memory in salvaged(path, folder):
         screen.raw(encode(memory, "jsonl"))
+        found += 1
     screen.note(
-        f"{counted(len(memories), 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
+        f"{counted(found, 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
         + (
             f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}"
             if screen.out.is_terminal

@@ -6,16 +6,16 @@ Opens no index and no cache in place: the engine writes into what it opens, and 
 from __future__ import annotations
 
 import sqlite3
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.embeddings import LocalEmbedder, text_hash
+from agent_memory.embeddings import LocalEmbedder
+from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted
 from agent_memory.installing import advice
-from agent_memory.retrieval import embedded_texts
-from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.scratchpad.inspection import inspect_pad
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.audit import audit_files, inspect_audit
@@ -42,7 +42,7 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
     if not case.journal.file.readable:
         return
     path = case.folder.scratchpad
-    facts = inspect_pad(path, case.settings.max_scratchpad_entries, case.rendered, is_empty=not case.journal.records)
+    facts = inspect_pad(path, case.settings.max_scratchpad_entries, case.rendered, is_empty=not case.survey.count)
     entries = counted(facts.entries, "entry", "entries")
     sentence = {
         "missing": "There is no scratchpad.yaml yet; the next session renders it.",
@@ -61,13 +61,9 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
 
 
 def examine_segments(case: Case) -> Iterator[Concern]:
-    """Compare what is sealed with the journal; nothing where numpy is missing, for then nothing reads it."""
-    if numpy_if_there() is None:
-        return
-    from agent_memory.storage.sealed.inspection import of_segments
-
-    for state in case.journal.states:
-        yield from of_segments(case.folder, state)
+    """Report how the segments stand, which were compared with the journal as it was read."""
+    for check in case.segments:
+        yield from check.concerns()
 
 
 # -- memories.db -------------------------------------------------------------------------------------------------
@@ -120,7 +116,7 @@ def _position(case: Case, state: ShardState) -> Iterator[Concern]:
     if not case.journal.file.readable:
         return
     if state.seq > case.journal.file.last_seq:
-        case.read_again()  # a session may have written since
+        case.read_what_is_new()
     last = case.journal.file.last_seq
     if state.seq > last:
         yield Concern(
@@ -129,7 +125,7 @@ def _position(case: Case, state: ShardState) -> Iterator[Concern]:
             "or its end was cut off.",
             f"If that was not on purpose, look for a newer memories.yaml first. --repair drops the index. {_REBUILT}",
         )
-    elif missing := sum(entry.seq > state.seq for entry in case.journal.file.entries):
+    elif missing := case.journal.file.behind(state.seq):
         what = f"On disk the index is behind by {counted(missing, 'change')}; searches compare these one by one."
         yield Concern("index_behind", what)
 
@@ -197,10 +193,10 @@ def examine_vectors(case: Case) -> Iterator[Concern]:
 
 
 def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
-    needed, orphaned = _orphaned(case, facts)
+    orphaned = _orphaned(case, facts)
     if orphaned:
-        case.read_again()  # a session may have stored something since
-        needed, orphaned = _orphaned(case, facts)
+        case.read_what_is_new()
+        orphaned = _orphaned(case, facts)
     if orphaned:
         yield Concern(
             "vectors_orphaned",
@@ -209,7 +205,7 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
             "Sessions remove them after a forget; --repair does so now.",
         )
     for identity, hashes in sorted(facts.hashes.items()):
-        wanting = sum(not keys <= hashes for keys in needed)
+        wanting = _wanting(case, hashes)
         if wanting and hashes:
             yield Concern(
                 "vectors_wanting",
@@ -218,20 +214,21 @@ def _coverage(case: Case, facts: CacheFacts) -> Iterator[Concern]:
             )
 
 
-def _orphaned(case: Case, facts: CacheFacts) -> tuple[list[set[bytes]], int]:
-    """Return what a cache must keep, and how many vectors it keeps that it need not."""
+def _orphaned(case: Case, facts: CacheFacts) -> int:
+    """Return how many vectors a cache keeps that it need not."""
     needed = needed_hashes(case)
-    every = hashes_elsewhere(case.folder, case.name).union(*needed)
-    return needed, sum(len(hashes - every) for hashes in facts.hashes.values())
+    return sum(not needed.has(prefix) for hashes in facts.hashes.values() for prefix in hashes)
 
 
-def needed_hashes(case: Case) -> list[set[bytes]]:
-    """Return the hashes of the texts of each record: what a cache must keep."""
-    return [
-        {text_hash(text) for text in embedded_texts(state.kind.text_of(record))}
-        for state in case.journal.states
-        for record in state.records.values()
-    ]
+def _wanting(case: Case, hashes: Hashes) -> int:
+    """Return how many records have a text of which none of these is the hash."""
+    pieces = iter(case.survey.pieces)
+    return sum(False in [hashes.has(prefix) for prefix in islice(pieces, count)] for count in case.survey.pieces_of)
+
+
+def needed_hashes(case: Case) -> Hashes:
+    """Return the hashes of all texts that a cache must keep."""
+    return Hashes(chain(case.survey.pieces, map(prefix_of, hashes_elsewhere(case.folder, case.name))))
 
 
 # -- events.jsonl ---------------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def examine_journal(case: Case) -> Iterator[Concern]:
         file.reader.header
         and not file.reader.problems
         and not file.tail
-        and not case.journal.invalid
+        and not case.survey.invalid
         and not file.reader.too_new
     )
     words = _summary(case)
@@ -113,9 +113,8 @@ def _disorder(case: Case) -> Iterator[Concern]:
 
 
 def _records(case: Case) -> Iterator[Concern]:
-    journal, records = case.journal, case.journal.records
-    refused = journal.refused()
-    if refused:
+    survey = case.survey
+    if refused := survey.refused:
         yield Concern(
             "journal_records",
             f"{counted(len(refused), 'entry breaks', 'entries break')} the rules of a memory; all others are used.",
@@ -123,29 +122,29 @@ def _records(case: Case) -> Iterator[Concern]:
             details=_reasons(refused),
         )
     known = {record_id for record_id, _ in refused}
-    if spoilt := [(record_id, reason) for record_id, reason in journal.invalid.items() if record_id not in known]:
+    if spoilt := [(record_id, reason) for record_id, reason in survey.invalid.items() if record_id not in known]:
         yield Concern(
             "journal_changes",
             f"The last change of {case.counted(len(spoilt), ' breaks', ' break')} a rule; what was before it is used.",
             "--repair copies the journal aside and writes what is used; `agent-memory update ID` says something else.",
             details=_reasons(spoilt),
         )
-    if members := [name for circle in journal.circles for name in circle]:
+    if members := [name for circle in survey.circles for name in circle]:
         yield Concern(
             "journal_circle",
             f"{case.counted(len(members), ' replaces', ' replace')} one another in a circle; only another "
             "program writes that.",
             "--repair copies the journal aside and lets the latest of each circle replace the others.",
-            details=few([f"{name} replaces {records[name].supersedes}" for name in members]),
+            details=few([f"{name} replaces {survey.links()[name]}" for name in members]),
         )
-    if wrong := journal.wrong():
+    if wrong := survey.wrong:
         yield Concern(
             "journal_rules",
             f"{counted(len(wrong), 'thing')} in {case.name} can be read and should not be so.",
             "`agent-memory update ID` says something else.",
             details=few(wrong),
         )
-    if dangling := journal.dangling():
+    if dangling := survey.dangling:
         yield Concern(
             "journal_references",
             f"{counted(len(dangling), 'reference leads', 'references lead')} to what is not in {case.name}, most often "
@@ -159,16 +158,14 @@ def _reasons(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def _summary(case: Case) -> str:
-    journal = case.journal
-    superseded = sum(len(state.replacements.all(case.now)) for state in journal.states)
-    records = journal.records
-    expired = sum(record.is_expired(case.now) for record in records.values())
-    among = [f"{count:,} {word}" for count, word in ((superseded, "superseded"), (expired, "expired")) if count]
-    words = case.counted(len(records)) + (f" ({', '.join(among)})" if among else "")
-    if forgotten := journal.forgotten():
-        words += f", {forgotten:,} forgotten (their text stays for {GRACE.days} days)"
-    words += f", in {counted(journal.file.reader.lines, 'line')}."
-    free = journal.file.frees(case.now, GRACE, case.names)
+    file, survey = case.journal.file, case.survey
+    found = (len(survey.replaced), "superseded"), (survey.expired, "expired")
+    among = [f"{count:,} {word}" for count, word in found if count]
+    words = case.counted(survey.count) + (f" ({', '.join(among)})" if among else "")
+    if survey.forgotten:
+        words += f", {survey.forgotten:,} forgotten (their text stays for {GRACE.days} days)"
+    words += f", in {counted(file.reader.lines, 'line')}."
+    free = (file.size or 0) - survey.left if survey.left is not None else 0
     return f"{words[0].upper()}{words[1:]}" + (f" A compaction would free {human(free)}." if free > 0 else "")
 
 
@@ -249,7 +246,7 @@ def _conflict(case: Case, name: str) -> Concern:
     copy = case.reading_of(case.folder.path / name)
     if copy.file.trouble is not None:
         return Concern("conflict_copies", f"The conflict copy {name!r} cannot be read: {copy.file.trouble}.")
-    missing = copy.missing_in(case.journal.file)
+    missing = sum(1 for _ in copy.missing_in(case.journal.file))
     if not missing:
         return Concern(
             "conflict_copies_known",
@@ -259,7 +256,7 @@ def _conflict(case: Case, name: str) -> Concern:
         )
     return Concern(
         "conflict_copies",
-        f"The conflict copy {name!r} holds {case.counted(len(missing))} that the journal has not: two "
+        f"The conflict copy {name!r} holds {case.counted(missing)} that the journal has not: two "
         "machines wrote at once, and a synchronising program kept both files.",
         f"agent-memory doctor --salvage {shlex.quote(name)} --agent {case.folder.agent_id} "
         f"| agent-memory import --trusted - --agent {case.folder.agent_id}",
@@ -271,8 +268,7 @@ def _saved(case: Case, name: str) -> Concern:
     """Report whether the journal has the records again that a session saved."""
     path = case.folder.path / name
     items, _ = rejected_items(path)
-    known = case.journal.records.keys()
-    missing = [item for item in items if str(item.get("id")) not in known]
+    missing = [item for item in items if not case.journal.file.has(str(item.get("id")))]
     if not missing:
         return Concern(
             "lost_known",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor import checks_files, checks_home, checks_journal
-from agent_memory.doctor.context import Case, Kinds, cases_of
+from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from agent_memory.doctor.reading import Kinds
+
 Check = Callable[..., Iterable[Concern]]
 """Looks at one thing and yields what it finds. Never changes anything."""
+Progress = Callable[[str, int, int], None]
 _OF_THE_HOME: Final[dict[str, Check]] = {
     "home": checks_home.examine_home,
     "sessions": checks_home.examine_sessions,
@@ -58,6 +62,7 @@ def examine(
     now: datetime,
     settings: ServiceSettings | None = None,
     kinds: Kinds = KINDS,
+    progress: Progress | None = None,
 ) -> HomeReport:
     """Return what is found under a storage root.
 
@@ -67,19 +72,29 @@ def examine(
         now: The present, UTC.
         settings: What sessions use; the defaults when omitted.
         kinds: Of the records that agents keep.
+        progress: Called with the name of an agent, how many bytes of a journal were read, and how many are to be.
     """
     settings = settings or ServiceSettings()
     names = checks_home.agent_names(root) if agents is None else agents
-    reports = tuple(examine_agent(root, name, now=now, settings=settings, kinds=kinds) for name in names)
+    reports = tuple(
+        examine_agent(root, name, now=now, settings=settings, kinds=kinds, progress=progress) for name in names
+    )
     wants_engine = any(2 * (each.memories or 0) >= settings.migration_threshold for each in reports)
     parts: dict[str, Check] = {"parts": lambda _: checks_home.examine_parts(wants_engine=wants_engine)}
     return HomeReport(root, by_area(_run(_OF_THE_HOME | parts, root)), reports)
 
 
 def examine_agent(
-    root: Path, agent_id: str, *, now: datetime, settings: ServiceSettings, kinds: Kinds = KINDS
+    root: Path,
+    agent_id: str,
+    *,
+    now: datetime,
+    settings: ServiceSettings,
+    kinds: Kinds = KINDS,
+    progress: Progress | None = None,
 ) -> AgentReport:
-    """Return what is found about one agent."""
+    """Return what is found about one agent; see `examine`."""
+    told = None if progress is None else partial(progress, agent_id)
     try:
         folder = folder_of(agent_id, root)
     except AgentMemoryError as error:
@@ -87,13 +102,13 @@ def examine_agent(
         return AgentReport(agent_id, root / agent_id, 0, None, (trouble,))
     try:
         list(folder.path.iterdir())
-        cases = cases_of(folder, settings, now, kinds)
+        cases = cases_of(folder, settings, now, kinds, told)
     except _BEYOND as error:
         trouble = Finding("folder_unusable", f"The folder cannot be read: {_words(error)}.", "Check its permissions.")
         return AgentReport(folder.agent_id, folder.path, 0, None, (trouble,))
     found = [finding for case in cases for finding in examine_case(case)]
     journal = cases[0].journal
-    memories = None if journal.file.trouble else len(journal.records)
+    memories = None if journal.file.trouble else cases[0].survey.count
     return AgentReport(folder.agent_id, folder.path, size_of(folder.path), memories, by_area(found))
 
 

@@ -144,8 +144,8 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "segments": {
         "segments": (OK, "what is sealed can be used, and says what the journal says"),
         "segments_stale": (NOTE, "the journal does not go on from where the segments end; they are made anew"),
-        "segments_broken": (WARNING, "a segment is damaged, or of another version", "removes them; they are made anew"),
-        "segments_untrue": (WARNING, "segments say otherwise than the journal", "removes them; they are made anew"),
+        "segments_broken": (WARNING, "a segment is damaged, or of another version", "makes them anew"),
+        "segments_untrue": (WARNING, "segments say otherwise than the journal", "makes them anew"),
     },
     "vectors": {
         "vectors": (OK, "vectors are kept"),

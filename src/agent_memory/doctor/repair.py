@@ -18,6 +18,7 @@ from agent_memory.doctor.examine import examine_agent, examine_case
 from agent_memory.doctor.findings import CODES, Action
 from agent_memory.embeddings import VectorCache
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import read_file, translated
@@ -32,7 +33,6 @@ from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.vector.shards import Shards
 
 if TYPE_CHECKING:
@@ -121,16 +121,15 @@ def _kept_copy(case: Case) -> Path:
 
 def _mend_journal(case: Case) -> str:
     path, copy = case.path, _kept_copy(case)
-    before = dict(case.journal.records)
+    before = case.journal.file
     rejected = size_of(rejected_path(case.path))
     journal = Journal(path, case.names, clock=lambda: case.now)
     twice, back = case.journal.file.disorder()
     journal.compact(grace=_NO_GRACE_ENDS, keep=case.journal.refusal, by_number=bool(back and not twice))
     case.read_again()
-    lost = before.keys() - case.journal.file.written_ids()
-    if lost:
+    if lost := case.journal.file.lacks(before):
         raise StorageError(
-            f"After the repair {case.counted(len(lost), ' is', ' are')} missing in {case.name}.",
+            f"After the repair {case.counted(lost, ' is', ' are')} missing in {case.name}.",
             recovery=f"Put {copy.name} back in its place, and report this.",
         )
     moved = size_of(rejected_path(case.path)) - rejected
@@ -139,17 +138,20 @@ def _mend_journal(case: Case) -> str:
 
 
 def _write_what_is_used(case: Case) -> str:
-    records = case.journal.records
-    spoilt = [records[name] for name in case.journal.invalid if name in records]
-    return _write_again(case, spoilt)
+    return _write_again(case, list(case.journal.load(case.survey.invalid).values()))
 
 
 def _break_circles(case: Case) -> str:
+    members = {name for circle in case.survey.circles for name in circle}
     written = {
-        change.id: entry.seq for entry in case.journal.file.entries for change in entry.changes if change.op != "touch"
+        change.id: line.entry.seq
+        for lines in case.journal.file.portions(members)
+        for line in lines
+        for change in line.part.changes
+        if change.op != "touch"
     }
-    records, freed = case.journal.records, []
-    for circle in case.journal.circles:
+    records, freed = case.journal.load(members), []
+    for circle in case.survey.circles:
         latest = max(circle, key=lambda record_id: written.get(record_id, 0))
         last = next(record_id for record_id in circle if records[record_id].supersedes == latest)
         freed.append(records[last].model_copy(update={"supersedes": None}))  # it claims to replace the latest
@@ -161,12 +163,7 @@ def _write_again(case: Case, records: Sequence[Record]) -> str:
     if not records:
         return ""
     copy = _kept_copy(case)
-    changes = [
-        Change("put", state.kind.name, record.id, record.to_record())
-        for record in records
-        for state in case.journal.states
-        if record.id in state.records
-    ]
+    changes = [Change("put", case.journal.kind_of(each).name, each.id, each.to_record()) for each in records]
     with Journal(case.path, case.names, clock=lambda: case.now).locked() as writer:
         writer.append(changes)
     case.read_again()
@@ -252,7 +249,7 @@ def _move_vectors(case: Case) -> str:
 
 
 def _prune_vectors(case: Case) -> str:
-    kept = hashes_elsewhere(case.folder, case.name).union(*needed_hashes(case))
+    kept = needed_hashes(case)
     gone = _in_cache(case, lambda cache: cache.prune(kept))
     return f"Removed {counted(gone, 'vector')} of texts that no record has."
 
@@ -299,12 +296,18 @@ def _move_audit(case: Case) -> str:
     return " ".join(_moved(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
 
 
-def _remove_segments(case: Case) -> str:
+def _make_segments(case: Case) -> str:
     from agent_memory.storage.sealed.inspection import remove_segments
+    from agent_memory.storage.sealed.sealing import seal_up
 
-    for state in case.journal.states:
-        remove_segments(case.folder, state.kind.name)
-    return "The segments were removed; the next session has them made anew."
+    embedder = embedder_of(case.settings)
+    identity = None
+    if embedder is not None and getattr(embedder, "is_known", True):
+        identity = embedder.identity
+    for kind in case.kinds:
+        remove_segments(case.folder, kind.name)
+        seal_up(case.folder, kind, identity, least=1)
+    return "Made the segments anew."
 
 
 _JOURNAL_CODES: Final = frozenset(
@@ -319,8 +322,8 @@ REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
     "leftovers": _remove_leftovers,
-    "segments_broken": _remove_segments,
-    "segments_untrue": _remove_segments,
+    "segments_broken": _make_segments,
+    "segments_untrue": _make_segments,
     "index_unusable": lambda case: _moved(case.folder.index, case.stamp),
     "metadata_broken": _write_metadata,
     "metadata_none": _write_metadata,

@@ -18,7 +18,7 @@ from agent_memory.files.aside import set_aside
 from agent_memory.files.names import aside_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Mapping
     from pathlib import Path
 
     from agent_memory.embeddings.protocol import EmbedderIdentity, Vector
@@ -100,13 +100,13 @@ class VectorCache:
         blobs = [(key, np.asarray(vector, dtype="<f2").tobytes()) for key, vector in vectors.items()]
         return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
 
-    def prune(self, keep: Iterable[bytes]) -> int:
+    def prune(self, keep: Container[bytes]) -> int:
         """Drop the vectors of every text, under any embedder, whose hash is not in `keep`; return how many went.
 
         A vector gives away something of its text, so this follows each purge of a memory.
         """
-        kept = {*keep, *self._kept_too()}
-        return self._attempt(lambda database: _prune(database, kept)) or 0
+        others = self._kept_too()
+        return self._attempt(lambda database: _prune(database, lambda key: key in keep or key in others)) or 0
 
     def forget(self, hashes: Iterable[bytes]) -> None:
         """Drop the vectors of these texts under every embedder."""
@@ -241,8 +241,8 @@ def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes
     return True
 
 
-def _prune(database: sqlite3.Connection, kept: set[bytes]) -> int:
-    gone = [row for row in database.execute("SELECT embedder, hash FROM vectors") if row[1] not in kept]
+def _prune(database: sqlite3.Connection, is_kept: Callable[[bytes], bool]) -> int:
+    gone = [row for row in database.execute("SELECT embedder, hash FROM vectors") if not is_kept(row[1])]
     database.executemany("DELETE FROM vectors WHERE embedder = ? AND hash = ?", gone)
     return len(gone)
 

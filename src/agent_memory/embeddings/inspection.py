@@ -9,11 +9,13 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
+from array import array
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from agent_memory.embeddings.cache import check_version
+from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.files.atomic import signature
 from agent_memory.files.entries import described, kind_of, size_of
 
@@ -28,7 +30,7 @@ class CacheFacts(NamedTuple):
         spoilt: Hashes whose vector is of another length than its embedder's, or nothing but zeros.
     """
 
-    hashes: dict[str, set[bytes]]
+    hashes: dict[str, Hashes]
     spoilt: frozenset[bytes] = frozenset()
 
 
@@ -82,13 +84,13 @@ def _facts_of(path: Path, *, immutable: bool = True) -> CacheFacts:
             "SELECT identity, hash, length(vector), vector = zeroblob(length(vector)) "
             "FROM vectors JOIN embedders ON embedder = embedders.id"
         )
-        hashes: dict[str, set[bytes]] = {}
+        prefixes: dict[str, array[int]] = {}
         spoilt = set()
         for identity, key, length, is_zero in rows:
-            hashes.setdefault(str(identity), set()).add(bytes(key))
+            prefixes.setdefault(str(identity), array("Q")).append(prefix_of(bytes(key)))
             if is_zero or length != 2 * _dimension(str(identity)):
                 spoilt.add(bytes(key))
-        return CacheFacts(hashes, frozenset(spoilt))
+        return CacheFacts({name: Hashes(found) for name, found in prefixes.items()}, frozenset(spoilt))
 
 
 def _dimension(identity: str) -> int:

@@ -3,7 +3,7 @@
 from agent_memory.journal.compaction import refused
 from agent_memory.journal.durability import Receipt
 from agent_memory.journal.format import Change, Entry
-from agent_memory.journal.inspection import Inspection, inspect_journal
+from agent_memory.journal.inspection import FoldedSize, Inspection, Line, inspect_journal
 from agent_memory.journal.journal import GRACE, Journal
 from agent_memory.journal.reader import Problem, Update
 from agent_memory.journal.replay import Records, apply_change
@@ -14,9 +14,11 @@ __all__ = [
     "GRACE",
     "Change",
     "Entry",
+    "FoldedSize",
     "Inspection",
     "Journal",
     "JournalWriter",
+    "Line",
     "Problem",
     "Receipt",
     "Records",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 LEAP: Final = timedelta(days=366)
 _NOTHING: Final = timedelta()
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a moment as the microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> int:
@@ -35,15 +42,19 @@ def first_young(entries: Sequence[Entry], now: datetime, grace: timedelta) -> in
     By position: entries are in the order of writing, whatever the clock said. Without any grace none is young, not even
     what was written this moment.
     """
+    moments = (microseconds(datetime.fromisoformat(entry.at)) for entry in reversed(entries))
+    return young_from(moments, len(entries), now, grace)
+
+
+def young_from(last_first: Iterable[int], count: int, now: datetime, grace: timedelta) -> int:
+    """Do as `first_young` with the moments of `count` entries in microseconds, the last one first."""
     if grace <= _NOTHING:
-        return len(entries)
-    later, age = now, _NOTHING
-    for position in range(len(entries) - 1, -1, -1):
-        moment = datetime.fromisoformat(entries[position].at)
-        passed = later - moment
-        if _NOTHING < passed <= LEAP:
-            age += passed
-        if age > grace:
+        return count
+    later, age, limit, leap = microseconds(now), 0, grace // _MICROSECOND, LEAP // _MICROSECOND
+    for position, moment in zip(range(count - 1, -1, -1), last_first, strict=True):
+        if 0 < later - moment <= leap:
+            age += later - moment
+        if age > limit:
             return position + 1
         later = moment
     return 0

@@ -1,26 +1,66 @@
-"""What is in a journal file, or in a copy of one; takes no lock and repairs nothing."""
+"""What is in a journal file, or in a copy of one; takes no lock and repairs nothing.
+
+The file is read once from end to end, in portions, and what is kept of it takes some 150 bytes a record: where the
+lines of each record are. The records themselves are read again, some thousand at a time, by whoever looks at them.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+import weakref
+from array import array
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import opened, read_at
+from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import described, kind_of
-from agent_memory.journal.compaction import first_young, fold
-from agent_memory.journal.format import Entry, Header, MalformedLineError
+from agent_memory.journal.compaction import fold, microseconds, young_from
+from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, encode_entry, sealed
 from agent_memory.journal.reader import JournalReader, decode_next
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime, timedelta
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from datetime import timedelta
     from pathlib import Path
 
+_BYTES_AT_ONCE: Final = 1 << 20
+_RECORDS_AT_ONCE: Final = 2_000
 
-@dataclass(slots=True)
+
+class Line(NamedTuple):
+    """A line that concerns records of a portion.
+
+    Attributes:
+        place: How many entries stand before it in the file.
+        entry: The whole line.
+        part: The same with the changes of this portion's records alone.
+        is_first: Whether no portion before this one has it.
+    """
+
+    place: int
+    entry: Entry
+    part: Entry
+    is_first: bool
+
+
+class Odd(NamedTuple):
+    """A line that a compaction may not be able to fold."""
+
+    place: int
+    kinds: frozenset[str]
+    opaque: bool
+    beyond: frozenset[str]
+
+    def stops(self, kinds: Collection[str]) -> bool:
+        """Tell whether it cannot be folded, nor be moved past a line that can be."""
+        foldable = [kind in kinds for kind in self.kinds]
+        return (any(foldable) and (self.opaque or not all(foldable))) or not self.beyond.isdisjoint(kinds)
+
+
+@dataclass(slots=True, weakref_slot=True)
 class Inspection:
     """What is in a journal file.
 
@@ -28,17 +68,36 @@ class Inspection:
         reader: Has read it; knows header, lines, damaged lines and watermark.
         trouble: Why nothing of it could be read, or None. A missing file is no trouble.
         size: Its bytes; None when there is no file.
-        entries: In the order of the file.
         tail: Bytes behind the last line end.
         tail_is_whole: Whether these would be a line, were it not for the missing end.
+        seqs: The number of each entry, in the order of the file.
+        linked: Hashes of the ids of records that ever replaced another one, and of the replaced.
+        moments, starts, lengths: When each entry was written, in microseconds since 1970; where its line begins, and
+            its length.
+        where: The hash of the id of each record, and its portion.
+        gone: Hashes of the ids of those that were deleted, or never stored.
+        places: For each portion the places of its entries.
+        odd: Lines that a compaction may not be able to fold.
+        unfolded: Bytes of the lines that concern no record.
+        descriptor: The open file, closed with this object: what a compaction puts in its place is another one.
     """
 
     reader: JournalReader
     trouble: str | None = None
     size: int | None = None
-    entries: list[Entry] = field(default_factory=list)
     tail: bytes = b""
     tail_is_whole: bool = False
+    seqs: array[int] = field(default_factory=lambda: array("q"))
+    linked: set[int] = field(default_factory=set)
+    moments: array[int] = field(default_factory=lambda: array("q"))
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    lengths: array[int] = field(default_factory=lambda: array("q"))
+    places: list[array[int]] = field(default_factory=list)
+    where: dict[int, int] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    odd: list[Odd] = field(default_factory=list)
+    unfolded: int = 0
+    descriptor: int = -1
 
     @property
     def readable(self) -> bool:
@@ -51,40 +110,159 @@ class Inspection:
         tail = decode_next(self.reader, self.tail) if self.tail_is_whole else None
         return max(self.reader.last_seq, tail.seq if isinstance(tail, Entry) else 0)
 
-    def written_ids(self, *ops: str) -> set[str]:
-        """Return the ids of all records of which the file still knows something; of those changed by `ops` if given."""
-        return {change.id for entry in self.entries for change in entry.changes if change.op in ops or not ops}
+    def wrote(self, record_id: str) -> bool:
+        """Tell whether the file still knows something of a record."""
+        return hash(record_id) in self.where
+
+    def has(self, record_id: str) -> bool:
+        """Tell whether a record was stored and not deleted since."""
+        key = hash(record_id)
+        return key in self.where and key not in self.gone
+
+    def lacks(self, other: Inspection) -> int:
+        """Return how many records that another file has are unknown to this one."""
+        return sum(key not in self.where for key in other.where if key not in other.gone)
+
+    def behind(self, seq: int) -> int:
+        """Return how many changes came after that one."""
+        return sum(each > seq for each in self.seqs)
 
     def disorder(self) -> tuple[int, int]:
         """Return how many sequence numbers occur twice, and how many are lower than the one before."""
-        numbers = [entry.seq for entry in self.entries]
-        back = sum(later < earlier for earlier, later in pairwise(numbers))
-        return len(numbers) - len(set(numbers)), back
+        if all(later > earlier for earlier, later in pairwise(self.seqs)):
+            return 0, 0
+        back = sum(later < earlier for earlier, later in pairwise(self.seqs))
+        return len(self.seqs) - len(set(self.seqs)), back
 
-    def frees(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> int:
-        """Return by how many bytes a compaction now would shrink the file; 0 if that cannot be computed."""
+    def folded_size(self, now: datetime, grace: timedelta, kinds: Collection[str]) -> FoldedSize:
+        """Return what counts the bytes that a compaction now would leave."""
+        young = young_from(reversed(self.moments), len(self.moments), now, grace)
+        stop = next((odd.place for odd in self.odd if odd.stops(kinds)), len(self.seqs))
+        fixed = len(Header.fresh(self.reader.last_seq).encode()) + self.unfolded
+        return FoldedSize(min(young, stop), frozenset(kinds), fixed)
+
+    def portions(self, record_ids: Iterable[str] | None = None) -> Iterator[list[Line]]:
+        """Yield all lines of some thousand records at a time, in the order of the file, read again.
+
+        Args:
+            record_ids: Only portions with these records; all of them when omitted.
+        """
+        wanted = None if record_ids is None else {self.where.get(hash(each)) for each in record_ids}
+        for number, places in enumerate(self.places):
+            if wanted is None or number in wanted:
+                yield [self._line(place, number) for place in places]
+
+    def _line(self, place: int, portion: int) -> Line:
+        start = self.starts[place]
+        raw = read_at(self.descriptor, start, start + self.lengths[place])
         try:
-            folded = fold(self.entries, first_young(self.entries, now, grace), kinds)
+            entry = decode_entry(raw)
+        except MalformedLineError as error:
+            name = self.reader.path.name
+            raise StorageError(f"{name} was changed in place while it was being read: {error}.") from error
+        numbers = [self.where.get(hash(change.id)) for change in entry.changes]
+        if all(number == portion for number in numbers):
+            return Line(place, entry, entry, is_first=True)
+        mine = tuple(change for change, number in zip(entry.changes, numbers, strict=True) if number in {None, portion})
+        part = replace(entry, changes=mine, raw=encode_entry(entry.seq, entry.at, mine))
+        first = min(number for number in numbers if number is not None)
+        return Line(place, entry, part, is_first=portion == first)
+
+    def take(self, entries: list[Entry]) -> None:
+        """Note where the records of further entries are."""
+        for entry in entries:
+            place = len(self.seqs)
+            self.seqs.append(entry.seq)
+            self.moments.append(microseconds(datetime.fromisoformat(entry.at)))
+            self.lengths.append(len(entry.raw))
+            kinds = frozenset(change.kind for change in entry.changes)
+            if entry.opaque or entry.beyond or len(kinds) > 1:
+                self.odd.append(Odd(place, kinds, entry.opaque, entry.beyond))
+            portions = {self._portion_of(change.id, change.op) for change in entry.changes if change.op != "mark"}
+            for number in portions:
+                self.places[number].append(place)
+            if not portions:
+                self.unfolded += len(sealed(entry.raw))
+            for change in entry.changes:
+                if (older := change.data.get("supersedes")) is not None:
+                    self.linked |= {hash(change.id), hash(older) if isinstance(older, str) else 0}
+
+    def _portion_of(self, record_id: str, op: str) -> int:
+        key = hash(record_id)
+        number = self.where.get(key)
+        if number is None:
+            number = self.where[key] = len(self.where) // _RECORDS_AT_ONCE
+            if number == len(self.places):
+                self.places.append(array("q"))
+            if op != "put":
+                self.gone.add(key)
+        if op == "put":
+            self.gone.discard(key)
+        elif op == "delete":
+            self.gone.add(key)
+        return number
+
+
+class FoldedSize:
+    """Adds up what a compaction would leave, portion by portion.
+
+    Args:
+        young: Place of the first entry that stays as it is.
+        kinds: Of the records that may be folded.
+        fixed: Bytes that stay whatever the portions hold.
+
+    Attributes:
+        left: Bytes that would be left; None where that cannot be computed.
+    """
+
+    def __init__(self, young: int, kinds: Collection[str], fixed: int) -> None:
+        self._young, self._kinds = young, kinds
+        self.left: int | None = fixed
+
+    def add(self, lines: list[Line]) -> None:
+        """Count the lines of further records."""
+        if self.left is None:
+            return
+        entries = [line.part for line in lines]
+        ids = {change.id for entry in entries for change in entry.changes}
+        if len(ids) == len(entries) and all(entry.changes[0].op == "put" for entry in entries):
+            self.left += sum(len(sealed(entry.raw)) for entry in entries)
+            return
+        try:
+            folded = fold(entries, sum(line.place < self._young for line in lines), self._kinds)
         except AgentMemoryError:
-            return 0
-        kept = len(Header.fresh(self.reader.last_seq).encode()) + sum(map(len, folded.lines))
-        return max(0, (self.size or 0) - kept)
+            self.left = None
+        else:
+            self.left += sum(map(len, folded.lines))
 
 
-def inspect_journal(path: Path) -> Inspection:
-    """Return what is in a journal, or in a copy of one."""
+def inspect_journal(path: Path, progress: Callable[[int, int], None] | None = None) -> Inspection:
+    """Return what is in a journal, or in a copy of one.
+
+    Args:
+        path: The file.
+        progress: Called with the bytes read so far, and with all there are.
+    """
     reader, kind = JournalReader(path), kind_of(path)
     if kind != "file":
         return Inspection(reader, None if kind == "missing" else f"it is {described(kind)}")
     try:
-        entries = reader.poll().entries
-        with opened(path, os.O_RDONLY) as descriptor:
-            size = os.fstat(descriptor).st_size
-            tail = read_at(descriptor, reader.offset, size)
+        found = Inspection(reader, descriptor=open_private(path, os.O_RDONLY))
+        weakref.finalize(found, os.close, found.descriptor)
+        reader.starts = found.starts
+        found.size = os.fstat(found.descriptor).st_size
+        before = -1
+        while before < reader.offset:
+            before = reader.offset
+            found.take(reader.read_lines(found.descriptor, found.size, _BYTES_AT_ONCE)[0])
+            if progress is not None:
+                progress(reader.offset, found.size)
+        tail = read_at(found.descriptor, reader.offset, found.size)
     except (OSError, StorageError) as error:
         return Inspection(reader, error.message if isinstance(error, StorageError) else error.strerror or str(error))
-    tail = tail[tail.rfind(b"\n") + 1 :]
-    return Inspection(reader, None, size, entries, tail, _is_line(reader, tail))
+    found.tail = tail[tail.rfind(b"\n") + 1 :]
+    found.tail_is_whole = _is_line(reader, found.tail)
+    return found
 
 
 def _is_line(reader: JournalReader, tail: bytes) -> bool:

@@ -28,6 +28,7 @@ from agent_memory.journal.format import (
 from agent_memory.journal.place import Place
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
@@ -124,6 +125,7 @@ class JournalReader:
         offset, lines: Bytes and whole lines read.
         read: Their checksums.
         rewritten: How often the file was found changed under us by something that is not this package.
+        starts: Where the line of each entry begins; noted only where it was set to an empty array.
 
     Args:
         path: The journal.
@@ -142,6 +144,7 @@ class JournalReader:
         self.offset = 0
         self.lines = 0
         self.read = Fingerprint()
+        self.starts: array[int] | None = None
         self._signature: tuple[int, int, int] | None = None
 
     @property
@@ -188,7 +191,7 @@ class JournalReader:
         is_another = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
         if is_another:
             self._restart()
-        entries, read_to = self._read_lines(descriptor, stat.st_size, most)
+        entries, read_to = self.read_lines(descriptor, stat.st_size, most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known, self._known = self._known, 0
         return Update(entries, reset=is_another and not known)
@@ -249,8 +252,11 @@ class JournalReader:
             if not copy.exists():
                 set_aside(self.path, copy, blocks_of(descriptor, 0, size), durable=False)
 
-    def _read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
-        """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was."""
+    def read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
+        """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was.
+
+        Looks neither at the name of the file nor at what was read before.
+        """
         entries: list[Entry] = []
         begun: list[bytes] = []  # of a line whose end is in a later block
         read_to = start = self.offset
@@ -267,17 +273,18 @@ class JournalReader:
 
     def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
         """Take in whole lines that begin at `offset`, and append their entries."""
-        last = seq_of(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if self._known else None
-        if last is not None and last <= self._known:
-            if self.offset == 0:
+        number, first, start = self.lines, self.offset == 0, self.offset
+        if _needs_none(whole, self._naming, self._known):
+            if first:
                 self._take_header(whole[: whole.index(b"\n")])
             self._consume(whole, whole.count(b"\n"))
             return
         lines = whole[:-1].split(b"\n")
-        number, first = self.lines, self.offset == 0
         self._consume(whole, len(lines))
+        begin = start
         for line in lines:
             number += 1
+            start, begin = begin, begin + len(line) + 1
             if (first and number == 1 and self._take_header(line)) or not line.strip():
                 continue
             if self._naming and not mentions(line, self._naming):
@@ -295,6 +302,8 @@ class JournalReader:
             self._before = entry.seq
             self.last_seq = max(self.last_seq, entry.seq)
             entries.append(entry)
+            if self.starts is not None:
+                self.starts.append(start)
 
     def _take_header(self, line: bytes) -> bool:
         try:
@@ -332,6 +341,14 @@ def go_on(reader: JournalReader, place: Place) -> bool:
     if found is not None:
         reader.begin_at(found)
     return found is not None
+
+
+def _needs_none(whole: bytes, naming: Collection[bytes], known: int) -> bool:
+    """Tell whether whole lines are all known, or name none of the records that are looked for."""
+    if naming:
+        return not mentions(whole, naming)
+    last = seq_of(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if known else None
+    return last is not None and last <= known
 
 
 def gone(path: Path) -> StorageError:

@@ -71,6 +71,17 @@ class Chain:
                 return self.firsts[at] + row
         return None
 
+    def numbers_of(self, ids: Sequence[bytes]) -> list[int | None]:
+        """Return the numbers of the rows of some records that count, None for each that has none."""
+        hashes = np.array([hash_of(one) for one in ids], np.uint64)
+        found = np.full(len(ids), -1, np.int64)
+        for first, segment, alive in zip(self.firsts, self.segments, self.alive, strict=False):
+            rows = segment.rows_of(hashes)
+            here = rows >= 0
+            here[here] = alive[rows[here]]
+            found[here] = rows[here] + first
+        return [None if number < 0 else number for number in found.tolist()]
+
     def among(self, ids: Collection[bytes]) -> NDArray[np.uint64]:
         """Return the hashes of those ids that any segment has a row of, whether it counts or not."""
         hashes = np.array([hash_of(one) for one in ids], np.uint64)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import CODES, examine, repair_all
-from agent_memory.doctor.context import Reading
+from agent_memory.doctor.reading import Reading
 from agent_memory.doctor.repair import REMEDIES
+from agent_memory.journal import Journal
 from agent_memory.journal.format import Header, sealed
 from tests.support import NOON, resealed
 from tests.unit.doctor.homes import snapshot
@@ -158,14 +159,14 @@ def _damage(root: Path, dice: random.Random) -> list[str]:
 
 
 def _memories(journal: Path) -> dict[str, Record]:
-    memories = Reading(journal, "bob").records
+    memories = Reading(journal, "bob").load()
     # A record that lost its time has the present for it whenever it is read.
     return {memory_id: memory.model_copy(update={"timestamp": NOON}) for memory_id, memory in memories.items()}
 
 
 def _sorted_copy(journal: Path, place: Path) -> Path:
     """Write what a repair makes of lines that were moved: a journal in the order of its numbers."""
-    entries = sorted(Reading(journal, "bob").file.entries, key=lambda entry: entry.seq)
+    entries = sorted(Journal(journal, {"memory"}).naming(()), key=lambda entry: entry.seq)
     place.write_bytes(Header.fresh().encode() + b"".join(entry.raw for entry in entries))
     return place
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import CODES, Severity, examine, salvaged
-from agent_memory.doctor.context import Reading
+from agent_memory.doctor.reading import Reading
 from agent_memory.files.wording import human
 from agent_memory.models import MEMORY
 from agent_memory.service.status import ATTENTION

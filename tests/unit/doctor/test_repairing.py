@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import examine, repair, repair_all
-from agent_memory.doctor.context import Reading
+from agent_memory.doctor.reading import Reading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
+from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.vector.shards import Shards
 from tests.support import NOON, resealed, sealed_line
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
@@ -42,14 +43,14 @@ def test_a_sound_home_is_left_as_it_is(bob: Path, root: Path, repaired: Repaired
 
 def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found: Found, repaired: Repaired) -> None:
     damaged = _damage_journal(bob)
-    before = Reading(bob / "memories.yaml", "bob").records
+    before = Reading(bob / "memories.yaml", "bob").load()
     (action,) = repaired()
     assert (action.code, action.done) == ("journal_lines", True)
     (copy,) = bob.glob("memories.yaml.before-repair-*")
     assert copy.read_bytes() == damaged
     assert copy.stat().st_mode & 0o777 == 0o600
     after = Reading(bob / "memories.yaml", "bob")
-    assert after.records == before
+    assert after.load() == before
     assert not after.file.reader.problems
     assert not after.file.tail
     assert b"junk" in (bob / "memories.rejected.yaml").read_bytes()
@@ -65,7 +66,7 @@ def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Re
     after = Reading(journal, "bob")
     assert after.file.reader.header
     assert after.file.reader.last_seq == last
-    assert len(after.records) == LIVE
+    assert len(after.load()) == LIVE
 
 
 async def test_a_mended_journal_can_be_written_again_and_nothing_of_it_was_folded_away(bob: Path, root: Path) -> None:
@@ -243,12 +244,12 @@ def test_lines_are_put_back_into_the_order_in_which_they_were_written(
     bob: Path, found: Found, repaired: Repaired
 ) -> None:
     journal = bob / "memories.yaml"
-    before = Reading(journal, "bob").records
+    before = Reading(journal, "bob").load()
     header, *lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([header, *reversed(lines)]))
-    assert Reading(journal, "bob").records != before
+    assert Reading(journal, "bob").load() != before
     assert [action.code for action in repaired()] == ["journal_lines"]
-    assert Reading(journal, "bob").records == before
+    assert Reading(journal, "bob").load() == before
     assert "journal_backwards" not in found()
     assert list(bob.glob("memories.yaml.before-repair-*"))
 
@@ -256,22 +257,24 @@ def test_lines_are_put_back_into_the_order_in_which_they_were_written(
 def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: Found, repaired: Repaired) -> None:
     make_circles(bob / "memories.yaml")
     assert "journal_circle" in {action.code for action in repaired()}
-    facts = Reading(bob / "memories.yaml", "bob")
-    replaced = facts.states[0].replacements.all(NOON)
+    records = Reading(bob / "memories.yaml", "bob").load()
+    replacements = Replacements(records)
+    replacements.note(records)
+    replaced = replacements.all(NOON)
     assert replaced["mem-000000000005"] == "mem-000000000006"
     assert {"mem-000000000006", "mem-000000000007"}.isdisjoint(replaced)
     assert "journal_circle" not in found()
 
 
 def test_a_change_that_breaks_a_rule_is_followed_by_what_is_used(bob: Path, found: Found, repaired: Repaired) -> None:
-    before = Reading(bob / "memories.yaml", "bob").records
+    before = Reading(bob / "memories.yaml", "bob").load()
     with (bob / "memories.yaml").open("a") as lines:
         at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
         lines.write(
             sealed_line(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
         )
     assert "journal_changes" in {action.code for action in repaired()}
-    assert Reading(bob / "memories.yaml", "bob").records == before
+    assert Reading(bob / "memories.yaml", "bob").load() == before
     assert "journal_changes" not in found()
     assert repaired() == []
 
