@@ -33,6 +33,7 @@ _HASH_DIGITS: Final = 6
 """Of an entry's checksum: one edit in 16 million would pass for none."""
 # Line breaks to YAML that its dumper in pure Python does not quote well enough to read them back.
 _ODD_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
+_ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)  # all other lines of an entry are indented, or empty
 _PRIVATE_USE: Final = range(0xE000, 0xF900)
 _EDITABLE: Final = ("content", "category", "tags", "pinned")
 _HEADER: Final = """\
@@ -54,11 +55,32 @@ class PadEdits:
         return bool(self.changed or self.added or self.removed)
 
 
-def render_file(entries: Sequence[Memory], agent_id: str) -> str:
-    """Return the whole file for `entries`."""
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """An entry as it stands in the file: what it says, its lines, and its word in the index."""
+
+    item: dict[str, Any]
+    text: str
+    packed: str
+
+
+def render_file(entries: Sequence[Memory], agent_id: str, known: dict[str, Rendered] | None = None) -> str:
+    """Return the whole file for `entries`.
+
+    Args:
+        entries: What is in it.
+        agent_id: Whose they are.
+        known: What the last call rendered, by id: that is not rendered again. Holds what this one did afterwards.
+    """
+    known = {} if known is None else known
     items = [_item(entry) for entry in entries]
-    body = _HEADER.format(agent_id=agent_id) + (_dump(items) if items else "[]\n")
-    body += "".join(f"#:{line}\n" for line in _index(items))
+    new = [item for item in items if (one := known.get(item["id"])) is None or one.item != item]
+    known |= {item["id"]: Rendered(item, text, _packed(item)) for item, text in zip(new, _dump(new), strict=True)}
+    shown = [known[item["id"]] for item in items]
+    for gone in known.keys() - {item["id"] for item in items}:
+        del known[gone]
+    body = _HEADER.format(agent_id=agent_id) + ("".join(one.text for one in shown) or "[]\n")
+    body += "".join(f"#:{line}\n" for line in _index(shown))
     return f"{body}# rendered {_text_hash(body)}\n"
 
 
@@ -126,7 +148,10 @@ def _item(entry: Memory) -> dict[str, Any]:
     return {**item, "stored": to_text(entry.timestamp)}
 
 
-def _dump(items: list[dict[str, Any]]) -> str:
+def _dump(items: list[dict[str, Any]]) -> list[str]:
+    """Return the lines of each."""
+    if not items:
+        return []
     import yaml
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -140,7 +165,8 @@ def _dump(items: list[dict[str, Any]]) -> str:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text.translate(there), style=style)
 
     Dumper.add_representer(str, represent_text)
-    return str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100)).translate(back)
+    text = str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100)).translate(back)
+    return _ENTRY.split(text)[1:]
 
 
 def _stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
@@ -151,10 +177,14 @@ def _stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
     return dict(zip(emoji, (own for own in map(chr, _PRIVATE_USE) if own not in used), strict=False))
 
 
-def _index(items: list[dict[str, Any]]) -> list[str]:
+def _packed(item: dict[str, Any]) -> str:
+    packed = bytes.fromhex(item["id"].removeprefix("mem-") + _hash(item)[:_HASH_DIGITS])
+    return base64.urlsafe_b64encode(packed).decode()
+
+
+def _index(shown: list[Rendered]) -> list[str]:
     """Return the lines that say what was rendered, without the mark they begin with."""
-    packed = [bytes.fromhex(item["id"].removeprefix("mem-") + _hash(item)[:_HASH_DIGITS]) for item in items]
-    words = [f" {base64.urlsafe_b64encode(each).decode()}" for each in packed]
+    words = [f" {one.packed}" for one in shown]
     return ["".join(words[at : at + _A_LINE]) for at in range(0, len(words), _A_LINE)]
 
 

@@ -10,7 +10,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.memories import MemoryStorage, detect_storage
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.redaction import Redactor, quoted
-from agent_memory.scratchpad.file import render_file
+from agent_memory.scratchpad.file import Rendered, render_file
 from agent_memory.scratchpad.render import render
 from agent_memory.scratchpad.render_lock import RenderLock
 from agent_memory.scratchpad.saves import PadFile
@@ -68,6 +68,7 @@ class ScratchpadManager:
         self.max_size = max_size
         self.promotion_threshold = promotion_threshold
         self._clock = clock
+        self._rendered: dict[str, Rendered] = {}
         folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
         self.lock = RenderLock(folder.path)
         self.pad_file = PadFile(folder.scratchpad, clock, redactor)
@@ -112,7 +113,7 @@ class ScratchpadManager:
         Raises:
             StorageError: The file cannot be written.
         """
-        text = render_file(scratchpad.entries, self.agent_id)
+        text = render_file(scratchpad.entries, self.agent_id, self._rendered)
         rendered = await asyncio.to_thread(self.pad_file.replace, text, absorbed)
         await asyncio.to_thread(self.pad_file.remove_expired)
         return rendered

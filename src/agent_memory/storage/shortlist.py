@@ -77,7 +77,7 @@ class Shortlist(Generic[R]):
             journal = self._identity_up_to(seq)
             if journal is None:
                 return
-            ends = [memory.expires_at for memory in state.records.values() if memory.expires_at]
+            ends = _ends(state)
             known: dict[str, Any] = {
                 "asked": _asked(order),
                 "journal": journal,
@@ -112,6 +112,13 @@ class Shortlist(Generic[R]):
         if not tail.endswith(b"\n") or not begin or decode_entry(tail[begin:]).seq != seq:
             return None
         return _identity(status)
+
+
+def _ends(state: State[R]) -> list[datetime]:
+    """Return when records expire, of those that do; loads none that is sealed."""
+    unsealed = (record.expires_at for record in state.table.records.values())
+    sealed = state.sealed.replacements.ends() if state.sealed is not None else []
+    return [*sealed, *(end for end in unsealed if end is not None)]
 
 
 def _asked(order: Order) -> list[int]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import Memory, new_memory_id
-from agent_memory.scratchpad.file import read_edits, render_file
+from agent_memory.scratchpad.file import Rendered, read_edits, render_file
 from tests.support import memory_of
 
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
@@ -59,6 +59,34 @@ def test_what_was_rendered_shows_no_edit(pad: list[Memory]) -> None:
     text = render_file(pad, "bob")
     assert not read_edits(text)
     assert [item["content"] for item in parsed(text)] == [memory.content for memory in pad]
+
+
+@given(pads, pads, st.data())
+def test_what_was_rendered_before_makes_no_difference(first: list[Memory], second: list[Memory], data: Any) -> None:
+    stay = data.draw(st.lists(st.sampled_from(first), unique_by=lambda memory: memory.id)) if first else []
+    new = [data.draw(st.none() | contents) for _ in stay]
+    now = [one.model_copy(update={"content": text} if text else {}) for one, text in zip(stay, new, strict=True)]
+    now += second
+    known: dict[str, Rendered] = {}
+    assert render_file(first, "bob", known) == render_file(first, "bob")
+    assert render_file(now, "bob", known) == render_file(now, "bob")
+    assert known.keys() == {memory.id for memory in now}, "what left is still in memory"
+
+
+def test_only_what_is_new_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, Rendered] = {}
+    pad = [memory_of(f"fact {number}") for number in range(50)]
+    render_file(pad, "bob", known)
+    dumped: list[str] = []
+    real = yaml.dump
+
+    def dump(items: list[dict[str, Any]], **options: Any) -> Any:
+        dumped.extend(item["content"] for item in items)
+        return real(items, **options)
+
+    monkeypatch.setattr(yaml, "dump", dump)
+    render_file([memory_of("new"), *pad[:-1]], "bob", known)
+    assert dumped == ["new"]
 
 
 @given(pads)

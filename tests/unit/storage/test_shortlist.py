@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.files.layout import AgentFolder
+from agent_memory.models import MEMORY, to_text
 from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.segments import Chain
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.replica import Replica
+from agent_memory.storage.sealed.sealing import seal_up
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
@@ -186,3 +190,23 @@ async def test_any_history_shows_the_same_with_it_as_without(
         await shown(storage)
         await storage.close()
     assert used > 20
+
+
+async def test_what_is_sealed_and_expires_ends_its_time_and_nothing_sealed_is_loaded_to_know(
+    root: Path,
+    clock: FrozenClock,
+    file: Path,
+    opened: Callable[[], FileStorage],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    end = NOON + timedelta(days=2)
+    await begun(opened, memory_of("expires", expires_at=end), *(memory_of(f"fact {number}") for number in range(99)))
+    assert seal_up(AgentFolder(root / "bob"), MEMORY, None, least=1)
+    loaded: list[int] = []
+    record = Chain.record
+    monkeypatch.setattr(Chain, "record", lambda chain, number: loaded.append(number) or record(chain, number))
+    await begun(opened, memory_of("a later one"))
+    known = json.loads(file.read_text())
+    assert known["until"] == to_text(end)
+    assert known["since"] == to_text(clock())
+    assert len(set(loaded)) < 50

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +11,6 @@ from agent_memory.segments import TRUSTS, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -42,6 +42,14 @@ class SealedReplacements:
             bool((alive & (segment.columns["expires"] <= moment)).any())
             for segment, alive in zip(self.chain.segments, self.chain.alive, strict=True)
         )
+
+    def ends(self) -> list[datetime]:
+        """Return when those that count expire, of those that do, in no order."""
+        moments: list[float] = []
+        for segment, alive in zip(self.chain.segments, self.chain.alive, strict=True):
+            ends = segment.columns["expires"]
+            moments += ends[alive & np.isfinite(ends)].tolist()
+        return [datetime.fromtimestamp(each, UTC) for each in moments]
 
     @property
     def replaces_any(self) -> bool:
