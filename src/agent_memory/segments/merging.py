@@ -13,6 +13,7 @@ from agent_memory.segments.columns import ColumnFile, Columns, write_columns
 from agent_memory.segments.lists import ListsFile
 from agent_memory.segments.segment import NONE, About, by_row, write_about
 from agent_memory.segments.strings import StringsFile
+from agent_memory.segments.vectors import join_vectors, vectors_within
 from agent_memory.segments.writing import HASH_BYTES, PLAIN, sorted_hashes, write_people, write_strings
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def merge(
         },
     )
     _merge_pieces(folder, parts)
+    _merge_vectors(folder, parts)
     forgotten = {each for part in parts for each in part.segment.strings("forgotten").every()}
     write_strings(folder, "forgotten", sorted(forgotten))
     write_about(folder, _about(parts, purged_seq))
@@ -150,6 +152,19 @@ def _merge_pieces(folder: Path, parts: Sequence[_Part]) -> None:
         hashes.append(part.segment.columns["piece.hash"][owners != _GONE])
     rows.close()
     hashes.close()
+
+
+def _merge_vectors(folder: Path, parts: Sequence[_Part]) -> None:
+    """Write the vectors of each embedder whose vectors all parts have."""
+    known = [vectors_within(part.segment.folder) for part in parts]
+    for name in set(known[0]).intersection(*known):
+        sources = []
+        for part, vectors in zip(parts, known, strict=True):
+            stays = part.renumbered[part.segment.columns["piece.row"]] != _GONE
+            if len(vectors[name]) == len(stays):
+                sources.append((vectors[name], np.flatnonzero(stays)))
+        if len(sources) == len(parts) and len({each.halves.shape[1] for each, _ in sources}) == 1:
+            join_vectors(folder / name, sources)
 
 
 def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], list[NDArray[np.int64]]]:

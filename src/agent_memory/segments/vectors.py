@@ -6,6 +6,7 @@ A sign code takes a bit a dimension. Two codes differ in about as many bits as t
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -17,13 +18,14 @@ from agent_memory.files.atomic import sync_folder, translated
 from agent_memory.segments.columns import ColumnFile, Columns, write_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 _WORD_BITS: Final = 64
 _AT_ONCE: Final = 20_000
+_PREFIX: Final = "vectors-"
 
 
 class Vectors:
@@ -66,7 +68,7 @@ class Vectors:
 
 def folder_name(embedder: str) -> str:
     """Return the name, in a segment's folder, of the folder with the vectors of an embedder."""
-    return f"vectors-{blake2b(embedder.encode(), digest_size=6).hexdigest()}"
+    return f"{_PREFIX}{blake2b(embedder.encode(), digest_size=6).hexdigest()}"
 
 
 def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[NDArray[np.float32]]) -> None:
@@ -85,17 +87,59 @@ def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[
     with translated(unfinished, "write"):
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
-    file = ColumnFile(unfinished, "halves", np.float16, dimension)
-    codes = [np.empty((_words(dimension), 0), np.uint64)]
-    for portion in vectors:
-        file.append(portion)
-        codes.append(codes_of(portion))
-    file.close()
-    write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
-    with translated(place, "write"):
-        sync_folder(unfinished)
-        unfinished.rename(place)
-        sync_folder(segment)
+    try:
+        file = ColumnFile(unfinished, "halves", np.float16, dimension)
+        codes = [np.empty((_words(dimension), 0), np.uint64)]
+        with contextlib.closing(file):
+            for portion in vectors:
+                file.append(portion)
+                codes.append(codes_of(portion))
+        write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
+        with translated(place, "write"):
+            sync_folder(unfinished)
+            unfinished.rename(place)
+            sync_folder(segment)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def vectors_within(segment: Path) -> dict[str, Vectors]:
+    """Return the vectors that a segment's folder holds, by the name of their folder; without damaged ones."""
+    found = {}
+    with translated(segment, "read"):
+        names = [path.name for path in segment.iterdir() if path.name.startswith(_PREFIX)]
+    for name in names:
+        with contextlib.suppress(StorageError):
+            found[name] = Vectors(segment / name)
+    return found
+
+
+def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64]]]) -> None:
+    """Write vectors that others have, with their codes, into a new folder.
+
+    Memory: some megabytes, and 8 bytes a vector.
+
+    Args:
+        folder: Where to.
+        sources: Vectors, and which of them, ascending; in the order of the new pieces.
+
+    Raises:
+        StorageError: No room, for instance.
+    """
+    with translated(folder, "write"):
+        folder.mkdir(mode=0o700)
+    first = sources[0][0]
+    halves = ColumnFile(folder, "halves", np.float16, first.halves.shape[1])
+    with contextlib.closing(halves):
+        for vectors, pieces in sources:
+            for begin in range(0, len(pieces), _AT_ONCE):
+                halves.append(vectors.halves[pieces[begin : begin + _AT_ONCE]])
+    codes = ColumnFile(folder, "codes", np.uint64, sum(len(pieces) for _, pieces in sources))
+    with contextlib.closing(codes):
+        for word in range(len(first.codes)):
+            codes.append(np.concatenate([vectors.codes[word][pieces] for vectors, pieces in sources])[np.newaxis])
+    with translated(folder, "write"):
+        sync_folder(folder)
 
 
 def codes_of(vectors: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:

@@ -64,6 +64,9 @@ _MOST_AT_ONCE: Final = 20_000
 """Changed records of one new segment, more or less: what is held in memory, some 120 MB."""
 _BYTES_AT_ONCE: Final = 1 << 20
 _VECTORS_AT_ONCE: Final = 5_000
+_VECTORS_LOOKED_AT: Final = 100
+_MOST_SEGMENTS: Final = 12
+"""From so many on they are merged while more are sealed: each takes some 50 open files."""
 _NICENESS: Final = 10
 
 
@@ -92,12 +95,14 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
     make_private_folder(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
         remove_unused(place)
-        done = False
-        chain = _merged(place, kind)
-        while _seal_stretch(folder, kind, place, least):
-            chain, done = _merged(place, kind), True
-        if identity is not None:
-            done = _add_vectors(folder, chain, identity) or done
+        with contextlib.closing(VectorCache(folder.vectors)) as cache:
+            done = _add_vectors(_listed_chain(place, kind), cache, identity)
+            while _seal_stretch(folder, kind, place, least):
+                chain, done = _listed_chain(place, kind), True
+                _add_vectors(chain, cache, identity)
+                if len(chain.segments) >= _MOST_SEGMENTS:
+                    _merge_due(place, kind, identity)
+        _merge_due(place, kind, identity)
         remove_unused(place)
         return done
     return False
@@ -163,20 +168,30 @@ def _seq_of(state: State[Any], record_id: str) -> int:
     return known
 
 
-def _merged(place: Path, kind: Kind[Any]) -> Chain:
-    """Merge the last segments while they are large against the one before them; return what there is then."""
-    while True:
-        chain = _listed_chain(place, kind)
-        sizes = [len(segment) for segment in chain.segments]
-        at = next((at for at in range(len(sizes) - 1) if sizes[at] < _GROWTH * sum(sizes[at + 1 :])), None)
-        if at is None:
-            return chain
+def _merge_due(place: Path, kind: Kind[Any], identity: EmbedderIdentity | None) -> None:
+    """Merge the last segments while they are large against the one before them."""
+    while (at := _first_due(chain := _listed_chain(place, kind), identity)) is not None:
         some = list(zip(chain.segments, chain.alive, strict=True))[at:]
         purged = min(segment.about.purged_seq for segment in chain.segments[at:])
         with _unfinished(place) as unfinished:
             merge(unfinished, some, talking=talking, purged_seq=purged, oldest=at == 0)
             _take_into_use(place, chain.segments[:at], unfinished, chain.last_seq, listed(place)[1])
         remove_unused(place)
+
+
+def _first_due(chain: Chain, identity: EmbedderIdentity | None) -> int | None:
+    """Return from which segment on they are to be merged; None where they are not.
+
+    Those with vectors wait for the rest to have theirs, unless that takes too long: merged with one that has none, they
+    would lose them.
+    """
+    sizes = [len(segment) + len(segment.columns["hides"]) for segment in chain.segments]
+    embedded = [_is_embedded(segment, identity) for segment in chain.segments]
+    many = len(sizes) >= _MOST_SEGMENTS
+    for at in range(len(sizes) - 1):
+        if sizes[at] < _GROWTH * sum(sizes[at + 1 :]) and (many or len(set(embedded[at:])) == 1):
+            return at
+    return None
 
 
 def _listed_chain(place: Path, kind: Kind[Any]) -> Chain:
@@ -199,32 +214,40 @@ def _take_into_use(
     list_segments(place, [*(segment.folder.name for segment in before), name], notes)
 
 
-def _add_vectors(folder: AgentFolder, chain: Chain, identity: EmbedderIdentity) -> bool:
+def _is_embedded(segment: Segment, identity: EmbedderIdentity | None) -> bool:
+    return identity is None or (segment.folder / folder_name(str(identity))).is_dir()
+
+
+def _add_vectors(chain: Chain, cache: VectorCache, identity: EmbedderIdentity | None) -> bool:
     """Add vectors to the segments all of whose texts have one in the cache; tell whether any were added."""
     added = False
-    with contextlib.closing(VectorCache(folder.vectors)) as cache:
-        for segment in chain.segments:
-            if not (segment.folder / folder_name(str(identity))).is_dir() and _has_all(segment, cache, identity):
-                portions = _portions(segment, cache, identity)
-                add_vectors(segment.folder, str(identity), identity.dimension, portions)
-                added = True
+    for segment in chain.segments:
+        if identity is None or _is_embedded(segment, identity):
+            continue
+        with contextlib.suppress(_NotEmbeddedError):
+            # They are embedded in this order, so where any is missing the last ones are.
+            _vectors_of(segment.columns["piece.hash"][-_VECTORS_LOOKED_AT:], cache, identity)
+            add_vectors(segment.folder, str(identity), identity.dimension, _portions(segment, cache, identity))
+            added = True
     return added
 
 
-def _hashes(segment: Segment) -> Iterator[list[bytes]]:
-    every: NDArray[np.uint8] = segment.columns["piece.hash"]
-    for begin in range(0, len(every), _VECTORS_AT_ONCE):
-        yield [each.tobytes() for each in every[begin : begin + _VECTORS_AT_ONCE]]
-
-
-def _has_all(segment: Segment, cache: VectorCache, identity: EmbedderIdentity) -> bool:
-    return all(len(cache.get_many(identity, set(hashes))) == len(set(hashes)) for hashes in _hashes(segment))
+class _NotEmbeddedError(Exception):
+    """A text of a segment has no vector in the cache yet."""
 
 
 def _portions(segment: Segment, cache: VectorCache, identity: EmbedderIdentity) -> Iterator[NDArray[np.float32]]:
-    for hashes in _hashes(segment):
-        known = cache.get_many(identity, set(hashes))
-        yield np.stack([known[each] for each in hashes])
+    every: NDArray[np.uint8] = segment.columns["piece.hash"]
+    for begin in range(0, len(every), _VECTORS_AT_ONCE):
+        yield _vectors_of(every[begin : begin + _VECTORS_AT_ONCE], cache, identity)
+
+
+def _vectors_of(hashes: NDArray[np.uint8], cache: VectorCache, identity: EmbedderIdentity) -> NDArray[np.float32]:
+    wanted = [each.tobytes() for each in hashes]
+    known = cache.get_many(identity, wanted)
+    if any(each not in known for each in wanted):
+        raise _NotEmbeddedError
+    return np.stack([known[each] for each in wanted]) if wanted else np.empty((0, identity.dimension), np.float32)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,121 @@
+"""Merging segments takes their vectors along, and leaves none behind."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from agent_memory.embeddings import VectorCache, text_hash
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.models import MEMORY
+from agent_memory.segments import Segment, Vectors, folder_name, open_chain
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage, folder_of
+from agent_memory.storage.sealed.sealing import seal_up
+from tests.support import memory_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+
+EMBEDDER = HashEmbedder()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> AgentFolder:
+    return folder_of("bob", tmp_path)
+
+
+async def stored(folder: AgentFolder, *texts: str, embedded: bool = True) -> None:
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    await storage.store_many([memory_of(text) for text in texts])
+    await storage.close()
+    if embedded:
+        embed(folder, *texts)
+
+
+def embed(folder: AgentFolder, *texts: str) -> None:
+    with closing(VectorCache(folder.vectors)) as cache:
+        vectors = EMBEDDER.embed_documents(list(texts))
+        assert cache.put_many(EMBEDDER.identity, dict(zip(map(text_hash, texts), vectors, strict=True)))
+
+
+def sealed(folder: AgentFolder) -> tuple[Segment, ...]:
+    """Seal what there is; return the segments."""
+    seal_up(folder, MEMORY, EMBEDDER.identity, least=1)
+    return open_chain(folder.segments("memory"), "memory").segments
+
+
+def vectors_of(segment: Segment) -> Vectors:
+    return Vectors(segment.folder / folder_name(str(EMBEDDER.identity)))
+
+
+def assert_embedded(segment: Segment, *texts: str) -> None:
+    hashes = [row.tobytes() for row in segment.columns["piece.hash"]]
+    assert hashes == [text_hash(text) for text in texts]
+    expected = EMBEDDER.embed_documents(list(texts))
+    found = vectors_of(segment)
+    assert np.allclose(found.of(slice(None)), expected, atol=1e-3)
+    assert [found.distances(vector)[at] for at, vector in enumerate(expected)] == [0] * len(texts)
+
+
+async def test_a_merge_takes_vectors_from_the_segments_and_not_from_the_cache(folder: AgentFolder) -> None:
+    await stored(folder, "one tea", "two teas")
+    (first,) = sealed(folder)
+    assert_embedded(first, "one tea", "two teas")
+
+    with closing(VectorCache(folder.vectors)) as cache:
+        cache.forget([text_hash("one tea"), text_hash("two teas")])
+    await stored(folder, "three cups")
+
+    (merged,) = sealed(folder)
+    assert_embedded(merged, "one tea", "two teas", "three cups")
+
+
+async def test_a_merge_leaves_out_the_vectors_of_what_was_deleted(folder: AgentFolder) -> None:
+    await stored(folder, "one tea", "two teas", "three cups")
+    sealed(folder)
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    (gone,) = [memory.id async for memory in storage.iter_all() if memory.content == "two teas"]
+    await storage.delete(gone)
+    await storage.close()
+    await stored(folder, "four pots")
+
+    (merged,) = sealed(folder)
+    assert_embedded(merged, "one tea", "three cups", "four pots")
+
+
+async def test_deletions_alone_are_merged_too(folder: AgentFolder) -> None:
+    await stored(folder, "one tea", "two teas")
+    sealed(folder)
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    (gone,) = [memory.id async for memory in storage.iter_all() if memory.content == "two teas"]
+    await storage.delete(gone)
+    await storage.close()
+
+    (merged,) = sealed(folder)
+    assert_embedded(merged, "one tea")
+
+
+async def test_a_segment_with_vectors_waits_for_those_of_the_next_one(folder: AgentFolder) -> None:
+    await stored(folder, "one tea", "two teas")
+    sealed(folder)
+    await stored(folder, "three cups", embedded=False)
+
+    first, second = sealed(folder)
+    assert_embedded(first, "one tea", "two teas")
+    assert not list(second.folder.glob("*vectors-*")), "nothing of the attempt is left"
+
+    embed(folder, "three cups")
+    (merged,) = sealed(folder)
+    assert_embedded(merged, "one tea", "two teas", "three cups")
+
+
+async def test_segments_that_never_get_vectors_do_not_become_ever_more(folder: AgentFolder) -> None:
+    for number in range(20):
+        await stored(folder, f"number {number}", embedded=number % 2 == 0)
+        assert len(sealed(folder)) < 12
