@@ -2,6 +2,7 @@
 
     python -m benchmarks.retrieval --locomo FILE [--conversations conv-26,conv-30] [--unit turn|session]
     python -m benchmarks.retrieval --jsonl benchmarks/data/facts.jsonl
+    python -m benchmarks.retrieval ... --sealed all|mixed
 
 LoCoMo (ten long conversations with questions) is `data/locomo10.json` of the project snap-research/locomo on GitHub;
 its licence is CC BY-NC 4.0, so it is not part of this project. A set of one's own is JSON lines, see `load_jsonl`.
@@ -12,6 +13,9 @@ product, which adds the date to what it indexes by itself. Searches have the shi
 access. "Now" is the last session plus one day. Questions are those of categories 1 to 4. `any@k`, `frac@k`, `all@k` and
 MRR are defined in `_retrieval_metrics.measure`; beside them in the same run stands rank-bm25 with Snowball stems and
 the same stop words, and the paired bootstrap interval of the difference.
+
+With `--sealed all` everything is sealed in segments before it is searched; with `mixed` two thirds are, in three
+segments, and some of these were changed or forgotten since, such that the memories are the same.
 """
 
 from __future__ import annotations
@@ -24,16 +28,19 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_memory import storage as backends
-from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from benchmarks._retrieval_data import Group, load_jsonl, load_locomo
 from benchmarks._retrieval_metrics import DEPTH, Outcome, Reference, interval, outcome, table
+from benchmarks._retrieval_sealed import WAYS, filled
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_memory.storage import FileStorage, MemoryStorage
 
 
@@ -62,7 +69,9 @@ def main() -> int:
         parser.error("there is no question whose answer is among the memories")
     if args.backend == "vector" and not hasattr(backends, "VectorStorage"):
         parser.error("this version has no vector backend")
-    run = asyncio.run(_measure(groups, args.backend, args.embedder))
+    if args.sealed != "none" and args.backend != "file":
+        parser.error("--sealed: the vector backend does not search segments")
+    run = asyncio.run(_measure(groups, args))
     report = _report(run, groups, args, ks)
     print(json.dumps(report, indent=2) if args.json else _text(report, ks))
     if args.plot:
@@ -84,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what one memory is")
     parser.add_argument("--backend", choices=("file", "vector"), default="file")
     parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
+    parser.add_argument("--sealed", choices=WAYS, default="none", help="what is sealed before the first question")
     parser.add_argument("--k", default="1,5,10", help="cut-offs, with commas between")
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="for people; needs matplotlib")
@@ -96,33 +106,27 @@ def _groups(args: argparse.Namespace) -> list[Group]:
     return load_locomo(args.locomo, [name for name in args.conversations.split(",") if name], args.unit)
 
 
-async def _measure(groups: list[Group], backend: str, embedder: str) -> Run:
+async def _measure(groups: list[Group], args: argparse.Namespace) -> Run:
     run = Run()
     with tempfile.TemporaryDirectory() as folder:
         for number, group in enumerate(groups):
-            storage = _storage(f"bench-{number}", folder, backend, embedder, group)
+            opened = partial(_storage, f"bench-{number}", folder, args, group)
+            storage, key_of = await filled(opened, group.items, args.sealed, args.embedder)
             try:
-                await _measure_group(run, storage, group)
+                await _measure_group(run, storage, group, key_of)
             finally:
                 await storage.close()
     return run
 
 
-def _storage(agent_id: str, folder: str, backend: str, embedder: str, group: Group) -> MemoryStorage:
-    settings = ServiceSettings.model_validate({"embedder": embedder})
+def _storage(agent_id: str, folder: str, args: argparse.Namespace, group: Group) -> FileStorage:
+    settings = ServiceSettings.model_validate({"embedder": args.embedder})
     # By name: the vector backend comes with the engine.
-    kind: type[FileStorage] = getattr(backends, "FileStorage" if backend == "file" else "VectorStorage")
+    kind: type[FileStorage] = getattr(backends, "FileStorage" if args.backend == "file" else "VectorStorage")
     return kind(agent_id, folder, settings=settings, clock=lambda: group.now)
 
 
-async def _measure_group(run: Run, storage: MemoryStorage, group: Group) -> None:
-    key_of = {}
-    for item in group.items:
-        memory = Memory(
-            agent_id=storage.agent_id, content=item.text, timestamp=item.when, created_by_session=item.session
-        )
-        key_of[await storage.store(memory)] = item.key
-    await storage.prepare()
+async def _measure_group(run: Run, storage: MemoryStorage, group: Group, key_of: Mapping[str, str]) -> None:
     reference = Reference(group.items)
     for query in group.queries:
         began = time.perf_counter()
@@ -141,6 +145,7 @@ def _report(run: Run, groups: list[Group], args: argparse.Namespace, ks: list[in
         "unit": args.unit if args.locomo else "line",
         "backend": args.backend,
         "embedder": args.embedder,
+        "sealed": args.sealed,
         "modes": dict(run.modes),
         "groups": [group.name for group in groups],
         "memories": sum(len(group.items) for group in groups),
@@ -189,7 +194,8 @@ def _text(report: dict[str, Any], ks: list[int]) -> str:
     lines = [
         (
             f"{report['set']}: {report['memories']} memories ({report['unit']}), {report['queries']} questions, "
-            f"{report['skipped']} more without evidence left out; backend {report['backend']}, answered by {modes}"
+            f"{report['skipped']} more without evidence left out; backend {report['backend']}, "
+            f"sealed {report['sealed']}, answered by {modes}"
         ),
         "",
         f"{'':10}{'product':>9} {'95 % interval':>15}{'bm25':>9}{'difference':>12} {'95 % interval':>17}",

@@ -65,13 +65,16 @@ class SearchIndex:
         postings = Postings(self._settings.k1, self._settings.b, self.limits.arrays_from, weights)
         self.corpus = Corpus(postings, Documents(sealed), talks=Talks(talks), sealed=sealed)
         self._unread: dict[str, None] = {}
+        self._arrived_sealed: dict[str, int] = {}  # places in the order of storing of what is sealed no more
 
     def put(self, document: Document) -> None:
         """Insert a document or replace the one of the same id; reading its words waits for a search or `warm`."""
         known = self.corpus.documents.get(document.id)
         if known is None:
-            self._arrivals += 1
-            self.corpus.documents[document.id] = IndexedDocument(document, self._arrivals)
+            arrival = self._arrived_sealed.get(document.id)
+            if arrival is None:
+                arrival = self._arrivals = self._arrivals + 1
+            self.corpus.documents[document.id] = IndexedDocument(document, arrival)
             self._unread[document.id] = None
             return
         if _read_of(known.document) != _read_of(document):
@@ -93,11 +96,17 @@ class SearchIndex:
         """Look anew at sealed documents: these are not found there any more."""
         if self.corpus.sealed is not None:
             gone = list(record_ids)
+            self.keep_order(gone)
             self.corpus.sealed.rows.drop(gone)
             self.corpus.talks.forget_sealed()
             if self.vectors is not None:
                 for record_id in gone:
                     self.vectors.remove(record_id)
+
+    def keep_order(self, record_ids: Iterable[str]) -> None:
+        """Let documents that are sealed, and will be put because they have changed, keep their order of storing."""
+        if self.corpus.sealed is not None:
+            self._arrived_sealed |= self.corpus.sealed.rows.arrivals(list(record_ids))
 
     def embed_sealed(self, document: Document) -> None:
         """Ask for the vectors of a sealed document, unless it is not found there any more."""

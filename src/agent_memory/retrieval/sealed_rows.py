@@ -12,10 +12,10 @@ from agent_memory.models import Document
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
 from agent_memory.retrieval.sealed_words import SealedWords
-from agent_memory.segments import NONE, TELLS_TIME, TRUSTS
+from agent_memory.segments import NONE, TELLS_TIME, TRUSTS, arrivals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +58,11 @@ class SealedRows:
         """Tell whether a document may be found."""
         at, row = self.place(entry.number)
         return bool(masks[at][row])
+
+    def arrivals(self, record_ids: Sequence[str]) -> dict[str, int]:
+        """Return the places in the order of storing of those of some documents that have a row, counting or not."""
+        places = arrivals(self._chain, [one.encode() for one in record_ids]).tolist()
+        return {one: place for one, place in zip(record_ids, places, strict=True) if place >= 0}
 
     def drop(self, record_ids: Iterable[str]) -> None:
         """Forget what is kept of documents whose rows count no more."""
@@ -108,7 +113,7 @@ class SealedRows:
             self._entries.clear()
         entry = self._entries[record_id] = IndexedDocument(
             document,
-            arrival=number,
+            arrival=int(self._chain.segments[at].arrivals[row]),
             number=SEALED_FROM + number,
             moment=moment,
             length_share=fusion.length_share(int(columns["length"][row])),
@@ -194,9 +199,10 @@ class SealedTalks:
     def said_in(self, session: str) -> dict[str, tuple[float, int, str]]:
         """Return the turns of a session that count: id to moment, arrival and speaker."""
         found: dict[str, tuple[float, int, str]] = {}
-        for first, segment, alive in zip(self._chain.firsts, self._chain.segments, self._chain.alive, strict=False):
+        for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
             rows = segment.lists("sessions").of(session).rows
             for row in rows[alive[rows]].tolist():
                 speaker = segment.strings("speakers")[int(segment.columns["speaker"][row])].decode()
-                found[segment.id(row)] = (float(segment.columns["moment"][row]), first + row, speaker)
+                place = int(segment.arrivals[row])
+                found[segment.id(row)] = (float(segment.columns["moment"][row]), place, speaker)
         return found

@@ -4,7 +4,7 @@ A segment holds the records of that stretch as they were at its end, their colum
 is embedded. It is immutable; what came later hides what it says. All of it can be made anew from the journal.
 """
 
-from agent_memory.segments.chain import Chain, list_segments, listed, open_chain
+from agent_memory.segments.chain import Chain, arrivals, list_segments, listed, next_arrival, open_chain
 from agent_memory.segments.merging import merge
 from agent_memory.segments.rows import PINNED, TELLS_TIME, TRUSTS, Row
 from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of
@@ -23,12 +23,14 @@ __all__ = [
     "Segment",
     "Vectors",
     "add_vectors",
+    "arrivals",
     "facet_key",
     "folder_name",
     "hash_of",
     "list_segments",
     "listed",
     "merge",
+    "next_arrival",
     "open_chain",
     "seal",
 ]

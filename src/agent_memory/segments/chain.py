@@ -137,6 +137,21 @@ class Chain:
             alive[rows] = False
 
 
+def arrivals(chain: Chain, ids: Iterable[bytes]) -> NDArray[np.int64]:
+    """Return the place of each id in the order of storing, its row counting or not; -1 where there is none."""
+    hashes = np.array([hash_of(one) for one in ids], np.uint64)
+    found = np.full(len(hashes), -1, np.int64)
+    for segment in chain.segments:
+        rows = segment.rows_of(hashes)
+        found[rows >= 0] = segment.arrivals[rows[rows >= 0]]
+    return found
+
+
+def next_arrival(chain: Chain) -> int:
+    """Return the place, in the order of storing, of what is stored next."""
+    return max((int(segment.arrivals.max()) + 1 for segment in chain.segments if len(segment)), default=0)
+
+
 def listed(folder: Path) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the listed segments, oldest first, and what was noted with them."""
     said = read_json(folder / SEGMENTS) or {}

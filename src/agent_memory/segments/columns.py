@@ -40,6 +40,9 @@ class Columns:
             paths = [path for path in folder.iterdir() if path.suffix == _SUFFIX]
         self._arrays = {path.name.removesuffix(_SUFFIX): _mapped(path) for path in paths}
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return an array.
 

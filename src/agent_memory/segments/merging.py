@@ -72,6 +72,7 @@ def merge(
         parts.append(_Part(segment, alive, sum(len(part.kept) for part in parts)))
     for name, dtype in {**PLAIN, "trust": np.uint8}.items():
         _write_column(folder, name, dtype, ([part.segment.columns[name], part] for part in parts))
+    _write_column(folder, "arrival", np.int64, ([part.segment.arrivals, part] for part in parts))
     for name in ("ids", "data"):
         file = StringsFile(folder, name)
         for part in parts:

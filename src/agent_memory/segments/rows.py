@@ -37,6 +37,7 @@ class Row(NamedTuple):
         speaker: Who says that turn.
         speakers: Who speaks in a whole talk that it holds.
         pieces: Hashes of the texts that are embedded for it, 32 bytes each.
+        arrival: Its place in the order of storing, which no change alters.
     """
 
     id: str
@@ -59,3 +60,4 @@ class Row(NamedTuple):
     speaker: str = ""
     speakers: Sequence[str] = ()
     pieces: Sequence[bytes] = ()
+    arrival: int = 0

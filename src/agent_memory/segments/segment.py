@@ -119,6 +119,12 @@ class Segment:
         return np.where(known[at] == hashes, rows[at].astype(np.int64), -1)
 
     @cached_property
+    def arrivals(self) -> NDArray[np.int64]:
+        """Each row's place in the order of storing; as they changed last in segments made before that was kept."""
+        places: NDArray[np.int64] = self.columns["arrival" if "arrival" in self.columns else "seq"]
+        return places
+
+    @cached_property
     def hashes(self) -> NDArray[np.uint64]:
         """The hash of each row's id."""
         return by_row(self.columns["id.hash"], self.columns["id.row"])

@@ -71,6 +71,7 @@ def seal(
         {
             **{name: np.array([getattr(row, name) for row in rows], dtype) for name, dtype in PLAIN.items()},
             "trust": np.array([TRUSTS.index(row.trust) for row in rows], np.uint8),
+            "arrival": np.array([row.arrival for row in rows], np.int64),
             "session": sessions.numbers,
             "speaker": speakers.numbers,
             **sorted_hashes("id", np.array([hash_of(row.id.encode()) for row in rows], np.uint64)),

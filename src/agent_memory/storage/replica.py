@@ -116,6 +116,7 @@ class Replica(Generic[R]):
             if vectors is not None:
                 vectors.remove(record_id)
         self._unembedded = iter(unembedded)
+        index.keep_order(self.state.table.records)
         for _, document in self.state.columns(self.state.table.records):
             if document is not None:
                 index.put(document)

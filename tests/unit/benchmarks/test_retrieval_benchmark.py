@@ -14,6 +14,7 @@ pytest.importorskip("rank_bm25")
 from benchmarks import retrieval
 from benchmarks._retrieval_data import Item, load_jsonl, load_locomo
 from benchmarks._retrieval_metrics import Reference, interval, measure, outcome
+from benchmarks._retrieval_sealed import portions
 
 TALK = {
     "sample_id": "conv-1",
@@ -134,6 +135,27 @@ def test_a_run_through_the_products_own_storage(
     assert (report["memories"], report["queries"], report["modes"]) == (3, 2, {"keyword": 2})
     assert set(report["by_category"]) == {"1", "4"}
     assert report["product"].keys() == report["difference"].keys()
+
+
+@pytest.mark.parametrize("way", ["all", "mixed"])
+def test_what_is_sealed_before_the_questions_is_as_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    lines = [{"type": "memory", "id": str(at), "text": f"the parcel {at} weighs {at * 7} pounds"} for at in range(63)]
+    questions = [{"type": "query", "text": f"what does parcel {at} weigh", "gold": [str(at)]} for at in (0, 11, 38, 62)]
+    path = tmp_path / "parcels.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines + questions)), "utf-8")
+    monkeypatch.setattr(
+        sys, "argv", ["retrieval", "--jsonl", str(path), "--embedder", "none", "--sealed", way, "--json"]
+    )
+    assert retrieval.main() == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["sealed"], report["memories"], report["product"]["MRR"]["mean"]) == (way, 63, 1.0)
+
+
+def test_two_thirds_are_sealed_in_segments_that_are_not_merged() -> None:
+    items = [Item(str(at), "", datetime(2025, 1, 1, tzinfo=UTC), "") for at in range(63)]
+    assert [len(portion) for portion in portions(items, "mixed")] == [32, 8, 2, 21]
 
 
 @pytest.mark.parametrize("extra", [["--k", "0"], ["--k", "x"], ["--conversations", "conv-9"]])

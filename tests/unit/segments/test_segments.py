@@ -48,6 +48,7 @@ def rows(draw: Any) -> list[Row]:
                 speaker=draw(NAMES),
                 speakers=draw(st.sampled_from([(), ("ann", "bob")])),
                 pieces=[sha256(word.encode()).digest() for word in words[:2]],
+                arrival=40 - number,
             )
         )
     return found
@@ -97,6 +98,7 @@ def read_back(segment: Segment) -> list[Row]:
                 moment=float(columns["moment"][row]),
                 terms=held["terms"][row],
                 length=int(columns["length"][row]),
+                arrival=int(segment.arrivals[row]),
                 facets=[tuple(key.split("\0", 1)) for key in held["facets"][row]],  # type: ignore[misc]
                 older=known.get(older.get(row, 0), ""),
                 session=segment.lists("sessions").keys[session].decode() if session != NONE else "",

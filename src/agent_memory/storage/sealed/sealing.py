@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 import uuid
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,10 +35,12 @@ from agent_memory.segments import (
     Row,
     Segment,
     add_vectors,
+    arrivals,
     folder_name,
     list_segments,
     listed,
     merge,
+    next_arrival,
     open_chain,
     seal,
 )
@@ -125,7 +128,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
         return False
     touched = {*state.changed_at, *state.table.records}
     hides = chain.among([one.encode() for one in touched])
-    rows = [_row(state, record) for record in state.table.records.values()]
+    rows = _rows(state, chain)
     about = About(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
     with _unfinished(place) as unfinished:
         forgotten = [bytes.fromhex(each) for each in state.table.forgotten]
@@ -143,7 +146,17 @@ def _count(policy: CompactionPolicy, journal: Journal, update: Update) -> None:
         policy.add(entry)
 
 
-def _row(state: State[Any], record: Record) -> Row:
+def _rows(state: State[Any], chain: Chain) -> list[Row]:
+    """Return what is to be sealed; what was sealed before keeps its place in the order of storing."""
+    records, new = state.table.records, count(next_arrival(chain))
+    before = arrivals(chain, [one.encode() for one in records]).tolist()
+    return [
+        _row(state, record, arrival if arrival >= 0 else next(new))
+        for record, arrival in zip(records.values(), before, strict=True)
+    ]
+
+
+def _row(state: State[Any], record: Record, arrival: int) -> Row:
     kind = state.kind
     searched = searched_fields(kind.document(record))
     moments = {"promoted": record.promoted_at, "accessed": record.last_accessed, "expires": record.expires_at}
@@ -155,6 +168,7 @@ def _row(state: State[Any], record: Record) -> Row:
         seq=_seq_of(state, record.id),
         data=json.dumps(record.to_record(), ensure_ascii=False).encode(),
         text_hash=bytes.fromhex(content_hash(kind.text_of(record))),
+        arrival=arrival,
         **{**searched, **fields, "flags": searched["flags"] | (PINNED if record.pinned else 0)},
     )
 
