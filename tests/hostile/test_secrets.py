@@ -119,15 +119,18 @@ LONG = [
 def test_hostile_repetition_costs_linear_work_and_stays_idempotent(seed: str) -> None:
     """Ten times the text may cost thirty times the CPU, where quadratic work would cost a hundred."""
     redactor = SecretRedactor()
-    redactor.redact("warm up, the password is x")
-    costs = []
-    for size in (2_000, 20_000):
-        text = (seed * (size // len(seed) + 1))[:size]
-        started = time.process_time()
+    short, long = ((seed * (size // len(seed) + 1))[:size] for size in (2_000, 20_000))
+    for text in (short, long):
         once = redactor.redact(text).text
-        costs.append(time.process_time() - started)
         assert redactor.redact(once).text == once
-    assert costs[1] <= 30 * max(costs[0], 0.01)
+    # The least of several: other programs evict caches, and make one measurement many times another.
+    assert any(_cost(redactor, long) <= 30 * max(_cost(redactor, short), 0.01) for _ in range(5))
+
+
+def _cost(redactor: SecretRedactor, text: str) -> float:
+    started = time.process_time()
+    redactor.redact(text)
+    return time.process_time() - started
 
 
 # -- every door --------------------------------------------------------------------------------------------------------
