@@ -2,9 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import typer
@@ -13,13 +12,21 @@ from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolve
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_status
 from agent_memory.cli.running import FAILED, NOT_FOUND, Run, command
 from agent_memory.files.layout import folder_of
-from agent_memory.models import Memory, SearchFilters, SearchResults, filters_of, utc_now
+from agent_memory.models import (
+    Listed,
+    Listing,
+    ListOrder,
+    Memory,
+    RecordState,
+    SearchFilters,
+    SearchResults,
+    filters_of,
+    utc_now,
+)
 from agent_memory.service.views import answer, whole_hit, whole_memory
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
-
-Order = Literal["newest", "oldest", "used", "accessed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +39,16 @@ class Page:
     offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N.")] = 0
     every: Annotated[bool, typer.Option("--all", help="However many there are.")] = False
 
-    def of(self, found: list[Memory]) -> list[Memory]:
-        """Return what is shown of a list.
+    @property
+    def most(self) -> int | None:
+        """How many are shown at most; None for all.
 
         Raises:
             typer.BadParameter: Both all and a number are asked for.
         """
         if self.every and self.limit is not None:
             raise typer.BadParameter("--all and --limit cannot both be", param_hint="--all")
-        return found[self.offset :] if self.every else found[self.offset : self.offset + (self.limit or _LIMIT)]
+        return None if self.every else self.limit or _LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +70,11 @@ class StateFilters:
     expired: Annotated[bool, typer.Option("--expired", help="Only what has expired.")] = False
     superseded: Annotated[bool, typer.Option("--superseded", help="Only what a newer memory replaced.")] = False
 
-    def admits(self, memory: Memory, now: datetime, replaced: Mapping[str, str]) -> bool:
-        """Tell whether a memory is in that state; `replaced` says what replaced which."""
-        is_expired, is_replaced = memory.is_expired(now), memory.id in replaced
-        if self.expired or self.superseded:
-            admitted = (self.expired and is_expired) or (self.superseded and is_replaced)
-        else:
-            admitted = not (is_expired or is_replaced)
-        return admitted and self.trust in {None, memory.trust} and (memory.pinned or not self.pinned)
+    @property
+    def states(self) -> frozenset[RecordState]:
+        """What memories may be."""
+        named: dict[RecordState, bool] = {"expired": self.expired, "superseded": self.superseded}
+        return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
 
 
 @command(may_be_none=True)
@@ -88,7 +93,7 @@ async def list_(
     run: Run,
     *,
     sort: Annotated[
-        Order,
+        ListOrder,
         typer.Option("--sort", metavar="HOW", help="newest, oldest, used (found last) or accessed (found most often)."),
     ] = "newest",
     scratchpad: Annotated[
@@ -97,23 +102,30 @@ async def list_(
 ) -> None:
     """List memories, the newest first."""
     page, state = run.given(Page), run.given(StateFilters)
-    page.of([])
-    filters = await _filters(run)
-    if scratchpad:
-        known = list((await run.service.scratchpad(run.caller)).entries)
-    else:
-        known = ordered(await run.service.admin.everything(), sort)
-    replaced, now = await run.service.admin.superseded(), utc_now()
-    found = [memory for memory in known if filters.admits(memory) and state.admits(memory, now, replaced)]
-    memories = page.of(found)
-    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
-    head = {"agent_id": run.service.agent_id, "count": len(documents), "total": len(found)}
+    most = page.most
+    listing = Listing(sort, await _filters(run), state.states, state.trust, state.pinned, "", page.offset, most)
+    listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))
+    replaced = await run.service.admin.replaced_by([memory.id for memory in listed.records])
+    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
+    head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
-    show_memories(run.screen, memories, replaced)
-    if not known:
+    show_memories(run.screen, listed.records, replaced)
+    if not listed.total and not await run.service.admin.count():
         run.screen.note(f"{run.service.agent_id} remembers nothing yet.")
     else:
-        _note_rest(run, len(found), page.offset, len(memories))
+        _note_rest(run, listed.total, page.offset, len(documents))
+
+
+async def _pad_of(run: Run, listing: Listing) -> Listed[Memory]:
+    """Return the part of the scratchpad that is asked for, in its own order."""
+    known, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
+    replaced = await run.service.admin.replaced_by([memory.id for memory in known])
+    found = [
+        memory
+        for memory in known
+        if listing.admits(memory, expired=memory.is_expired(now), superseded=memory.id in replaced)
+    ]
+    return Listed(found[listing.offset : listing.end], len(found))
 
 
 async def _filters(run: Run) -> SearchFilters:
@@ -136,7 +148,7 @@ async def _filters(run: Run) -> SearchFilters:
 async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
     memories = [await run.service.get(each) for each in await resolved(run.service, memory_id)]
-    replaced = await run.service.admin.superseded()
+    replaced = await run.service.admin.replaced_by([memory.id for memory in memories])
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
     run.screen.rows({"memories": documents}, "memories", _COLUMNS)
     if len(documents) == 1 and run.screen.fields is None:
@@ -145,25 +157,6 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
         if position:
             run.screen.show()
         show_memory(run.screen, memory, replaced.get(memory.id))
-
-
-_ORDERS: Final[dict[Order, Callable[[Memory], Any]]] = {
-    "newest": lambda memory: memory.timestamp,
-    "oldest": lambda memory: memory.timestamp,
-    "used": lambda memory: (memory.last_accessed is not None, memory.last_accessed or memory.timestamp),
-    "accessed": lambda memory: (memory.access_count, memory.timestamp),
-}
-
-
-def ordered(memories: Iterable[Memory], order: Order) -> list[Memory]:
-    """Return memories, given in the order of storing, newest or oldest first, or by when or how often they were found.
-
-    Among equals the one stored last comes first, except with the oldest first.
-    """
-    if order == "oldest":
-        return sorted(memories, key=_ORDERS[order])
-    found = list(memories)[::-1]  # sorting is stable
-    return sorted(found, key=_ORDERS[order], reverse=True)
 
 
 def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:

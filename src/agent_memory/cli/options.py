@@ -16,7 +16,16 @@ from typer.main import get_command
 from agent_memory.cli.text import one_line
 from agent_memory.errors import AgentMemoryError, IdentityError, UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.layout import agents_under, folder_of, root_of
-from agent_memory.models import CATEGORIES, Memory, SearchFilters, is_memory_id, offered_fields, parse_bound
+from agent_memory.models import (
+    ANY_STATE,
+    CATEGORIES,
+    Listing,
+    Memory,
+    SearchFilters,
+    is_memory_id,
+    offered_fields,
+    parse_bound,
+)
 from agent_memory.models.record import normalise_tags
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 
@@ -52,9 +61,9 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     async def ids() -> list[tuple[str, str]]:
         root = root_given(ctx)
         async with opened(choose_agent(given(ctx, "agent"), root, may_be_new=False), root) as service:
-            memories = await service.admin.everything()
-        found = [(memory.id, one_line(memory.content)[:60]) for memory in reversed(memories)]
-        return [pair for pair in found if pair[0].startswith(incomplete)][:_COMPLETED]
+            listing = Listing(states=ANY_STATE, beginning=incomplete, limit=_COMPLETED)
+            found = (await service.admin.browse(listing)).records
+        return [(memory.id, one_line(memory.content)[:60]) for memory in found]
 
     with contextlib.suppress(AgentMemoryError):
         return asyncio.run(ids())
@@ -251,32 +260,40 @@ async def resolved(service: "MemoryService", words: Sequence[str], *, forgotten:
         ValidationError: Several do; names them.
         StorageError: The memories cannot be read.
     """
-    if all(map(is_memory_id, words)):
-        return list(dict.fromkeys(words))
-    texts = {memory.id: memory.content for memory in await service.admin.everything()}
-    if forgotten:
+    gone: Mapping[str, str] = {}
+    if forgotten and not all(map(is_memory_id, words)):
         with contextlib.suppress(UnsupportedError):  # what is asked next says so
-            texts |= {memory.id: memory.content for memory, _ in await service.past.forgotten()}
-    return list(dict.fromkeys(_one_of(word, texts) for word in words))
+            gone = {memory.id: memory.content for memory, _ in await service.past.forgotten()}
+    return list(dict.fromkeys([await _one_of(service, word, gone) for word in words]))
 
 
-def _one_of(word: str, texts: Mapping[str, str]) -> str:
+async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) -> str:
     if is_memory_id(word):
         return word
     beginning = _BEGINNING.fullmatch(word.lower())
-    found = [each for each in texts if beginning and each.startswith(f"mem-{beginning[1]}")]
-    if not found:
+    listed, texts, total = f"mem-{beginning[1]}" if beginning else "", dict[str, str](), 0
+    if listed:
+        listing = Listing("oldest", states=ANY_STATE, beginning=listed, limit=_IDS_LISTED)
+        known = await service.admin.browse(listing)
+        texts = {memory.id: memory.content for memory in known.records}
+        more = {one: text for one, text in gone.items() if one.startswith(listed) and one not in texts}
+        texts, total = texts | more, known.total + len(more)
+    if not total:
         from agent_memory.redaction import quoted  # detect-secrets, which a command that finds it does not need
 
         raise UnknownIdError(f"There is no memory {quoted(word)}.")
-    if len(found) == 1:
-        return found[0]
-    listed = [f"  {each}  {one_line(texts[each])[:_TEXT_CHARS]}" for each in found[:_IDS_LISTED]]
-    more = [f"  … and {len(found) - _IDS_LISTED} more"] if len(found) > _IDS_LISTED else []
-    raise ValidationError(
-        f"{len(found)} ids begin with {word!r}.",
+    if total == 1:
+        return next(iter(texts))
+    raise _ambiguous(word, texts, total)
+
+
+def _ambiguous(word: str, texts: Mapping[str, str], total: int) -> ValidationError:
+    lines = [f"  {each}  {one_line(text)[:_TEXT_CHARS]}" for each, text in list(texts.items())[:_IDS_LISTED]]
+    more = [f"  … and {total - _IDS_LISTED} more"] if total > _IDS_LISTED else []
+    return ValidationError(
+        f"{total} ids begin with {word!r}.",
         code="ambiguous_id",
-        recovery="\n".join(["Say more of the one you mean:", *listed, *more]),
+        recovery="\n".join(["Say more of the one you mean:", *lines, *more]),
     )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN_PROBLEMS: Final = 20
+_WRITTEN_AT_ONCE: Final = 500
+_COPIED_AT_ONCE: Final = 1 << 20
 _SUFFIXES: Final[dict[str, Format]] = {".yaml": "yaml", ".yml": "yaml", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 FormatName = Annotated[
@@ -153,15 +156,14 @@ async def export(
         raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
     if file != "-":
         _check_target(Path(file), run.root, force=force)
-    memories = await run.service.admin.everything()
-    with run.screen.progress() as progress:
-        texts = [encode(memory, chosen) for memory in progress.track(memories, description="Exporting")]
+    path = Path(file)
     if file == "-":
-        run.screen.raw("".join(texts))
+        await _write_all(run, chosen, run.screen.raw)
     else:
-        _write(Path(file), "".join(texts))
-        run.screen.document({"exported": len(memories), "file": file, "format": chosen})
-        run.screen.show(f"Exported {counted(len(memories), 'memory', 'memories')} to {file}.")
+        with translated(path, "write"):
+            exported = await _write_file(run, chosen, path)
+        run.screen.document({"exported": exported, "file": file, "format": chosen})
+        run.screen.show(f"Exported {counted(exported, 'memory', 'memories')} to {file}.")
     await _note_damage(run)
 
 
@@ -234,13 +236,37 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
 
 
-def _write(path: Path, text: str) -> None:
-    with translated(path, "write"):
-        if path.exists() and not path.is_file():
-            path.write_bytes(text.encode())  # a pipe or a device is written to, not replaced
-        else:
-            remove_leftovers(path.parent, of=path.name)  # of an export that was killed
-            replace_file(path, text.encode(), durable=True)
+async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -> int:
+    """Write all memories, some hundred at a time; return how many there are."""
+    admin, done, texts = run.service.admin, 0, list[str]()
+    with run.screen.progress() as progress:
+        bar = progress.add_task("Exporting", total=await admin.count())
+        async for memory in admin.iter_all():
+            texts.append(encode(memory, form))
+            if len(texts) == _WRITTEN_AT_ONCE:
+                write("".join(texts))
+                done += len(texts)
+                progress.update(bar, completed=done)
+                texts.clear()
+        write("".join(texts))
+    return done + len(texts)
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+async def _write_file(run: Run, form: Format, path: Path) -> int:
+    """Write all memories to a file, which is there as a whole or not at all; return how many there are."""
+    if _is_special(path):
+        with path.open("w", encoding="utf-8", newline="") as target:
+            return await _write_all(run, form, target.write)  # a pipe or a device is written to, not replaced
+    remove_leftovers(path.parent, of=path.name)  # of an export that was killed
+    with tempfile.TemporaryFile(dir=path.parent) as whole:
+        exported = await _write_all(run, form, lambda text: whole.write(text.encode()))
+        whole.seek(0)
+        replace_file(path, iter(lambda: whole.read(_COPIED_AT_ONCE), b""), durable=True)
+    return exported
 
 
 def _read(file: str) -> bytes:

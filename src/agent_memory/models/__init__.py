@@ -5,6 +5,7 @@ from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offer
 from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
+from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
 from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
 from agent_memory.models.observation import Observation
 from agent_memory.models.record import MAX_TAGS, Link, Record, Source, SourceKind, Trust, may_stand_for, record_of
@@ -27,6 +28,7 @@ from agent_memory.models.version import Version
 
 __all__ = [
     "ACCESS",
+    "ANY_STATE",
     "CATEGORIES",
     "ESTIMATES",
     "IDENTITY",
@@ -41,11 +43,15 @@ __all__ = [
     "Facet",
     "Kind",
     "Link",
+    "ListOrder",
+    "Listed",
+    "Listing",
     "MatchType",
     "Memory",
     "MemorySearchResult",
     "Observation",
     "Record",
+    "RecordState",
     "Scratchpad",
     "SearchFilters",
     "SearchMode",

@@ -58,7 +58,7 @@ class SealedCorpus:
         found = self.chain.alive if among is None else among
         if filters.admits_all:
             return found
-        return [mask & _meeting(segment, filters) for segment, mask in zip(self.chain.segments, found, strict=True)]
+        return [mask & meeting(segment, filters) for segment, mask in zip(self.chain.segments, found, strict=True)]
 
     def by_words(self, gains: Mapping[str, float], norm: Norm, count: int, masks: Masks) -> list[Scored]:
         """Return the best documents by words, best first."""
@@ -111,7 +111,7 @@ class SealedCorpus:
         return found
 
 
-def _meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
+def meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
     """Return which rows of a segment meet filters."""
     found = np.ones(len(segment), bool)
     for facet in filters.facets:

@@ -50,6 +50,16 @@ class Strings:
                 high = middle
         return low if low < len(self) and self[low] == wanted else None
 
+    def beginning(self, prefix: bytes) -> NDArray[np.bool_]:
+        """Return which of them begin so."""
+        found = np.zeros(len(self), bool)
+        starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])
+        rows = np.flatnonzero(self.ends - starts >= len(prefix))
+        for place, byte in enumerate(prefix):
+            rows = rows[self.content[starts[rows] + place] == byte]
+        found[rows] = True
+        return found
+
     def every(self) -> list[bytes]:
         """Return all of them; for few."""
         return [self[number] for number in range(len(self))]

@@ -30,15 +30,16 @@ class Admin:
         clock: Source of the present.
 
     Attributes:
-        get, count, superseded, older_versions: A memory or None; how many there are; which replaced which. As are
-        health, prepare, embedding_status: those of `MemoryStorage`.
+        get, count, browse, replaced_by, older_versions: A memory or None; how many there are; a part of a list; which
+        replaced which. As are iter_all, health, prepare, embedding_status: those of `MemoryStorage`.
     """
 
     def __init__(self, writing: WritePath, pad: ScratchpadSync, clock: Clock) -> None:
         self._writing, self._pad, self._clock = writing, pad, clock
         storage = self._storage = writing.storage
         self.get, self.count = storage.get, storage.count
-        self.superseded, self.older_versions = storage.superseded, storage.older_versions
+        self.browse, self.iter_all = storage.browse, storage.iter_all
+        self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions
         self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 
     @property
@@ -62,7 +63,7 @@ class Admin:
         folded = name.strip().lower()
         if folded in CATEGORIES:
             return folded
-        own = sorted({memory.category for memory in await self.everything()} - set(CATEGORIES))
+        own = sorted(set((await self._storage.tally()).by_facet.get("category", ())) - set(CATEGORIES))
         if folded in own:
             return folded
         near = get_close_matches(folded, [*CATEGORIES, *own], 1)

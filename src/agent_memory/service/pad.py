@@ -141,7 +141,7 @@ class Pad:
                 code="low_trust",
                 recovery="If the user confirms it, store it again in their words.",
             )
-        replacement = (await self._storage.superseded()).get(memory.id)
+        replacement = (await self._storage.replaced_by([memory.id])).get(memory.id)
         if replacement is not None:
             raise ValidationError(
                 f"{memory.id} was replaced by {replacement}, so the scratchpad does not show it.",

@@ -71,7 +71,7 @@ class Past:
         memory = await self._storage.get(memory_id)
         if memory is None:
             return await self._restore_forgotten(memory_id, caller)
-        newer = (await self._storage.superseded()).get(memory_id)
+        newer = (await self._storage.replaced_by([memory_id])).get(memory_id)
         if newer is not None and seq is None:
             await self._writes.update(newer, {"supersedes": None}, caller)
             await self._writes.report("memory:restored", caller, memory_id=memory_id, was="replaced")
@@ -86,7 +86,7 @@ class Past:
         A user who brings a memory back twice may mean that forget alone, and not the change of text before it.
         """
         memory = await self._storage.get(memory_id)
-        if memory is None or memory_id in await self._storage.superseded():
+        if memory is None or await self._storage.replaced_by([memory_id]):
             return None
         versions = await self._storage.history(memory_id)
         wanted = next((each for each in reversed(versions) if _differing(each, memory)), None)

@@ -250,7 +250,8 @@ class MemoryService:
                 patience=self._limits.search_patience,
             )
             if include_superseded or explain:
-                replaced = await self.storage.superseded()
+                met = [hit.memory.id for hit in results] + [each["id"] for each in results.rejected]
+                replaced = await self.storage.replaced_by(met)
         except StorageError as error:
             if self.pad.last is None:
                 raise

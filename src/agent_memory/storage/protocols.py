@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import SearchRequest, Tally, Version
+    from agent_memory.models import Listed, Listing, SearchRequest, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
     from agent_memory.storage.recency import Order
@@ -146,6 +146,12 @@ class Storage(Reporting, Protocol[R]):
             StorageError: Nothing was written.
         """
 
+    async def browse(self, listing: Listing) -> Listed[R]:
+        """Return a part of a list of records, and how long the whole list is; loads no others."""
+
+    async def texts_of(self, record_ids: Collection[str]) -> dict[str, str]:
+        """Return the texts of those of these records that are known, superseded and expired ones too."""
+
     def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""
 
@@ -182,6 +188,9 @@ class Versioned(Storage[R], Protocol[R]):
 
     async def superseded(self) -> dict[str, str]:
         """Return which records are replaced: id to the id of the record that replaces it."""
+
+    async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
+        """Do as `superseded` for some records alone."""
 
     async def older_versions(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from agent_memory.models import check_limit
 from agent_memory.models.kind import R
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
+from agent_memory.storage.listing import list_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
 from agent_memory.storage.tally import tally_of
 from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import SearchRequest, Tally, Version
+    from agent_memory.models import Listed, Listing, SearchRequest, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
     from agent_memory.storage.state import State
@@ -74,6 +75,42 @@ class WithPast(Threaded[R], Generic[R]):
     async def forgotten_among(self, texts: Collection[str]) -> set[str]:
         """Return those of these texts for which `was_forgotten` holds."""
         return await self._look(lambda state: {text for text in texts if state.was_forgotten(text)})
+
+
+class WithLists(Threaded[R], Generic[R]):
+    """Which records there are, without a search."""
+
+    async def browse(self, listing: Listing) -> Listed[R]:
+        """Return a part of a list of records, loading no others."""
+        return await self._look(lambda state: list_records(state, listing, self._clock()))
+
+    async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
+        """Return which of some records are replaced: id to the id of the record that replaces it."""
+
+        def of(state: State[R]) -> dict[str, str]:
+            now = self._clock()
+            pairs = ((one, state.replacements.of(one, now)) for one in record_ids if one in state.records)
+            return {one: by for one, by in pairs if by is not None}
+
+        return await self._look(of)
+
+    async def texts_of(self, record_ids: Collection[str]) -> dict[str, str]:
+        """Return the texts of those of these records that are known, superseded and expired ones too."""
+
+        def of(state: State[R]) -> dict[str, str]:
+            found = ((one, state.records.get(one)) for one in record_ids)
+            return {one: self.kind.text_of(record) for one, record in found if record is not None}
+
+        return await self._look(of)
+
+    async def valid(self) -> list[R]:
+        """Return what an agent may be shown: neither expired nor superseded, in the order of storing; loads all."""
+
+        def of(state: State[R]) -> list[R]:
+            now = self._clock()
+            return [record for record in state.records.values() if state.is_valid(record, now)]
+
+        return await self._look(of)
 
 
 class WithEngine(Threaded[R], Generic[R]):
@@ -141,7 +178,7 @@ class WithEngine(Threaded[R], Generic[R]):
         return [*([trouble] if trouble is not None else []), *self._upkeep.troubles()]
 
 
-class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
+class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
     """A `Storage` that is `Versioned` and `Movable`: promises and errors are said there.
 
     Args:
@@ -215,10 +252,6 @@ class RecordStorage(WithPast[R], WithEngine[R], Generic[R]):
         if self._is_open and self._shown.is_known_true(self._replica, shown, self._clock()):
             return True
         return await self._run(lambda replica: self._shown.still_true(replica, shown))
-
-    async def valid(self) -> list[R]:
-        """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
-        return await self._look(lambda state: state.valid(self._clock()))
 
     async def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""

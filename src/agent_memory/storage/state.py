@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic
 
+from typing_extensions import override
+
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
 from agent_memory.storage.recency import Order, Recency
@@ -146,15 +148,6 @@ class State(Generic[R]):
         """Tell whether a record that is known is neither expired nor superseded."""
         return not record.is_expired(now) and self.replacements.of(record.id, now) is None
 
-    def valid(self, now: datetime) -> list[R]:
-        """Return what an agent may be shown: neither expired nor superseded, in the order of storing."""
-        replaced = self.replacements.all(now)
-        return [
-            record
-            for record_id, record in self.records.items()
-            if record_id not in replaced and (record.expires_at is None or record.expires_at > now)
-        ]
-
     def latest(self, limit: int, now: datetime) -> list[R]:
         """Return the valid records that were stored last, the last first."""
         last_first = reversed(self.table.records.values())  # and so among equal times: sorting is stable
@@ -221,6 +214,13 @@ class AllRecords(Mapping[str, R]):
         if found is None:
             raise KeyError(record_id)
         return found
+
+    @override
+    def __contains__(self, record_id: object) -> bool:
+        """Tell so without loading the record."""
+        return record_id in self._unsealed or (
+            isinstance(record_id, str) and self._sealed.chain.find(record_id) is not None
+        )
 
     def __iter__(self) -> Iterator[str]:
         yield from self._sealed.ids()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Change, Journal
-from agent_memory.models import MEMORY, Memory
+from agent_memory.models import ANY_STATE, MEMORY, Listing, ListOrder, Memory, RecordState, SearchFilters
 from agent_memory.scratchpad.selection import Selection
+from agent_memory.storage.listing import list_records
 from agent_memory.storage.sealed.opening import chain_of
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.sealing import seal_up
@@ -29,6 +31,17 @@ NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 ORDER = Selection(3, 2)
 IDS = [f"mem-{number:012x}" for number in range(8)]
 TEXTS = ["tea", "coffee", "Tea ", "ledger"]
+
+LISTINGS = [
+    *(Listing(order, states=ANY_STATE) for order in get_args(ListOrder)),
+    Listing(limit=2),
+    Listing("oldest", offset=1, limit=2),
+    *(Listing(states=frozenset({state})) for state in get_args(RecordState)),
+    Listing(states=frozenset({"expired", "superseded"}), trust="low"),
+    Listing(pinned=True),
+    Listing(beginning="mem-00000000000", filters=SearchFilters(category="learning")),
+    Listing(beginning=IDS[3]),
+]
 
 some_id = st.sampled_from(IDS)
 moments = st.integers(-40, 3).map(lambda days: (NOW + timedelta(days=days)).isoformat())
@@ -69,7 +82,7 @@ def known(state: State[Memory]) -> dict[str, Any]:
     return {
         "records": dict(state.records),
         "count": len(state.records),
-        "valid": {record.id for record in state.valid(NOW)},
+        "valid": {record.id for record in state.records.values() if state.is_valid(record, NOW)},
         "latest": [record.timestamp for record in state.latest(3, NOW)],
         "tally": tally_of(state, NOW),
         "recent": {record.id for record in state.recent(ORDER, NOW)},
@@ -79,7 +92,17 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "forgotten": {text: state.was_forgotten(text) for text in TEXTS},
         "since": {one for one in state.since(3) if one in state.records},
         "expired": state.has_expired(NOW),
+        "lists": [listed(state, listing) for listing in LISTINGS],
     }
+
+
+def listed(state: State[Memory], listing: Listing) -> Any:
+    """Return which records are listed, and in which order; equal ones may change places."""
+    found = list_records(state, listing, NOW)
+    whole = list_records(state, replace(listing, offset=0, limit=None), NOW)
+    assert len(whole.records) == found.total
+    assert [*map(listing.key, whole.records)][listing.offset : listing.end] == [*map(listing.key, found.records)]
+    return {record.id for record in whole.records}, [listing.key(record) for record in whole.records]
 
 
 def replayed(folder: AgentFolder) -> State[Memory]:

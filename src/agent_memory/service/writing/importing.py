@@ -16,7 +16,7 @@ from agent_memory.models import MEMORY, Source
 from agent_memory.storage.cleaning import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.models import Memory
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 100
 """Memories of a transfer in one change: some 100 KB, at most 4 MB; a server takes 32 MB."""
+_ASKED_AT_ONCE: Final = 1_000
 _RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
 """Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
 
@@ -84,8 +85,10 @@ class Import:
         Raises:
             StorageError: What `each` received before is on disk; doing it all again does the rest.
         """
-        self._texts = {memory.id: memory.content async for memory in self.writing.storage.iter_all()}
-        self._among = {memory.id for memory in memories} - self._texts.keys()
+        self._among = {memory.id for memory in memories}
+        for at in range(0, len(memories), _ASKED_AT_ONCE):
+            some = memories[at : at + _ASKED_AT_ONCE]
+            self._among -= (await self.writing.storage.texts_of([memory.id for memory in some])).keys()
         at_once = _AT_ONCE if self.is_transfer else 1
         for start in range(0, len(memories), at_once):
             for imported in await self._take(memories[start : start + at_once]):
@@ -95,10 +98,11 @@ class Import:
         """Keep some memories, if possible in one change; return what became of each."""
         outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
-        new = [memory.content for memory in memories if memory.id not in self._texts]
+        known = await self.writing.storage.texts_of([memory.id for memory in memories])
+        new = [memory.content for memory in memories if memory.id not in known]
         forgotten = await self.writing.storage.forgotten_among(new) if self.is_transfer else set[str]()
         for memory in memories:
-            imported, draft = await self._judge(memory, forgotten)
+            imported, draft = await self._judge(memory, known, forgotten)
             outcomes.append(imported)
             drafts += [draft] if draft is not None else []
         if not (self.dry_run or self._is_synced) and any(imported.outcome == "present" for imported in outcomes):
@@ -113,10 +117,17 @@ class Import:
                     await self.writing.announce(stored, imported.redacted, self.caller)
         return outcomes
 
-    async def _judge(self, memory: Memory, forgotten: Collection[str]) -> tuple[Imported, Redacted[Memory] | None]:
+    async def _judge(
+        self, memory: Memory, known: Mapping[str, str], forgotten: Collection[str]
+    ) -> tuple[Imported, Redacted[Memory] | None]:
         """Return what is to become of a memory, and, if it is to be stored, as what.
 
         One without a secret is not touched: an import must not so much as trim a text.
+
+        Args:
+            memory: Which.
+            known: The texts of those around it that are there.
+            forgotten: The texts around it that were forgotten there.
         """
         believed, lowered = memory, tuple[str, ...]()
         if self.is_transfer:
@@ -128,8 +139,8 @@ class Import:
         except ValidationError as error:
             return Imported(memory.id, "refused", error=error), None
         content = draft.value.content
-        if (known := self._texts.get(memory.id)) is not None:
-            if known != content:
+        if (text := self._texts.get(memory.id, known.get(memory.id))) is not None:
+            if text != content:
                 return Imported(memory.id, "differs"), None
             believes = self.trusted and not self.is_transfer
             return (await self._raise(memory) if believes else Imported(memory.id, "present")), None

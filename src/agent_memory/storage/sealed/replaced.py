@@ -85,8 +85,17 @@ class SealedReplacements:
         older, newer = self._replacements()
         alive = np.concatenate([self.chain.counting() & (self.chain.column("expires") > now.timestamp())])
         numbers = older[alive[newer] & self.chain.counting()[older]].tolist()
-        numbers += [number for one in replaced if (number := self.chain.find(one)) is not None]
-        return len(set(numbers))
+        return len({*numbers, *self._numbers(replaced)})
+
+    def replaced_rows(self, now: datetime, replaced: Collection[str]) -> Masks:
+        """Return which rows are replaced, by one that has not expired; see `shown`."""
+        masks = [np.zeros(len(alive), bool) for alive in self.chain.alive]
+        if self.replaces_any or replaced:
+            older, newer = self._replacements()
+            valid = self.chain.counting() & (self.chain.column("expires") > now.timestamp())
+            self._set(masks, older[valid[newer]].tolist(), to=True)
+            self._set(masks, self._numbers(replaced), to=True)
+        return masks
 
     def shown(self, now: datetime, replaced: Collection[str], *, superseded: bool) -> Masks:
         """Return which rows may be found.
@@ -106,14 +115,17 @@ class SealedReplacements:
         if not superseded:
             older, newer = self._replacements()
             found = np.concatenate([np.empty(0, bool), *masks])  # one that has expired hides nothing
-            self._clear(masks, older[found[newer]].tolist())
-            self._clear(masks, [number for one in replaced if (number := self.chain.find(one)) is not None])
+            self._set(masks, older[found[newer]].tolist(), to=False)
+            self._set(masks, self._numbers(replaced), to=False)
         return masks
 
-    def _clear(self, masks: Masks, numbers: Iterable[int]) -> None:
+    def _numbers(self, ids: Collection[str]) -> list[int]:
+        return [number for one in ids if (number := self.chain.find(one)) is not None]
+
+    def _set(self, masks: Masks, numbers: Iterable[int], *, to: bool) -> None:
         for number in numbers:
             at, row = self.chain.place_of(number)
-            masks[at][row] = False
+            masks[at][row] = to
 
     def _replacements(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the numbers of rows that are replaced, and of those that replace them, where trust allows it."""

@@ -6,8 +6,9 @@ The journal stays the truth and the ranking stays the same; only who names the n
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
+from agent_memory.models import Listing
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.files import ranking_of
@@ -20,6 +21,9 @@ from agent_memory.storage.vector.sync import Indexed
 
 if TYPE_CHECKING:
     from agent_memory.storage.files import Files
+
+_SAMPLED: Final = 1_000
+"""The latest records, whose mean length stands for that of all."""
 
 
 class IndexedFiles(Generic[R]):
@@ -50,9 +54,9 @@ class IndexedFiles(Generic[R]):
         replica = files.replica(SearchIndex(ranking_of(files.settings), candidates))
 
         async def sizes() -> tuple[int, float]:
-            valid = await storage.valid()
-            characters = sum(len(files.kind.text_of(record)) for record in valid)
-            return await storage.count(), characters / max(1, len(valid))
+            latest = (await storage.browse(Listing(limit=_SAMPLED))).records
+            characters = sum(len(files.kind.text_of(record)) for record in latest)
+            return await storage.count(), characters / max(1, len(latest))
 
         indexed = Indexed(files.folder, replica, candidates, embeddings, storage.thread, storage.prepare, sizes)
         wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
