@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Clock, Kind
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage.sealed.opening import Opening
+    from agent_memory.storage.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,28 @@ class Files(Generic[R]):
 
     def open(self, storage: Any) -> Opened[R]:
         """Open the records, to be searched in this process: what is sealed, and what the journal says behind that."""
-        embeddings, log = self.embeddings(DenseIndex), self.log()
-        opening = cache(partial(_opening_of, self, embeddings))
+        embeddings = self.embeddings(DenseIndex)
+        replica, sealing = self.from_segments(embeddings, storage.thread)
+        return Opened(replica, embeddings, sealing)
+
+    def from_segments(
+        self, embeddings: EmbeddingService[Any], thread: Worker, *, whole: bool = False
+    ) -> tuple[Replica[R], Sealing[R]]:
+        """Return the records, and what seals them.
+
+        Args:
+            embeddings: Their vectors.
+            thread: Whose the records are.
+            whole: Use no segments, and read all that the journal says.
+        """
+        log, opening = self.log(), cache(partial(_opening_of, self, embeddings))
         found: tuple[Any, ...] = (SearchIndex(ranking_of(self.settings), embeddings.index), self.clock)
-        if self.folder.has_segments(self.kind.name) and numpy_if_there() is not None:
+        if not whole and self.folder.has_segments(self.kind.name) and numpy_if_there() is not None:
             sealed = opening().open(log)
             found = (sealed.index, self.clock, sealed.records, sealed.unembedded)
         replica = Replica(self.kind, self.folder.agent_id, log, *found)
         why = partial(cannot_migrate_error, self.settings)
-        return Opened(replica, embeddings, Sealing(replica, opening, self.folder, why, storage.thread))
+        return replica, Sealing(replica, opening, self.folder, why, thread)
 
     def log(self) -> FileLog:
         """Return the log of the records."""
@@ -99,7 +113,7 @@ def ranking_of(settings: ServiceSettings) -> RankingSettings:
     return RankingSettings(**{name: value for name, value in asked.items() if value is not None})
 
 
-def _opening_of(files: Files[R], embeddings: EmbeddingService[DenseIndex]) -> Opening[R]:
+def _opening_of(files: Files[R], embeddings: EmbeddingService[Any]) -> Opening[R]:
     """Return how segments are opened; loads numpy, which a start without segments does not pay for."""
     from agent_memory.storage.sealed.opening import Opening
 

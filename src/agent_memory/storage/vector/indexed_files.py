@@ -17,10 +17,12 @@ from agent_memory.storage.vector.candidates import AnnIndex
 from agent_memory.storage.vector.engine import is_installed
 from agent_memory.storage.vector.maintenance import IndexMaintenance, IndexOptions
 from agent_memory.storage.vector.requirements import no_engine_error
+from agent_memory.storage.vector.shards import Shards
 from agent_memory.storage.vector.sync import Indexed
 
 if TYPE_CHECKING:
     from agent_memory.storage.files import Files
+    from agent_memory.storage.replica import Replica
 
 _SAMPLED: Final = 1_000
 """The latest records, whose mean length stands for that of all."""
@@ -51,15 +53,23 @@ class IndexedFiles(Generic[R]):
         candidates = embeddings.index
         if not is_installed() or not isinstance(candidates, AnnIndex):
             raise no_engine_error(embeddings)
-        replica = files.replica(SearchIndex(ranking_of(files.settings), candidates))
+        wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
+        is_indexed = wanted or Shards(files.folder).active()[0] == "vector"  # an engine's answers need every vector
+        replica, sealing = files.from_segments(embeddings, storage.thread, whole=is_indexed)
 
         async def sizes() -> tuple[int, float]:
             latest = (await storage.browse(Listing(limit=_SAMPLED))).records
             characters = sum(len(files.kind.text_of(record)) for record in latest)
             return await storage.count(), characters / max(1, len(latest))
 
-        indexed = Indexed(files.folder, replica, candidates, embeddings, storage.thread, storage.prepare, sizes)
-        wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
+        def whole() -> Replica[R]:
+            read = files.replica(SearchIndex(ranking_of(files.settings), candidates))
+            read.refresh()
+            return read
+
+        indexed = Indexed(
+            files.folder, replica, candidates, embeddings, storage.thread, storage.prepare, sizes, whole, sealing
+        )
         batch = files.settings.migration_batch_size
         self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
         return Opened(replica, embeddings, self._index)

@@ -113,11 +113,24 @@ class IndexMaintenance:
         """
         await _end(self._task)  # a build of its own would be in the way
         async with self._building.turn():
+            await self._read_whole()
             built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
-        self.backend = _VECTOR
+            self.backend = _VECTOR
         await self._worker.run(self.sync.step)  # releases the earlier index
         self.after_write()
         return built
+
+    async def _read_whole(self) -> None:
+        """Have nothing come from segments any more: an engine's answers are compared with vectors in memory."""
+        replica = self._indexed.replica
+        if replica.state.sealed is not None:
+            whole = await asyncio.to_thread(self._indexed.whole)
+
+            def go_on() -> None:
+                vars(replica).update(vars(whole))  # in place: others hold the same object
+                self._indexed.candidates.elsewhere = None
+
+            await self._worker.run(go_on)
 
     async def migration_begun(self) -> bool:
         """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
@@ -146,19 +159,27 @@ class IndexMaintenance:
 
     def before_search(self) -> None:
         """See to the index in the background, unless that was done a moment ago."""
+        self._seal()
         if asyncio.get_running_loop().time() >= self._looked + self._options.limits.look_seconds:
             self.after_write()
 
     def after_compaction(self) -> None:
-        """Do nothing: the engine holds no text."""
+        """Remove segments with texts that were purged; the engine holds no text."""
+        self._indexed.sealing.after_compaction()
 
     def after_write(self) -> None:
         """See to the index in the background, unless that is being done."""
+        self._seal()
         loop = asyncio.get_running_loop()
         busy = self._task is not None and not self._task.done() and self._task.get_loop() is loop
         if not self._closed and not busy:
             self._looked = loop.time()
             self._task = loop.create_task(self._maintain())
+
+    def _seal(self) -> None:
+        """See to the segments while files are searched, and will be."""
+        if self.backend == _FILE and not self._building.is_taken:
+            self._indexed.sealing.before_search()
 
     async def caught_up(self, patience: float) -> bool:
         """Wait until this process holds the index and has read every memory; False after `patience` seconds."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingService
     from agent_memory.files.layout import AgentFolder
     from agent_memory.storage.replica import Replica
+    from agent_memory.storage.sealed.upkeep import Sealing
     from agent_memory.storage.vector.candidates import AnnIndex
     from agent_memory.storage.vector.engine import EngineClient
     from agent_memory.storage.vector.shards import Shards, ShardState
@@ -53,6 +54,8 @@ class Indexed:
         worker: The thread that reads the store.
         prepare: Waits until every memory has its vector, for so many seconds at most.
         sizes: Returns how many memories there are, and how many characters one has on average.
+        whole: Reads the memories anew, none of them from segments; any thread may call it.
+        sealing: Seals them while no index is in use.
     """
 
     folder: AgentFolder
@@ -62,6 +65,8 @@ class Indexed:
     worker: Worker
     prepare: Callable[[float | None], Awaitable[bool]]
     sizes: Callable[[], Awaitable[tuple[int, float]]]
+    whole: Callable[[], Replica[Any]]
+    sealing: Sealing[Any]
 
 
 class IndexSync:
@@ -113,6 +118,8 @@ class IndexSync:
         backend, shard = self._shards.active()
         if not (self.wanted or backend == "vector"):
             self.release()
+            return None
+        if self._replica.state.sealed is not None:  # another process moved this agent; the next session follows
             return None
         if shard is None or (self._client is not None and shard != self._shard):
             self.release()
