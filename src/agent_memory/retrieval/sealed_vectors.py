@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from agent_memory.segments import Segment
     from agent_memory.segments.vectors import Vectors
 
+_MOST: Final = 0.5
+"""Share of rows that may be found from which on all are compared."""
 _SAMPLE: Final = 1_024
 """Pieces whose cosines tell about how many reach a floor."""
 
@@ -41,7 +43,9 @@ class SealedVectors:
         segment: Which.
         vectors: Of its pieces.
         exact_to: Pieces up to which all are compared exactly.
-        candidates: Nearest by code that are compared exactly, for each row that is wanted.
+        candidates: Nearest by code that are compared exactly, for each row that is wanted. Of 100,000 real texts and
+            1,200 questions, 600 hold .996 of the nearest 10 and .970 of the nearest 60; 1,200 hold .998 and .988, in
+            half a millisecond more.
         least: Of those, in any case.
     """
 
@@ -51,8 +55,8 @@ class SealedVectors:
         vectors: Vectors,
         *,
         exact_to: int = 20_000,
-        candidates: int = 10,
-        least: int = 200,
+        candidates: int = 20,
+        least: int = 600,
     ) -> None:
         self._vectors = vectors
         self._owners: NDArray[np.uint32] = segment.columns["piece.row"]
@@ -86,7 +90,7 @@ class SealedVectors:
             pieces = np.flatnonzero(cosines >= floor)
             cosines = cosines[pieces]
         else:
-            pieces = self._near_by_code(query, max(self._least, self._candidates * count))
+            pieces = self._near_by_code(query, max(self._least, self._candidates * count), among)
             cosines = products(self._vectors.of(pieces), query)
             reach = cosines >= floor
             pieces, cosines = pieces[reach], cosines[reach]
@@ -106,11 +110,20 @@ class SealedVectors:
             self._whole = self._vectors.of(slice(None))
         return products(self._whole, query)
 
-    def _near_by_code(self, query: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-        """Return at least so many pieces, the nearest by code, or all."""
-        distances = self._vectors.distances(query)
-        up_to = np.cumsum(np.bincount(distances))
-        return np.flatnonzero(distances <= np.searchsorted(up_to, count))
+    def _near_by_code(self, query: NDArray[np.float32], count: int, among: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the nearest pieces by code, so many or more of them of some rows, or all of these; others, too."""
+        share = np.count_nonzero(among) / max(1, len(among))
+        if share > _MOST:  # to pick them out takes longer than to compare some in vain
+            return _nearest(self._vectors.distances(query), round(count / share))
+        pieces = np.flatnonzero(among[self._owners])
+        if len(pieces) <= count:
+            return pieces
+        return pieces[_nearest(self._vectors.distances(query)[pieces], count)]
+
+
+def _nearest(distances: NDArray[np.uint16], count: int) -> NDArray[np.int64]:
+    up_to = np.cumsum(np.bincount(distances))
+    return np.flatnonzero(distances <= np.searchsorted(up_to, count))
 
 
 def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> Near:

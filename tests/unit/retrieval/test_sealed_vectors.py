@@ -61,6 +61,18 @@ def test_the_nearest_are_those_of_an_exact_search(tmp_path: Path, exact_to: int)
     assert search.how_many(query, 0.2, alive) == pytest.approx(int((exact >= 0.2).sum()), rel=0.02 if exact_to else 0.2)
 
 
+@pytest.mark.parametrize("step", [2, 30, 300])
+def test_the_nearest_of_few_rows_are_found_however_many_others_are_nearer(tmp_path: Path, step: int) -> None:
+    vectors = some_vectors(3_000)
+    segment = sealed(tmp_path / "s", vectors, [1] * 3_000)
+    may = np.zeros(3_000, bool)
+    may[::step] = True
+    query = vectors[1]
+    near = SealedVectors(segment, read(segment), exact_to=0, candidates=4, least=40).nearest(query, 10, -1, may)
+    exact = np.where(may, vectors @ query, -2)
+    assert len(set(near.rows.tolist()) & set(np.argsort(-exact)[:10].tolist())) >= 9
+
+
 def test_a_row_of_several_pieces_counts_by_its_best(tmp_path: Path) -> None:
     vectors = some_vectors(6)
     segment = sealed(tmp_path / "s", vectors, [2, 0, 3, 1])
