@@ -97,7 +97,7 @@ class Shim:
 
     def _around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*arguments: Any, **options: Any) -> Any:
-            if not _changes_files(name, arguments):
+            if not changes_files(name, arguments):
                 return call(*arguments, **options)
             if next(self._numbers) != self._at:
                 return call(*arguments, **options)
@@ -115,7 +115,8 @@ class Shim:
         return watched
 
 
-def _changes_files(name: str, arguments: tuple[Any, ...]) -> bool:
+def changes_files(name: str, arguments: tuple[Any, ...]) -> bool:
+    """Tell whether a call of this name changes a file."""
     if name == "open":
         return bool(arguments[1] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
     if name == "write":

@@ -4,11 +4,20 @@ A segment holds the records of that stretch as they were at its end, their colum
 is embedded. It is immutable; what came later hides what it says. All of it can be made anew from the journal.
 """
 
-from agent_memory.segments.chain import Chain, arrivals, list_segments, listed, next_arrival, open_chain
+from agent_memory.segments.chain import (
+    Chain,
+    arrivals,
+    check_segments,
+    is_ours,
+    list_segments,
+    listed,
+    next_arrival,
+    open_chain,
+)
 from agent_memory.segments.merging import merge
 from agent_memory.segments.rows import PINNED, TELLS_TIME, TRUSTS, Row
-from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of
-from agent_memory.segments.vectors import Vectors, add_vectors, folder_name
+from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of, read_about
+from agent_memory.segments.vectors import Vectors, add_vectors, folder_name, remove_unfinished
 from agent_memory.segments.writing import seal
 
 __all__ = [
@@ -24,13 +33,17 @@ __all__ = [
     "Vectors",
     "add_vectors",
     "arrivals",
+    "check_segments",
     "facet_key",
     "folder_name",
     "hash_of",
+    "is_ours",
     "list_segments",
     "listed",
     "merge",
     "next_arrival",
     "open_chain",
+    "read_about",
+    "remove_unfinished",
     "seal",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_json, replace_file
 from agent_memory.files.names import SEGMENTS
 from agent_memory.segments.segment import Segment, hash_of
+from agent_memory.segments.sums import check_sums
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -165,10 +166,35 @@ def open_chain(folder: Path, kind: str) -> Chain:
     Raises:
         StorageError: One of them is damaged, missing or of another kind or version: all are to be made anew.
     """
-    segments = [Segment(folder / str(name)) for name in listed(folder)[0]]
+    names = [str(name) for name in listed(folder)[0]]
+    if any(not _is_inside(folder, name) for name in names):
+        raise StorageError(f"{SEGMENTS} of {folder.name} lists what is not a folder beside it.")
+    segments = [Segment(folder / name) for name in names]
     if any(segment.about.kind != kind for segment in segments):
         raise StorageError(f"The segments in {folder.name} are not of the kind {kind}.")
     return Chain(segments)
+
+
+def _is_inside(folder: Path, name: str) -> bool:
+    """Tell whether a name is that of a folder in there; a link, which may lead to another agent's, is none."""
+    return name == Path(name).name and name != ".." and not (folder / name).is_symlink()
+
+
+def is_ours(folder: Path) -> bool:
+    """Tell whether the folder of segments, and the one above it, are folders and not links to something else."""
+    return not folder.is_symlink() and not folder.parent.is_symlink()
+
+
+def check_segments(segments: Iterable[Segment]) -> None:
+    """Read all bytes of segments and of their vectors.
+
+    Raises:
+        StorageError: One of them is damaged.
+    """
+    for segment in segments:
+        check_sums(segment.folder, thorough=True)
+        for vectors in segment.folder.glob("vectors-*"):
+            check_sums(vectors, thorough=True)
 
 
 def list_segments(folder: Path, names: Iterable[str], notes: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import open_private, sync_file, translated, write_all
+from agent_memory.segments.sums import HEAD_BYTES, check_sums, write_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 _SUFFIX: Final = ".npy"
-_HEADER_BYTES: Final = 128
+_HEADER_BYTES: Final = HEAD_BYTES
 """Of a one-dimensional array: numpy leaves room in it for a length that is not known yet."""
 
 
@@ -36,8 +37,7 @@ class Columns:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with translated(folder, "read"):
-            paths = [path for path in folder.iterdir() if path.suffix == _SUFFIX]
+        paths = check_sums(folder)
         self._arrays = {path.name.removesuffix(_SUFFIX): _mapped(path) for path in paths}
 
     def __contains__(self, name: str) -> bool:
@@ -114,6 +114,24 @@ def write_columns(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
             file.append(array)
         finally:
             file.close()
+
+
+def finish_columns(folder: Path) -> None:
+    """Note how the arrays of a folder are, now that all are written: without it they cannot be opened.
+
+    Raises:
+        StorageError: No room, for instance.
+    """
+    write_sums(folder, _SUFFIX)
+
+
+def column_of(folder: Path, name: str) -> NDArray[Any]:
+    """Return one array of a folder that is still being written.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    return _mapped(_path(folder, name))
 
 
 def _path(folder: Path, name: str) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agent_memory.segments.columns import ColumnFile, Columns, write_columns
+from agent_memory.segments.columns import ColumnFile, column_of, write_columns
 from agent_memory.segments.lists import ListsFile
 from agent_memory.segments.segment import NONE, About, by_row, write_about
 from agent_memory.segments.strings import StringsFile
@@ -83,8 +83,7 @@ def merge(
     _write_places(folder, "session", _merge_lists(folder, "sessions", parts), parts)
     names, places = _merge_speakers(folder, parts)
     _write_places(folder, "speaker", places, parts)
-    written = Columns(folder)
-    write_people(folder, names, written["session"], written["speaker"], talking)
+    write_people(folder, names, column_of(folder, "session"), column_of(folder, "speaker"), talking)
     write_columns(
         folder,
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_json, replace_file
-from agent_memory.segments.columns import Columns
+from agent_memory.segments.columns import Columns, finish_columns
 from agent_memory.segments.lists import Lists
 from agent_memory.segments.strings import Strings
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the arrays' names and meaning, and of how text is read into terms: with another one, all are made anew."""
 
 NONE: Final = 2**32 - 1
@@ -65,13 +66,7 @@ class Segment:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        said = read_json(folder / _ABOUT) or {}
-        if said.pop("version", None) != VERSION:
-            raise StorageError(f"{folder.name} is no segment of this version.")
-        try:
-            self.about = About(**said)
-        except TypeError as error:
-            raise StorageError(f"{folder.name} does not say what is in it: {error}.") from error
+        self.about = read_about(folder)
         self.columns = Columns(folder)
         self._strings: dict[str, Strings] = {}
         self._lists: dict[str, Lists] = {}
@@ -135,7 +130,13 @@ class Segment:
 
     def record(self, row: int) -> dict[str, Any]:
         """Return what the journal has of a record."""
-        record: dict[str, Any] = json.loads(self.strings("data")[row])
+        try:
+            record: dict[str, Any] = json.loads(self.strings("data")[row])
+        except ValueError:
+            raise StorageError(
+                f"A record in the index {self.folder.name} is damaged; the journal has it.",
+                recovery="Run `agent-memory doctor --repair`, which has the index made anew.",
+            ) from None
         return record
 
     def forgot(self, text_hash: bytes) -> bool:
@@ -144,8 +145,36 @@ class Segment:
 
 
 def write_about(folder: Path, about: About) -> None:
-    """Say what is in a segment: the last file of a new one."""
-    replace_file(folder / _ABOUT, json.dumps({"version": VERSION, **about._asdict()}).encode(), durable=True)
+    """Say what is in a segment: the last files of a new one."""
+    finish_columns(folder)
+    replace_file(folder / _ABOUT, json.dumps({**_said(about), "crc": _crc(about)}).encode(), durable=True)
+
+
+def read_about(folder: Path) -> About:
+    """Return what a segment says of itself.
+
+    Raises:
+        StorageError: It is none, or one of another version.
+    """
+    said = read_json(folder / _ABOUT) or {}
+    if said.pop("version", None) != VERSION:
+        raise StorageError(f"{folder.name} is no segment of this version.")
+    crc = said.pop("crc", None)
+    try:
+        about = About(**said)
+    except TypeError as error:
+        raise StorageError(f"{folder.name} does not say what is in it: {error}.") from error
+    if crc != _crc(about):
+        raise StorageError(f"What {folder.name} says of itself is damaged.")
+    return about
+
+
+def _said(about: About) -> dict[str, Any]:
+    return {"version": VERSION, **about._asdict()}
+
+
+def _crc(about: About) -> int:
+    return zlib.crc32(json.dumps(_said(about)).encode())
 
 
 def hash_of(record_id: bytes) -> int:

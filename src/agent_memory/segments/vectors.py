@@ -15,7 +15,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import sync_folder, translated
-from agent_memory.segments.columns import ColumnFile, Columns, write_columns
+from agent_memory.segments.columns import ColumnFile, Columns, finish_columns, write_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,6 +95,7 @@ def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[
                 file.append(portion)
                 codes.append(codes_of(portion))
         write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
+        finish_columns(unfinished)
         with translated(place, "write"):
             sync_folder(unfinished)
             unfinished.rename(place)
@@ -112,6 +113,12 @@ def vectors_within(segment: Path) -> dict[str, Vectors]:
         with contextlib.suppress(StorageError):
             found[name] = Vectors(segment / name)
     return found
+
+
+def remove_unfinished(segment: Path) -> None:
+    """Remove vectors that a killed process began to add to a segment."""
+    for path in segment.glob(f".{_PREFIX}*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64]]]) -> None:
@@ -138,6 +145,7 @@ def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64
     with contextlib.closing(codes):
         for word in range(len(first.codes)):
             codes.append(np.concatenate([vectors.codes[word][pieces] for vectors, pieces in sources])[np.newaxis])
+    finish_columns(folder)
     with translated(folder, "write"):
         sync_folder(folder)
 

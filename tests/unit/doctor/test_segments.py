@@ -8,6 +8,7 @@ import pytest
 
 from agent_memory.doctor import examine, repair_all
 from agent_memory.models import MEMORY, utc_now
+from agent_memory.segments.columns import finish_columns
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.sealed.sealing import seal_up
@@ -62,6 +63,7 @@ async def test_segments_that_say_otherwise_than_the_journal_are_made_anew(folder
     (segment,) = [path for path in folder.segments("memory").iterdir() if path.is_dir()]
     data = segment / "data.npy"
     data.write_bytes(data.read_bytes().replace(b"tea", b"tee"))
+    finish_columns(segment)  # it was written like that
     assert codes(folder) == {"segments_untrue"}
 
     repair_all(folder.path.parent, ["bob"], now=utc_now())

@@ -11,7 +11,7 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted
 from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.segments import Chain, list_segments, listed, open_chain
+from agent_memory.segments import Chain, check_segments, list_segments, listed, open_chain
 from agent_memory.storage.sealed.opening import chain_of, remove_unused
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class SegmentCheck:
     def _open(self) -> None:
         try:
             chain = open_chain(self._place, self.kind.name)
+            check_segments(chain.segments)
         except StorageError as error:
             what = f"The segments cannot be used: {error.message} {_ANEW}"
             self._concern = Concern("segments_broken", what, _REPAIR, size_of(self._place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
@@ -10,13 +11,25 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import numpy as np
 
 from agent_memory.errors import StorageError
+from agent_memory.files.temporary import remove_leftovers
+from agent_memory.journal import Journal
 from agent_memory.journal.place import Place
 from agent_memory.journal.reader import go_on
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.retrieval.sealed import SealedCorpus
 from agent_memory.retrieval.sealed_vectors import SealedVectors
-from agent_memory.segments import Chain, Segment, Vectors, folder_name, list_segments, listed, open_chain
+from agent_memory.segments import (
+    Chain,
+    Segment,
+    Vectors,
+    folder_name,
+    is_ours,
+    list_segments,
+    listed,
+    open_chain,
+    read_about,
+)
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import SealedRecords
 
@@ -26,7 +39,6 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Journal
     from agent_memory.models import Kind
     from agent_memory.retrieval import DenseIndex, RankingSettings
     from agent_memory.storage.change_log import ChangeLog
@@ -38,6 +50,10 @@ COUNTED: Final = "counted"
 """In the notes of segments: what a compaction would drop of the lines before that."""
 LAST_CHANGE: Final = "last_change"
 """In the notes of segments: when their last change was made."""
+
+
+_OURS: Final = re.compile(r"\d{12,}-[0-9a-f]{8}|\.[0-9a-f]{12}")
+"""The names of segments, and of those that are being written."""
 
 
 class SealedPieces:
@@ -108,6 +124,7 @@ class Opening(Generic[R]):
         """Open what is sealed, and let the log, not read yet, go on from there."""
         place = self._folder.segments(self._kind.name)
         chain = chain_of(place, self._kind, log.journal)
+        drop_stale(self._folder, self._kind)  # what is open by now stays mapped
         if not chain.segments:
             return SealedOpened(SearchIndex(self._ranking, self._vectors))
         notes = listed(place)[1]
@@ -139,7 +156,7 @@ class Opening(Generic[R]):
 def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
     """Return the segments of one kind, and let the journal be read from their end on; none where they do not fit."""
     try:
-        chain = open_chain(place, kind.name)
+        chain = open_chain(place, kind.name) if is_ours(place) else Chain()
     except StorageError:  # damaged, or of another version: they are made anew
         return Chain()
     ends = Place.from_json(listed(place)[1].get(PLACE, {}))
@@ -153,10 +170,10 @@ def drop_purged(place: Path, journal: Journal) -> bool:
     A process that maps them goes on with them.
     """
     header, names = journal.reader.header, listed(place)[0]
-    if header is None or not header.purged_seq or not names:
+    if header is None or not header.purged_seq or not names or not is_ours(place):
         return False
     with contextlib.suppress(StorageError):
-        if all(Segment(place / name).about.purged_seq >= header.purged_seq for name in names):
+        if all(read_about(place / str(name)).purged_seq >= header.purged_seq for name in names):
             return False
     list_segments(place, [], {})
     remove_unused(place)
@@ -165,10 +182,21 @@ def drop_purged(place: Path, journal: Journal) -> bool:
 
 def remove_unused(place: Path) -> None:
     """Remove what is not listed; a process that maps it keeps what it mapped."""
+    if not is_ours(place):
+        return  # what a link leads to is not ours to be removed
     used = listed(place)[0]
     for path in place.iterdir():
-        if path.is_dir() and not path.is_symlink() and path.name not in used:
+        if path.name not in used and _OURS.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
+    remove_leftovers(place)
+
+
+def drop_stale(folder: AgentFolder, kind: Kind[Any]) -> None:
+    """Finish what a process that died in the middle of a compaction left: remove segments with texts it purged."""
+    journal = Journal(folder.path / kind.journal, {kind.name})
+    with contextlib.suppress(StorageError, OSError):  # a folder that cannot be written; the next one does
+        journal.poll(most=1)  # for its header
+        drop_purged(folder.segments(kind.name), journal)
 
 
 def _vectors_of(segment: Segment, identity: EmbedderIdentity | None) -> SealedVectors | None:

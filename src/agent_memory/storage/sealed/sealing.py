@@ -36,16 +36,27 @@ from agent_memory.segments import (
     Segment,
     add_vectors,
     arrivals,
+    check_segments,
     folder_name,
+    is_ours,
     list_segments,
     listed,
     merge,
     next_arrival,
     open_chain,
+    remove_unfinished,
     seal,
 )
 from agent_memory.storage.compaction_policy import CompactionPolicy
-from agent_memory.storage.sealed.opening import COUNTED, LAST_CHANGE, PLACE, chain_of, drop_purged, remove_unused
+from agent_memory.storage.sealed.opening import (
+    COUNTED,
+    LAST_CHANGE,
+    PLACE,
+    chain_of,
+    drop_purged,
+    drop_stale,
+    remove_unused,
+)
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.upkeep import SEALED_AT
 from agent_memory.storage.state import State
@@ -95,9 +106,13 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
         StorageError: No room, for instance; nothing has changed.
     """
     place = folder.segments(kind.name)
+    if not is_ours(place):
+        log.warning("segments_behind_a_link", folder=place.name)
+        return False
     make_private_folder(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
-        remove_unused(place)
+        _clean(place)
+        drop_stale(folder, kind)
         with contextlib.closing(VectorCache(folder.vectors)) as cache:
             done = _add_vectors(_listed_chain(place, kind), cache, identity)
             while _seal_stretch(folder, kind, place, least):
@@ -106,9 +121,17 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
                 if len(chain.segments) >= _MOST_SEGMENTS:
                     _merge_due(place, kind, identity)
         _merge_due(place, kind, identity)
-        remove_unused(place)
+        drop_stale(folder, kind)  # a compaction beside this may have purged what is in what was just listed
+        _clean(place)
         return done
     return False
+
+
+def _clean(place: Path) -> None:
+    remove_unused(place)
+    for segment in place.glob("[0-9]*"):
+        if not segment.is_symlink():
+            remove_unfinished(segment)
 
 
 def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -> bool:
@@ -187,6 +210,11 @@ def _merge_due(place: Path, kind: Kind[Any], identity: EmbedderIdentity | None) 
     while (at := _first_due(chain := _listed_chain(place, kind), identity)) is not None:
         some = list(zip(chain.segments, chain.alive, strict=True))[at:]
         purged = min(segment.about.purged_seq for segment in chain.segments[at:])
+        try:
+            check_segments(segment for segment, _ in some)
+        except StorageError as error:  # what is damaged must not be written into a new one
+            _begin_anew(place, error)
+            return
         with _unfinished(place) as unfinished:
             merge(unfinished, some, talking=talking, purged_seq=purged, oldest=at == 0)
             _take_into_use(place, chain.segments[:at], unfinished, chain.last_seq, listed(place)[1])
@@ -212,9 +240,13 @@ def _listed_chain(place: Path, kind: Kind[Any]) -> Chain:
     try:
         return open_chain(place, kind.name)
     except StorageError as error:  # damaged, or of another version: made anew from the journal
-        log.warning("segments_made_anew", error=error.message)
-        list_segments(place, [], {})
+        _begin_anew(place, error)
         return Chain()
+
+
+def _begin_anew(place: Path, error: StorageError) -> None:
+    log.warning("segments_made_anew", error=error.message)
+    list_segments(place, [], {})
 
 
 def _take_into_use(
