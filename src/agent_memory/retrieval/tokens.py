@@ -116,6 +116,10 @@ _TERMS_OF: Final = _WordTerms()
 
 def _expand(word: str) -> Iterator[str]:
     """Yield the terms of one raw word: its parts and, if it has several, the whole as well."""
+    if word.isascii() and word.isalnum() and (word.islower() or word.isdigit()):  # one part, as most have
+        if word not in STOP_WORDS:
+            yield _normal(word)
+        return
     if _APOSTROPHE.search(word):
         word = _without_contraction(word)
     pattern = _PART if word.isascii() else _unicode_part()

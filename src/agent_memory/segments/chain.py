@@ -86,10 +86,14 @@ class Chain:
     def among(self, ids: Collection[bytes]) -> NDArray[np.uint64]:
         """Return the hashes of those ids that any segment has a row of, whether it counts or not."""
         hashes = np.array([hash_of(one) for one in ids], np.uint64)
+        return hashes[self.knows(hashes)]
+
+    def knows(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Tell of which ids, by their hashes, any segment has a row, whether it counts or not."""
         known = np.zeros(len(hashes), bool)
         for segment in self.segments:
             known |= segment.rows_of(hashes) >= 0
-        return hashes[known]
+        return known
 
     def hide(self, hashes: NDArray[np.uint64]) -> None:
         """Let rows of these ids count no more: what is not sealed yet has replaced or deleted them."""

@@ -58,6 +58,15 @@ class Lists:
         begin, end = int(self._starts[number]), int(self._starts[number + 1])
         return Listed(self._rows[begin:end], self._counts[begin:end])
 
+    def lengths(self, first: int, end: int) -> NDArray[np.int64]:
+        """Return how many rows each of some neighbouring keys has."""
+        return np.diff(self._starts[first : end + 1])
+
+    def stretch(self, first: int, end: int) -> Listed:
+        """Return the rows of neighbouring keys, one key's behind the other's."""
+        begin, stop = int(self._starts[first]), int(self._starts[end])
+        return Listed(self._rows[begin:stop], self._counts[begin:stop])
+
 
 class ListsFile:
     """Lists that are written key by key, in ascending order of keys.
@@ -75,17 +84,23 @@ class ListsFile:
         self._counts = ColumnFile(folder, f"{name}.counts", np.uint16) if counted else None
         self._length = 0
 
-    def append(self, keys: Iterable[bytes], lists: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> None:
-        """Write some keys, ascending and behind all so far, each with its rows and counts (ignored if not kept)."""
-        every = list(lists)
+    def append(
+        self, keys: Iterable[bytes], lengths: NDArray[np.integer[Any]], rows: NDArray[Any], counts: NDArray[Any]
+    ) -> None:
+        """Write some keys, ascending and behind all so far.
+
+        Args:
+            keys: The keys.
+            lengths: How many rows each has.
+            rows: Those of the first, then those of the second, and so on.
+            counts: As `rows`; ignored if not kept.
+        """
         self._keys.append(keys)
-        lengths = np.array([len(rows) for rows, _ in every], np.int64)
         self._starts.append(self._length + np.cumsum(lengths) - lengths)
         self._length += int(lengths.sum())
-        if every:
-            self._rows.append(np.concatenate([rows for rows, _ in every]))
-            if self._counts is not None:
-                self._counts.append(np.concatenate([counts for _, counts in every]))
+        self._rows.append(rows)
+        if self._counts is not None:
+            self._counts.append(counts)
 
     def close(self) -> None:
         """Sync all files."""

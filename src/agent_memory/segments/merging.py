@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from heapq import merge as merged_in_order
-from itertools import groupby
-from operator import itemgetter
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from agent_memory.segments.vectors import join_vectors, vectors_within
 from agent_memory.segments.writing import HASH_BYTES, PLAIN, sorted_hashes, write_people, write_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.segments.writing import Talking
 
 _KEYS_AT_ONCE: Final = 10_000
+_LISTED_AT_ONCE: Final = 500_000
 _ROWS_AT_ONCE: Final = 50_000
 _GONE: Final = -1
 
@@ -180,34 +180,59 @@ def _merge_lists(folder: Path, name: str, parts: Sequence[_Part]) -> list[NDArra
     lists: list[Lists] = [part.segment.lists(name) for part in parts]
     places = [np.full(len(each.keys), NONE, np.int64) for each in lists]
     file = ListsFile(folder, name, counted=name == "terms")
-    keys: list[bytes] = []
-    found: list[tuple[NDArray[Any], NDArray[Any]]] = []
     written = 0
-    in_order = merged_in_order(*(_numbered(each, at) for at, each in enumerate(lists)), key=itemgetter(0))
-    for key, group in groupby(in_order, key=itemgetter(0)):
-        places_here = [(at, number) for _, at, number in group]
-        rows, counts = _joined([(parts[at], *lists[at].at(number)) for at, number in places_here])
-        if not len(rows):
-            continue
-        for at, number in places_here:
-            places[at][number] = written + len(keys)
-        keys.append(key)
-        found.append((rows, counts))
-        if len(keys) == _KEYS_AT_ONCE:
-            file.append(keys, found)
-            written, keys, found = written + len(keys), [], []
-    file.append(keys, found)
+    for keys, found in _stretches(lists):
+        lengths, rows, counts = _joined(parts, lists, found, len(keys))
+        left = lengths > 0
+        new = np.where(left, written + np.cumsum(left) - 1, NONE)
+        for at, (first, of_key) in found.items():
+            places[at][first : first + len(of_key)] = new[of_key]
+        file.append(compress(keys, left.tolist()), lengths[left], rows, counts)
+        written += int(left.sum())
     file.close()
     return places
 
 
-def _numbered(lists: Lists, at: int) -> Iterator[tuple[bytes, int, int]]:
-    for number in range(len(lists.keys)):
-        yield lists.keys[number], at, number
+_Stretch = tuple[list[bytes], dict[int, tuple[int, list[int]]]]
+"""Keys in order; and for some parts their first key among these, and which of these it and the next ones are."""
 
 
-def _joined(lists: Sequence[tuple[_Part, NDArray[Any], NDArray[Any]]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    rows = np.concatenate([part.renumbered[rows] for part, rows, _ in lists])
-    counts = np.concatenate([counts for _, _, counts in lists])
-    left = rows != _GONE
-    return rows[left], counts[left] if len(counts) else counts
+def _stretches(lists: Sequence[Lists]) -> Iterator[_Stretch]:
+    """Yield all keys once, in order, as many at a time as have a limited number of rows."""
+    keys: list[bytes] = []
+    found: dict[int, tuple[int, list[int]]] = {}
+    rows = 0
+    for key, at, number, length in merged_in_order(*(_numbered(each, at) for at, each in enumerate(lists))):
+        if not keys or keys[-1] != key:
+            if len(keys) >= _KEYS_AT_ONCE or rows >= _LISTED_AT_ONCE:
+                yield keys, found
+                keys, found, rows = [], {}, 0
+            keys.append(key)
+        found.setdefault(at, (number, []))[1].append(len(keys) - 1)
+        rows += length
+    if keys:
+        yield keys, found
+
+
+def _numbered(lists: Lists, at: int) -> Iterator[tuple[bytes, int, int, int]]:
+    lengths = lists.lengths(0, len(lists.keys)).tolist()
+    for number, key in enumerate(lists.keys):
+        yield key, at, number, lengths[number]
+
+
+def _joined(
+    parts: Sequence[_Part], lists: Sequence[Lists], found: Mapping[int, tuple[int, list[int]]], keys: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return how many rows are left of each key, those of one key behind those of the other, and their counts."""
+    every = []
+    for at, (first, of_key) in sorted(found.items()):
+        end = first + len(of_key)
+        listed = lists[at].stretch(first, end)
+        rows = parts[at].renumbered[listed.rows]
+        left = rows != _GONE
+        owners = np.repeat(np.array(of_key, np.int32), lists[at].lengths(first, end))
+        counts = listed.counts[left] if len(listed.counts) else listed.counts
+        every.append((owners[left], rows[left].astype(np.uint32), counts))
+    owners, rows, counts = (np.concatenate(each) for each in zip(*every, strict=True))
+    by_key = np.argsort(owners, kind="stable")
+    return np.bincount(owners, minlength=keys), rows[by_key], counts[by_key] if len(counts) else counts

@@ -9,7 +9,7 @@ import numpy as np
 from agent_memory.segments.columns import ColumnFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from agent_memory.segments.columns import Columns
 
 _AT_ONCE: Final = 1 << 22
-"""Bytes that are gathered in one portion; their positions take eight times as much."""
+"""Bytes that are gathered in one portion."""
+_STRINGS_AT_ONCE: Final = 10_000
 
 
 class Strings:
@@ -38,6 +39,15 @@ class Strings:
     def __getitem__(self, number: int) -> bytes:
         begin = int(self.ends[number - 1]) if number else 0
         return self.content[begin : int(self.ends[number])].tobytes()
+
+    def __iter__(self) -> Iterator[bytes]:
+        begin = 0
+        for first in range(0, len(self), _STRINGS_AT_ONCE):
+            ends = self.ends[first : first + _STRINGS_AT_ONCE].tolist()
+            content, base = self.content[begin : ends[-1]].tobytes(), begin
+            for end in ends:
+                yield content[begin - base : end - base]
+                begin = end
 
     def find(self, wanted: bytes) -> int | None:
         """Return the number of a string, None if it is not there; they must be sorted."""
@@ -62,7 +72,7 @@ class Strings:
 
     def every(self) -> list[bytes]:
         """Return all of them; for few."""
-        return [self[number] for number in range(len(self))]
+        return list(self)
 
 
 class StringsFile:
@@ -89,9 +99,12 @@ class StringsFile:
         lengths = source.ends[numbers] - begins
         cuts = np.flatnonzero(np.diff(np.cumsum(lengths) // _AT_ONCE)) + 1
         for some_begins, some in zip(np.split(begins, cuts), np.split(lengths, cuts), strict=True):
-            # The position of each byte: where its string begins, and how far behind that it stands.
-            offsets = np.repeat(some_begins - (np.cumsum(some) - some), some)
-            self._put(source.content[offsets + np.arange(len(offsets))], some)
+            if len(some):
+                # Neighbours are copied in one go.
+                gaps = np.flatnonzero(some_begins[1:] != (some_begins + some)[:-1]) + 1
+                firsts, ends = some_begins[np.append(0, gaps)], (some_begins + some)[np.append(gaps - 1, len(some) - 1)]
+                runs = [source.content[begin:end] for begin, end in zip(firsts.tolist(), ends.tolist(), strict=True)]
+                self._put(np.concatenate(runs), some)
 
     def close(self) -> None:
         """Sync both files."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +16,7 @@ from agent_memory.segments.segment import NONE, About, facet_key, hash_of, prefi
 from agent_memory.segments.strings import StringsFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -86,10 +88,10 @@ def seal(
     write_strings(folder, "forgotten", sorted(forgotten))
     write_strings(folder, "speakers", speakers.keys)
     write_people(folder, speakers.keys, sessions.numbers, speakers.numbers, talking)
-    _write_lists(folder, "terms", [row.terms for row in rows], counted=True)
-    _write_lists(folder, "facets", [dict.fromkeys(map(facet_key, row.facets), 1) for row in rows])
-    _write_lists(folder, "sessions", [{row.session: 1} if row.session else {} for row in rows])
-    _write_lists(folder, "talkers", [dict.fromkeys(row.speakers, 1) for row in rows])
+    _write_lists(folder, "terms", (row.terms for row in rows), counted=True)
+    _write_lists(folder, "facets", (dict.fromkeys(map(facet_key, row.facets), 1) for row in rows))
+    _write_lists(folder, "sessions", ({row.session: 1} if row.session else {} for row in rows))
+    _write_lists(folder, "talkers", (dict.fromkeys(row.speakers, 1) for row in rows))
     write_about(folder, about._replace(rows=len(rows), terms=sum(row.length for row in rows)))
 
 
@@ -141,18 +143,26 @@ def _pieces(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
     }
 
 
-def _write_lists(folder: Path, name: str, counts: Iterable[Any], *, counted: bool = False) -> None:
+def _write_lists(folder: Path, name: str, counts: Iterable[Mapping[str, int]], *, counted: bool = False) -> None:
     """Write the lists of some rows, each given as a mapping from key to count."""
-    found: dict[str, tuple[list[int], list[int]]] = {}
-    for row, each in enumerate(counts):
-        for key, count in each.items():
-            rows, times = found.setdefault(key, ([], []))
-            rows.append(row)
-            times.append(min(count, _MOST[np.uint16]))
+    places: defaultdict[str, int] = defaultdict(count().__next__)  # in the order of coming
+    numbers, times, lengths = list[int](), list[int](), list[int]()
+    for each in counts:
+        numbers.extend(map(places.__getitem__, each))
+        times.extend(each.values())
+        lengths.append(len(each))
+    keys = [key.encode() for key in places]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    ranks = np.empty(len(keys), np.int64)
+    ranks[order] = np.arange(len(keys))
+    of_key = ranks[np.array(numbers, np.int64)]
+    by_key = np.argsort(of_key, kind="stable")
+    rows = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
     file = ListsFile(folder, name, counted=counted)
-    ordered = sorted((key.encode(), lists) for key, lists in found.items())
     file.append(
-        [key for key, _ in ordered],
-        [(np.array(rows, np.uint32), np.array(times, np.uint16)) for _, (rows, times) in ordered],
+        [keys[place] for place in order],
+        np.bincount(of_key, minlength=len(keys)),
+        rows[by_key],
+        np.minimum(np.array(times, np.int64), _MOST[np.uint16])[by_key],
     )
     file.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import pydantic
 
@@ -75,6 +75,10 @@ class RecordTable(Generic[R]):
         self._sealed = sealed
         return gone
 
+    def as_in_journal(self, record_id: str) -> dict[str, Any]:
+        """Return what the journal says of one of `records`, its changes applied."""
+        return self._raw[record_id]
+
     def apply(self, entries: Collection[Entry]) -> dict[str, R | None]:
         """Replay `entries`; return each record that changed, None for one that is gone.
 
@@ -82,17 +86,13 @@ class RecordTable(Generic[R]):
         """
         changed: dict[str, None] = {}
         name, raw = self._kind.name, self._raw
+        sealed = self._sealed_among(entries)
         for entry in entries:
             for change in entry.changes:
                 if change.kind != name:
                     continue
-                if (
-                    self._sealed is not None
-                    and change.id not in raw
-                    and (data := self._sealed.take(change.id)) is not None
-                ):
-                    raw[change.id] = data
-                    self._rebuild(change.id)
+                if change.id in sealed and change.id not in raw:
+                    self._take_sealed(change.id)
                 if change.op in {"delete", "mark"}:
                     self._note_forgotten(change)
                 if apply_change(raw, change, entry.at):
@@ -103,6 +103,17 @@ class RecordTable(Generic[R]):
         if broken := rebuilt.keys() & self.invalid.keys():
             rebuilt |= self._last_good(broken, entries)
         return rebuilt
+
+    def _sealed_among(self, entries: Collection[Entry]) -> set[str]:
+        if self._sealed is None:
+            return set()
+        return self._sealed.among({change.id for entry in entries for change in entry.changes} - self._raw.keys())
+
+    def _take_sealed(self, record_id: str) -> None:
+        data = self._sealed.take(record_id) if self._sealed is not None else None
+        if data is not None:
+            self._raw[record_id] = data
+            self._rebuild(record_id)
 
     def _note_forgotten(self, change: Change) -> None:
         text = self._raw.get(change.id, {}).get(self._kind.text) if change.op == "delete" else None

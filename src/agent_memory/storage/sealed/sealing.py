@@ -189,7 +189,7 @@ def _row(state: State[Any], record: Record, arrival: int) -> Row:
     return Row(
         id=record.id,
         seq=_seq_of(state, record.id),
-        data=json.dumps(record.to_record(), ensure_ascii=False).encode(),
+        data=json.dumps(state.table.as_in_journal(record.id), ensure_ascii=False).encode(),
         text_hash=bytes.fromhex(content_hash(kind.text_of(record))),
         arrival=arrival,
         **{**searched, **fields, "flags": searched["flags"] | (PINNED if record.pinned else 0)},
