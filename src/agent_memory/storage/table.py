@@ -107,7 +107,7 @@ class RecordTable(Generic[R]):
     def _sealed_among(self, entries: Collection[Entry]) -> set[str]:
         if self._sealed is None:
             return set()
-        return self._sealed.among({change.id for entry in entries for change in entry.changes} - self._raw.keys())
+        return self._sealed.chain.among({change.id for entry in entries for change in entry.changes} - self._raw.keys())
 
     def _take_sealed(self, record_id: str) -> None:
         data = self._sealed.take(record_id) if self._sealed is not None else None

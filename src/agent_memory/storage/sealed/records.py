@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 import numpy as np
@@ -86,12 +85,6 @@ class SealedRecords(Generic[R]):
         for number in self.chain.numbers():
             at, row = self.chain.place_of(number)
             yield self.chain.segments[at].id(row)
-
-    def among(self, ids: Iterable[str]) -> set[str]:
-        """Return those of some ids that may be sealed; for many, in a tenth of the time that asking for each takes."""
-        every = list(ids)
-        known = self.chain.knows(np.array([hash_of(one.encode("utf-8", "surrogatepass")) for one in every], np.uint64))
-        return set(compress(every, known.tolist()))
 
     def take(self, record_id: str) -> dict[str, Any] | None:
         """Hide a record that is about to change, and return what the journal had of it; None if there is none."""

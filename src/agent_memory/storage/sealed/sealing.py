@@ -38,6 +38,7 @@ from agent_memory.segments import (
     arrivals,
     check_segments,
     folder_name,
+    hash_of,
     is_ours,
     list_segments,
     listed,
@@ -150,7 +151,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     if here is None or state.table.invalid or len(state.table.records) + len(state.changed_at) < least:
         return False
     touched = {*state.changed_at, *state.table.records}
-    hides = chain.among([one.encode() for one in touched])
+    hides = np.array([hash_of(one.encode()) for one in chain.among(touched)], np.uint64)
     rows = _rows(state, chain)
     about = About(kind.name, chain.last_seq + 1, last, here.header.purged_seq or 0, 0, 0)
     with _unfinished(place) as unfinished:
