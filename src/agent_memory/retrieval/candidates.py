@@ -134,6 +134,7 @@ class CandidateLists:
     near: Sequence[_Near]
     filtered: list[str]
     total: int
+    near_total: int  # by embedding, of what is held here
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,18 @@ def _with_sealed(search: Search, sealed: SealedCorpus, found: CandidateLists) ->
     if search.request.explain:
         best = sealed.by_words(gains, norm, search.limits.rejections, sealed.chain.alive)
         filtered += [one.id for one in best if not search.admits(one.id)]
-    every = found.total + max(total + near_total - both, len(words), len(near))
-    return CandidateLists(found.scores, [one for _, one in by_score], by_cosine, filtered, every)
+    every = found.total - _counted_twice(search, sealed, found) + max(total + near_total - both, len(words), len(near))
+    return CandidateLists(found.scores, [one for _, one in by_score], by_cosine, filtered, every, found.near_total)
+
+
+def _counted_twice(search: Search, sealed: SealedCorpus, found: CandidateLists) -> int:
+    """Return how many sealed documents, whose vectors are held with what is not sealed, hold a word as well."""
+    numbers = [number for one, _ in found.near if (number := search.corpus.documents[one].number) >= SEALED_FROM]
+    if not numbers:
+        return 0
+    gains, norm = search.corpus.postings.gains(search.question.weights), search.corpus.postings.norm
+    worded = sum(score > 0 for score in sealed.weights.scores_of(gains, norm, numbers).values())
+    return round(worded * found.near_total / len(found.near))
 
 
 def _find_unsealed(search: Search) -> CandidateLists:
@@ -206,7 +217,7 @@ def _find_unsealed(search: Search) -> CandidateLists:
     both = 0 if search.cosines is None else _in_both(search, search.cosines, scores, words, near)
     filtered = dict.fromkeys([*words.left_out, *(one for one, _ in near.left_out)])
     total = max(words.total + near.total - both, len(words.kept), len(near.kept))
-    return CandidateLists(scores, words.kept, near.kept, list(filtered), total)
+    return CandidateLists(scores, words.kept, near.kept, list(filtered), total, near.total)
 
 
 def _anywhere(search: Search, scores: Scores) -> tuple[_Ranked[str], _Ranked[_Near]]:

@@ -54,7 +54,7 @@ class SealedVectors:
         segment: Segment,
         vectors: Vectors,
         *,
-        exact_to: int = 20_000,
+        exact_to: int = 5_000,
         candidates: int = 20,
         least: int = 600,
     ) -> None:

@@ -41,9 +41,11 @@ class SealedWords:
     Args:
         segment: Which.
         stripe_rows: Rows in each of eight stretches from which counts are estimated, where there are more.
+        counted: Occurrences of terms up to which rows are counted one by one: 5,000 take 0.1 ms.
     """
 
-    def __init__(self, segment: Segment, stripe_rows: int = 2_000) -> None:
+    def __init__(self, segment: Segment, stripe_rows: int = 2_000, counted: int = 5_000) -> None:
+        self._counted = counted
         self._stripe_rows = stripe_rows
         self._segment = segment
         self._lengths: NDArray[np.uint32] = segment.columns["length"]
@@ -93,9 +95,11 @@ class SealedWords:
         return _looked_up(self._segment.lists("terms").of(term), rows)
 
     def how_many(self, terms: Iterable[str], among: NDArray[np.bool_]) -> int:
-        """Return how many rows among some hold a term; where the segment is large, about how many."""
+        """Return how many rows among some hold a term; where many do in a large segment, about how many."""
         total = len(self._segment)
         lists = [self._segment.lists("terms").of(term).rows for term in terms]
+        if sum(map(len, lists)) <= self._counted:
+            return int(np.count_nonzero(among[np.unique(np.concatenate([np.empty(0, np.uint32), *lists]))]))
         wide = self._stripe_rows
         begins = np.linspace(0, total - wide, _STRIPES).astype(int).tolist() if total > _STRIPES * wide else [0]
         seen = held = 0

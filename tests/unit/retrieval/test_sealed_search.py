@@ -138,7 +138,7 @@ def test_what_is_sealed_is_found_as_if_it_were_not(
     one, other = whole.search(request), split.search(request)
 
     same(one, other)
-    assert other.total_found == pytest.approx(one.total_found, abs=3)
+    assert other.total_found == pytest.approx(one.total_found, abs=1)  # halves of floats may miss the floor
 
 
 def test_rows_that_may_not_be_found_are_left_out_and_explained(indexes: tuple[SearchIndex, SearchIndex]) -> None:
@@ -215,5 +215,5 @@ def test_what_was_sealed_without_vectors_is_found_by_those_that_are_held(
         request = SearchRequest(question, 12, NOW)
         one, found = whole.search(request), split.search(request)
         assert {hit.id for hit in found.hits} == {hit.id for hit in one.hits}
-        assert found.total_found >= len(found.hits)
+        assert found.total_found == one.total_found
     other.close()

@@ -78,6 +78,15 @@ def test_frequencies_and_counts_are_those_of_the_texts(tmp_path: Path) -> None:
 
 def test_many_rows_are_counted_by_a_sample(tmp_path: Path) -> None:
     texts = ["a" if at % 3 else "b" for at in range(3_000)]
-    words = SealedWords(sealed(tmp_path / "s", texts), stripe_rows=20)
+    words = SealedWords(sealed(tmp_path / "s", texts), stripe_rows=20, counted=1_500)
 
     assert math.isclose(words.how_many(["a"], np.ones(3_000, bool)), 2_000, rel_tol=0.05)
+
+
+def test_of_few_rows_the_number_is_exact_however_large_the_segment(tmp_path: Path) -> None:
+    texts = ["ab" if at in {7, 1_011} else "b" if at % 900 == 0 else "c" for at in range(3_000)]
+    words = SealedWords(sealed(tmp_path / "s", texts), stripe_rows=20)
+    may = np.ones(3_000, bool)
+    may[7] = False
+
+    assert words.how_many(["a", "b"], may) == 1 + 4
