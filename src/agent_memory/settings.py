@@ -42,10 +42,10 @@ LOCAL_MODEL: Final = "all-MiniLM-L6-v2"
 LOCAL_DIMENSION: Final = 384
 EMBEDDERS: Final = ("local", "openai", "none")
 """What this distribution has; others offer more by entry points."""
-PAYS_FROM: Final = 40_000
-"""Memories from which the vector engine makes searches faster. With fewer, comparing all is as fast or faster, and
-exact: .2 ms against .7 at 5,000, 1.6 against 1.9 at 20,000, 7.6 against 1.9 at 100,000 (`benchmarks.latency`)."""
-ENGINE_PAYS: Final = f"the vector engine makes searches faster from {PAYS_FROM:,} memories on"
+PAYS_FROM: Final = 5_000_000
+"""Memories from which the vector engine may make searches faster: an estimate, since segments were as fast at 100,000
+(decision 15). Comparing sign codes takes about 10 ms a million, asking the engine a few at any size."""
+ENGINE_PAYS: Final = f"asking the vector engine is estimated to be faster from {PAYS_FROM:,} memories on"
 OPENAI_DIMENSIONS: Final = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,

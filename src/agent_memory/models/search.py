@@ -177,7 +177,7 @@ class SearchResults(list[MemorySearchResult]):
     """Results best first, a list, with what a caller needs to judge them.
 
     Attributes:
-        total_found: How many memories met the filters and the floor, shown or not.
+        total_found: How many memories met the filters and the floor, shown or not; about how many where there are many.
         mode: Whether the answer was found by keyword alone or hybrid.
         rejected: With `explain`, what was considered and left out: `{id, reason, parts}` each.
         degraded: Why the answer is weaker than it could be and what to do, in a sentence or two; None when it is not.

@@ -63,6 +63,7 @@ class Postings:
         self._alive = 0
         self._total_length = 0
         self._idf: dict[str, float] = {}  # of terms asked about since the last change
+        self._weighed = 0  # documents when they were
 
     def __len__(self) -> int:
         return self._alive
@@ -104,9 +105,12 @@ class Postings:
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term, 0 for one that no document holds."""
+        if (every := self._documents) != self._weighed:  # some of the background count no more
+            self._idf.clear()
+            self._weighed = every
         known = self._idf.get(term)
         if known is None:
-            using, every = len(self._terms[term][0]) if term in self._terms else 0, self._documents
+            using = len(self._terms[term][0]) if term in self._terms else 0
             using += self._background.frequency(term) if self._background is not None else 0
             known = math.log(1 + (max(0, every - using) + 0.5) / (using + 0.5)) if using else 0.0
             self._idf[term] = known

@@ -135,17 +135,26 @@ class SealedWeights:
         self._chain = chain
         self.words = [SealedWords(segment) for segment in chain.segments]
         """Of each segment."""
-        self.length = sum(segment.about.terms for segment in chain.segments)
-        """Terms of all rows, those that count no more included."""
+        self._length = (-1, 0)
 
     @property
     def documents(self) -> int:
         """How many rows count."""
         return len(self._chain)
 
+    @property
+    def length(self) -> int:
+        """How many terms the rows that count have together."""
+        documents, length = self._length
+        if documents != len(self._chain):
+            pairs = zip(self._chain.segments, self._chain.alive, strict=True)
+            length = sum(segment.about.terms - int(segment.columns["length"][~alive].sum()) for segment, alive in pairs)
+            self._length = (len(self._chain), length)
+        return length
+
     def frequency(self, term: str) -> int:
-        """Return how many rows hold a term, those that count no more included."""
-        return sum(words.frequency(term) for words in self.words)
+        """Return how many rows that count hold a term; of a frequent one, about how many."""
+        return sum(words.frequency(term, alive) for words, alive in zip(self.words, self._chain.alive, strict=True))
 
     def length_of(self, number: int) -> int:
         """Return how many terms a row has."""

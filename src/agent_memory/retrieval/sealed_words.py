@@ -50,9 +50,12 @@ class SealedWords:
         self._segment = segment
         self._lengths: NDArray[np.uint32] = segment.columns["length"]
 
-    def frequency(self, term: str) -> int:
-        """Return how many rows hold a term, those that count no more included."""
-        return len(self._segment.lists("terms").of(term).rows)
+    def frequency(self, term: str, among: NDArray[np.bool_]) -> int:
+        """Return how many rows among some hold a term; of a frequent one, about how many."""
+        rows = self._segment.lists("terms").of(term).rows
+        if len(rows) <= self._counted:
+            return int(np.count_nonzero(among[rows]))
+        return round(len(rows) * np.count_nonzero(among) / len(among))
 
     def best(self, gains: Mapping[str, float], norm: Norm, count: int, among: NDArray[np.bool_]) -> Best:
         """Return the best rows.

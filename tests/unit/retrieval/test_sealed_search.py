@@ -192,6 +192,22 @@ def test_a_sealed_document_that_changes_is_found_as_it_is_now(
         assert {hit.id for hit in one.hits[:2]} <= {hit.id for hit in other.hits}
 
 
+def test_what_was_removed_weighs_no_words(indexes: tuple[SearchIndex, SearchIndex]) -> None:
+    whole, split = indexes
+    corpus = split.corpus.sealed
+    assert corpus is not None
+    for index in (whole, split):
+        index.search(SearchRequest("ledger audit", 5, NOW))
+    gone = [document.id for document in documents()[:50] if "ledger" in document.text]
+    for one in gone:
+        whole.remove(one)
+    corpus.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
+    split.forget_sealed(gone)
+
+    for question in QUESTIONS[1:3]:
+        same(*(index.search(SearchRequest(question, 12, NOW)) for index in (whole, split)))
+
+
 @pytest.mark.parametrize("arrays_from", [0, 1_000_000])
 def test_what_was_sealed_without_vectors_is_found_by_those_that_are_held(
     tmp_path: Path, worker: EmbeddingWorker, arrays_from: int

@@ -72,7 +72,8 @@ def test_of_equal_scores_the_later_row_comes_first(tmp_path: Path) -> None:
 def test_frequencies_and_counts_are_those_of_the_texts(tmp_path: Path) -> None:
     words = SealedWords(sealed(tmp_path / "s", ["aab", "b", "a"]))
 
-    assert [words.frequency(term) for term in "abc"] == [2, 2, 0]
+    assert [words.frequency(term, np.ones(3, bool)) for term in "abc"] == [2, 2, 0]
+    assert [words.frequency(term, np.array([False, True, True])) for term in "abc"] == [1, 1, 0]
     assert words.counts_of("a", np.array([0, 1, 2])).tolist() == [2, 0, 1]
 
 
