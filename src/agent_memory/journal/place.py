@@ -89,12 +89,15 @@ class Place:
         signs = _signs(before[-1]) if before else set()
         if not signs or not signs <= self.signs:
             return None
-        lines = sum(block.count(b"\n") for block in blocks_of(descriptor, 0, offset))
-        return Place.of(descriptor, header, self.seq, offset, lines)
+        return Place.of(descriptor, header, self.seq, offset, _lines_up_to(descriptor, offset))
 
 
 def _checksum(descriptor: int, offset: int) -> int:
     return zlib.crc32(read_at(descriptor, max(0, offset - _COMPARED), offset))
+
+
+def _lines_up_to(descriptor: int, offset: int) -> int:
+    return sum(block.count(b"\n") for block in blocks_of(descriptor, 0, offset))
 
 
 def _lines_before(descriptor: int, offset: int) -> list[bytes]:
@@ -109,6 +112,21 @@ def _signs(line: bytes) -> set[Sign]:
     except MalformedLineError:
         return set()
     return {(entry.seq, zlib.crc32(f"{entry.at} {one.kind} {one.id}".encode())) for one in entry.changes}
+
+
+def place_behind(descriptor: int, size: int, seq: int) -> Place:
+    """Return the place in a compacted file behind a change that is known, for a reader to go on there.
+
+    Reading all of it again takes 60 ms of processor time at 100,000 lines, for which each writer of a process waits.
+
+    Args:
+        descriptor: The open file, which begins with a header.
+        size: How many bytes it has.
+        seq: Number of the last change that is known.
+    """
+    header = decode_header(read_at(descriptor, 0, _COMPARED).split(b"\n", 1)[0])
+    offset = offset_behind(descriptor, size, seq)
+    return Place(header, seq, offset, _lines_up_to(descriptor, offset), 0)
 
 
 def offset_behind(descriptor: int, size: int, seq: int) -> int:

@@ -25,7 +25,7 @@ from agent_memory.journal.format import (
     mentions,
     seq_of,
 )
-from agent_memory.journal.place import Place
+from agent_memory.journal.place import Place, place_behind
 
 if TYPE_CHECKING:
     from array import array
@@ -68,11 +68,12 @@ class Fingerprint:
         begin: Where reading began.
 
     Attributes:
+        begin: As given.
         size: Where reading has come to.
     """
 
     def __init__(self, begin: int = 0) -> None:
-        self._begin = self.size = begin
+        self.begin = self.size = begin
         self._sums: list[int] = []
         self._turn = 0
 
@@ -80,7 +81,7 @@ class Fingerprint:
         """Take in what was read behind the rest."""
         position = 0
         while position < len(content):
-            room = BLOCK - (self.size - self._begin) % BLOCK
+            room = BLOCK - (self.size - self.begin) % BLOCK
             piece = content[position : position + room]
             if room == BLOCK:
                 self._sums.append(zlib.crc32(piece))
@@ -106,7 +107,7 @@ class Fingerprint:
 
     def _are_kept(self, descriptor: int, blocks: Iterable[int]) -> bool:
         for block in blocks:
-            begin = self._begin + block * BLOCK
+            begin = self.begin + block * BLOCK
             end = min(begin + BLOCK, self.size)
             content = read_at(descriptor, begin, end)
             if len(content) != end - begin or zlib.crc32(content) != self._sums[block]:
@@ -190,7 +191,10 @@ class JournalReader:
             return Update()
         is_another = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
         if is_another:
+            began_at_place = self.read.begin > 0
             self._restart()
+            if self._known and began_at_place:  # it never compared what is before that place; others do
+                self.begin_at(place_behind(descriptor, stat.st_size, self._known))
         entries, read_to = self.read_lines(descriptor, stat.st_size, most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known, self._known = self._known, 0

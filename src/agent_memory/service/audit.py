@@ -15,7 +15,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 _TRIES: Final = 25
@@ -27,7 +27,7 @@ _KEPT: Final = frozenset(
 
 
 class AuditLog:
-    """Appends one line an event; keeps one older file once the limit is reached. Blocking: call it in a thread."""
+    """Appends a line for each event; keeps one older file once the limit is reached. Blocking: call it in a thread."""
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self._path = path
@@ -35,14 +35,16 @@ class AuditLog:
         self._begun = False
 
     def append(self, event: str, data: Mapping[str, Any]) -> None:
-        """Write one event. Not synced: the journal is the truth, this is a log of what happened to it.
+        """Write one event; see `append_all`."""
+        self.append_all([(event, data)])
+
+    def append_all(self, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Write events, each by name and payload. Not synced: the journal is the truth, this is a log of it.
 
         Raises:
-            StorageError: The line could not be written.
+            StorageError: The lines could not be written.
         """
-        kept = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
-        entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **kept}
-        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        lines = b"".join(_line(event, data) for event, data in events)
         if not self._begun:  # later on, a folder that is gone was moved: another in its place would be in the way
             make_private_folder(self._path.parent)
             self._begun = True
@@ -52,7 +54,7 @@ class AuditLog:
                 _try_to_lock(descriptor)
                 size = os.fstat(descriptor).st_size
                 torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"  # a process died while writing
-                write_all(descriptor, b"\n" + line if torn else line)
+                write_all(descriptor, b"\n" + lines if torn else lines)
                 full = os.fstat(descriptor).st_size >= self._max_bytes
             finally:
                 unlock_and_close(descriptor)
@@ -63,6 +65,12 @@ class AuditLog:
         with folder_lock(self._path.parent), translated(self._path, "rotate"):
             if self._path.stat().st_size >= self._max_bytes:  # no other process has rotated it
                 self._path.replace(self._path.with_name(OLDER_AUDIT))
+
+
+def _line(event: str, data: Mapping[str, Any]) -> bytes:
+    kept = {key: value for key, value in data.items() if key in _KEPT and value not in (None, [])}
+    entry = {"at": data.get("timestamp"), "event": event, "session_id": data.get("session_id"), **kept}
+    return json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def audit_files(path: Path) -> list[Path]:

@@ -32,6 +32,7 @@ class Degradation:
         self._begun: dict[str, str] = {}  # component -> code of a failed call that was reported
         self._answered: str | None = None
         self._audit: Trouble | None = None
+        self._notes: dict[asyncio.AbstractEventLoop, list[tuple[str, Mapping[str, Any]]]] = {}
 
     def troubles(self) -> list[Trouble]:
         """Return what does not work now."""
@@ -76,13 +77,19 @@ class Degradation:
         return results.degraded if state != before else None
 
     async def note(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
-        """Write one line of the audit log.
+        """Write a line of the audit log, together with those that come in the same turn of the event loop.
 
         Raises:
             StorageError: It could not be written, which was reported.
         """
+        loop = asyncio.get_running_loop()  # lines that wait in another are that one's, or of a fork's parent
+        self._notes.setdefault(loop, []).append((event, data))
+        await asyncio.sleep(0)
+        notes = self._notes.pop(loop, None)
+        if notes is None:
+            return  # they went with those of another
         try:
-            await asyncio.to_thread(audit.append, event, data)
+            await asyncio.to_thread(audit.append_all, notes)
         except StorageError as error:
             message = f"{error.message.rstrip('.')}, so changes are not noted in the audit log."
             self._audit = Trouble("audit", error.code, message, error.recovery)

@@ -150,7 +150,8 @@ async def test_the_scratchpad_shows_what_came_back(service: MemoryService) -> No
 async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    several = [memory_of("one", id=A), memory_of("two", id=B), memory_of("three", id=C)]
+    before = [memory_of(f"one of those that are stored together: {number}") for number in range(100)]
+    several = [*before, memory_of("two", id=B), memory_of("three", id=C)]
     store = service.storage.store_many
 
     async def fails_at_the_second(memories: Sequence[Redacted[Memory]]) -> None:
@@ -163,8 +164,8 @@ async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
         broken.setattr(service.storage, "store_many", fails_at_the_second)
         with pytest.raises(StorageError):
             await service.admin.import_memories(several, told.append, CLI, trusted=True)
-    assert [each.memory_id for each in told] == [A]
-    assert [each.outcome for each in await restore(service, *several)] == ["present", "stored", "stored"]
+    assert [each.memory_id for each in told] == [each.id for each in before]
+    assert [each.outcome for each in await restore(service, *several)] == ["present"] * 100 + ["stored"] * 2
 
 
 def goes_in_a_circle(several: list[Memory]) -> bool:

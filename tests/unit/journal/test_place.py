@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.journal import Change, Journal
 from agent_memory.journal.place import offset_behind
+from agent_memory.journal.reader import go_on, place_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,3 +55,35 @@ def test_an_empty_journal_has_nothing_behind_it(tmp_path: Path) -> None:
         assert offset_behind(descriptor, 0, 5) == 0
     finally:
         os.close(descriptor)
+
+
+def test_a_reader_that_began_at_a_place_goes_on_behind_what_it_knew_of_a_compacted_journal(tmp_path: Path) -> None:
+    path, far = tmp_path / "memories.yaml", 3_000
+    other = Journal(path, {"memory"})
+    with other.locked() as writer:
+        for number in range(far):
+            writer.append([put(number)])
+    other.poll()
+    place = place_of(other.reader)
+    assert place is not None
+    mine = Journal(path, {"memory"})
+    assert go_on(mine.reader, place)
+    with other.locked() as writer:
+        writer.append([put(0, "another text")])
+    assert [entry.seq for entry in mine.poll().entries] == [far + 1]
+    other.compact(grace=timedelta(0))
+    with other.locked() as writer:
+        writer.append([put(far)])
+    update = mine.poll()
+    assert ([entry.seq for entry in update.entries], update.reset) == ([far + 2], False)
+    assert mine.watermark == other.watermark
+    begin, end = mine.reader.read.begin, path.stat().st_size
+    assert end - begin < 1_000, "read again what it knew"
+    assert mine.reader.lines == len(path.read_bytes().splitlines())
+    with mine.locked() as writer:
+        writer.append([put(far + 1)])
+    assert [entry.seq for entry in other.poll().entries] == [far + 3]
+
+
+def put(number: int, text: str = "a text") -> Change:
+    return Change("put", "memory", f"mem-{number:012x}", {"content": text})

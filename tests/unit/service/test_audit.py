@@ -7,12 +7,17 @@ import json
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.files.lock import file_lock
-from agent_memory.service import AuditLog, audit
+from agent_memory.memories import FileStorage
+from agent_memory.models import Memory
+from agent_memory.service import AuditLog, MemoryService, audit
+from agent_memory.service.caller import NOBODY
+from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pytest
@@ -83,3 +88,25 @@ def test_a_child_forked_while_a_line_is_written_does_not_keep_the_file(
             pass  # the child closes its copy while it begins, maybe after the writer died
     finally:
         os.close(may_end)
+
+
+async def test_what_is_told_at_the_same_moment_is_noted_with_one_look_at_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = FileStorage("bob", tmp_path, settings=ServiceSettings(embedder="none"))
+    service = MemoryService(storage, ServiceSettings(embedder="none"), audit=AuditLog(storage.folder.audit))
+    written: list[int] = []
+    real = AuditLog.append_all
+
+    def append_all(log: AuditLog, events: list[tuple[str, Mapping[str, Any]]]) -> None:
+        written.append(len(events))
+        real(log, events)
+
+    monkeypatch.setattr(AuditLog, "append_all", append_all)
+    memories = [Memory(agent_id="bob", content=f"fact {number}") for number in range(250)]
+    await service.admin.import_memories(memories, lambda _: None, NOBODY)
+    await service.settle()
+    noted = [json.loads(line)["memory_id"] for line in lines(storage.folder.audit)]
+    assert sorted(noted) == sorted(memory.id for memory in memories)
+    assert written == [100, 100, 50]
+    await service.close()

@@ -162,7 +162,7 @@ async def test_an_audit_log_that_cannot_be_written_is_told_once(
     def refuse(*_: object) -> None:
         raise StorageError("events.jsonl is no file")
 
-    monkeypatch.setattr(AuditLog, "append", refuse)
+    monkeypatch.setattr(AuditLog, "append_all", refuse)
     for content in ("one", "two"):
         await service.store({"content": content}, listener.caller)
         await service.settle()

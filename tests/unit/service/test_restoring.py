@@ -94,7 +94,8 @@ async def test_each_is_there_whole_or_not_at_all(service: MemoryService, listene
     new = memory_of("The office is in Lyon", supersedes=old.id)
     await restored(service, listener, new, old)
     lines = [json.loads(line[4:]) for line in lines_of(folder / "memories.yaml")]
-    assert [(line["op"], line["id"], line["data"]["supersedes"]) for line in lines] == [
+    each = [change for line in lines for change in line.get("entries", [line])]
+    assert [(line["op"], line["id"], line["data"]["supersedes"]) for line in each] == [
         ("put", new.id, old.id),
         ("put", old.id, forgotten),
     ]
@@ -120,14 +121,40 @@ async def test_what_was_told_of_before_a_failure_is_on_disk(
             raise BusyError("somebody else is writing")
         await real(memories)
 
-    memories = [memory_of(text) for text in ("one", "two", "three")]
+    before = [memory_of(f"one of those that are stored together: {number}") for number in range(100)]
+    memories = [*before, memory_of("two"), memory_of("three")]
     with monkeypatch.context() as patch:
         patch.setattr(service.storage, "store_many", failing)
         with pytest.raises(BusyError):
             await service.admin.import_memories(memories, told.append, listener.caller, trusted=True)
-    assert [each.memory_id for each in told] == [memories[0].id]
-    assert await service.get(memories[0].id)
-    assert [each.outcome for each in await restored(service, listener, *memories)] == ["present", "stored", "stored"]
+    assert [each.memory_id for each in told] == [each.id for each in before]
+    assert await service.get(before[-1].id)
+    again = [each.outcome for each in await restored(service, listener, *memories)]
+    assert again == ["present"] * 100 + ["stored"] * 2
+
+
+async def test_one_that_is_refused_among_those_that_are_stored_together_holds_up_no_other(
+    service: MemoryService, listener: Listener
+) -> None:
+    itself = new_memory_id()
+    memories = [memory_of(f"fact {number}") for number in range(30)]
+    memories.insert(7, memory_of("of somebody else", agent_id="alice"))
+    memories.insert(20, memory_of("goes round", id=itself, supersedes=itself))
+    told = await restored(service, listener, *memories)
+    assert [each.memory_id for each in told] == [each.id for each in memories]
+    assert [each.outcome for each in told if each.memory_id != memories[7].id] == ["stored"] * 31
+    assert told[7].outcome == "refused"
+    assert await service.storage.count() == 31
+
+
+async def test_what_a_file_has_twice_is_stored_once_and_believed_as_what_comes_later_says(
+    service: MemoryService, listener: Listener
+) -> None:
+    first = memory_of("tea")
+    other = first.model_copy(update={"content": "coffee"})
+    pinned = first.model_copy(update={"pinned": True})
+    told = await restored(service, listener, first, other, pinned)
+    assert [(each.outcome, each.raised) for each in told] == [("stored", ()), ("differs", ()), ("present", ("pinned",))]
 
 
 async def test_what_a_file_claims_is_not_believed_unless_somebody_vouches_for_it(

@@ -16,7 +16,7 @@ from agent_memory.models import MEMORY, Source
 from agent_memory.storage.cleaning import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.models import Memory
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.storage.cleaning import Redacted
 
 _AT_ONCE: Final = 100
-"""Memories of a transfer in one change: some 100 KB, at most 4 MB; a server takes 32 MB."""
+"""Memories in one change: some 100 KB, at most 4 MB; a server takes 32 MB."""
 _ASKED_AT_ONCE: Final = 1_000
 _RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
 """Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
@@ -63,8 +63,8 @@ class Import:
         now: The present.
         trusted: Whether all that the memories claim is believed.
         dry_run: Whether to report the outcome that each would have, and store none.
-        is_transfer: Whether they come from another storage of the same agent: all is believed, what was forgotten here
-            stays forgotten, and they are stored some at a time.
+        is_transfer: Whether they come from another storage of the same agent: all is believed, and what was forgotten
+            here stays forgotten.
     """
 
     writing: WritePath
@@ -80,7 +80,8 @@ class Import:
     async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
         """Keep what is missing, in the given order; `each` receives every outcome, in that order, once it is safe.
 
-        A memory may supersede one that comes later or one that was forgotten before the export: such links are kept.
+        Some at a time are stored in one change. A memory may supersede one that comes later or one that was forgotten
+        before the export: such links are kept.
 
         Raises:
             StorageError: What `each` received before is on disk; doing it all again does the rest.
@@ -89,9 +90,8 @@ class Import:
         for at in range(0, len(memories), _ASKED_AT_ONCE):
             some = memories[at : at + _ASKED_AT_ONCE]
             self._among -= (await self.writing.storage.texts_of([memory.id for memory in some])).keys()
-        at_once = _AT_ONCE if self.is_transfer else 1
-        for start in range(0, len(memories), at_once):
-            for imported in await self._take(memories[start : start + at_once]):
+        for some in _portions(memories):
+            for imported in await self._take(some):
                 each(imported)
 
     async def _take(self, memories: Sequence[Memory]) -> list[Imported]:
@@ -101,8 +101,8 @@ class Import:
         known = await self.writing.storage.texts_of([memory.id for memory in memories])
         new = [memory.content for memory in memories if memory.id not in known]
         forgotten = await self.writing.storage.forgotten_among(new) if self.is_transfer else set[str]()
-        for memory in memories:
-            imported, draft = await self._judge(memory, known, forgotten)
+        for each in await asyncio.to_thread(self._cleaned, memories):
+            imported, draft = await self._judge(each, known, forgotten)
             outcomes.append(imported)
             drafts += [draft] if draft is not None else []
         if not (self.dry_run or self._is_synced) and any(imported.outcome == "present" for imported in outcomes):
@@ -117,27 +117,37 @@ class Import:
                     await self.writing.announce(stored, imported.redacted, self.caller)
         return outcomes
 
-    async def _judge(
-        self, memory: Memory, known: Mapping[str, str], forgotten: Collection[str]
-    ) -> tuple[Imported, Redacted[Memory] | None]:
-        """Return what is to become of a memory, and, if it is to be stored, as what.
+    def _cleaned(self, memories: Sequence[Memory]) -> list[_Cleaned]:
+        """Return each memory as far as it is believed, without its secrets; in a thread: some 0.2 ms for each.
 
         One without a secret is not touched: an import must not so much as trim a text.
-
-        Args:
-            memory: Which.
-            known: The texts of those around it that are there.
-            forgotten: The texts around it that were forgotten there.
         """
+        return [self._clean(memory) for memory in memories]
+
+    def _clean(self, memory: Memory) -> _Cleaned:
         believed, lowered = memory, tuple[str, ...]()
         if self.is_transfer:
             believed = memory.model_copy(update={"agent_id": self.writing.storage.agent_id})
         elif not self.trusted:
             believed, lowered = _lowered(memory, self._among, self.now)
         try:
-            draft = await asyncio.to_thread(redact_record, MEMORY, believed, self.writing.redactor)
+            return _Cleaned(memory, lowered, redact_record(MEMORY, believed, self.writing.redactor))
         except ValidationError as error:
-            return Imported(memory.id, "refused", error=error), None
+            return _Cleaned(memory, lowered, error)
+
+    async def _judge(
+        self, cleaned: _Cleaned, known: Mapping[str, str], forgotten: Collection[str]
+    ) -> tuple[Imported, Redacted[Memory] | None]:
+        """Return what is to become of a memory, and, if it is to be stored, as what.
+
+        Args:
+            cleaned: Which.
+            known: The texts of those around it that are there.
+            forgotten: The texts around it that were forgotten there.
+        """
+        memory, draft, lowered = cleaned.memory, cleaned.draft, cleaned.lowered
+        if isinstance(draft, ValidationError):
+            return Imported(memory.id, "refused", error=draft), None
         content = draft.value.content
         if (text := self._texts.get(memory.id, known.get(memory.id))) is not None:
             if text != content:
@@ -192,6 +202,33 @@ class Import:
         except ValidationError as error:
             return replace(present, error=error)
         return replace(present, redacted=cleaned.kinds, raised=tuple(believed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cleaned:
+    """A memory that is to be imported.
+
+    Attributes:
+        memory: As it was given.
+        lowered: Fields whose claims are not believed.
+        draft: What may be stored of it, or why it is refused.
+    """
+
+    memory: Memory
+    lowered: tuple[str, ...]
+    draft: Redacted[Memory] | ValidationError
+
+
+def _portions(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
+    """Yield some memories after the other; what is there twice is compared with the first once that is stored."""
+    some: dict[str, Memory] = {}
+    for memory in memories:
+        if memory.id in some or len(some) == _AT_ONCE:
+            yield list(some.values())
+            some = {}
+        some[memory.id] = memory
+    if some:
+        yield list(some.values())
 
 
 def _lowered(memory: Memory, among: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
