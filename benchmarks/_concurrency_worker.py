@@ -13,21 +13,27 @@ import random
 import sys
 import time
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError
+from agent_memory.errors import AgentMemoryError, BusyError, StorageError, UnknownIdError
 from agent_memory.memories import MigratableStorage
-from agent_memory.models import Observation
+from agent_memory.models import MEMORY, Observation
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.storage.sealed.upkeep import Sealing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 AGENT: Final = "bench"
+_AT_ONCE: Final = timedelta(0)
+"""Grace of a compaction: what was forgotten is purged, and the segments with it."""
 DIMENSION: Final = 384
 _WEIGHTS: Final = {
     "search": 40,
@@ -69,7 +75,12 @@ QUERIES: Final = tuple(f"why does the {topic} use {thing}" for topic, thing in z
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a process is to do: `moves` are operation numbers at which it migrates, goes back or builds anew."""
+    """What a process is to do.
+
+    Attributes:
+        moves: Operation numbers at which it migrates, goes back or builds anew.
+        seals: Those at which it has everything sealed, and takes that into use.
+    """
 
     root: str
     backend: str
@@ -82,6 +93,7 @@ class Orders:
     shared: tuple[str, ...] = ()
     compactions: tuple[int, ...] = ()
     moves: tuple[tuple[int, str], ...] = ()
+    seals: tuple[int, ...] = ()
 
     def encode(self) -> str:
         """Return the orders as they stand in a command line."""
@@ -140,7 +152,9 @@ class Session:
             if number in moves:
                 self._moving.add(asyncio.create_task(self._move(moves[number])))
             if number in self._orders.compactions:
-                await self._timed("compact", self._service.storage.compact)
+                await self._timed("compact", partial(self._service.storage.compact, _AT_ONCE))
+            if number in self._orders.seals:
+                await self._seal()
             kind = self._choose.choices(kinds, weights)[0]
             await getattr(self, f"_{kind}")(f"p{self._orders.number}n{number}")
         await asyncio.gather(*self._moving)
@@ -155,6 +169,21 @@ class Session:
             self.note(op="search", phase="at once", ms=1000 * (time.monotonic() - begin), mode=results.mode)
 
     # -- operations ---------------------------------------------------------------------------------------------------
+
+    async def _seal(self) -> None:
+        """Seal after a single change, and go on with what was sealed; a compaction may remove it meanwhile."""
+        storage = self._service.storage
+        assert isinstance(storage, FileStorage)
+        identity = HashEmbedder(DIMENSION).identity if self._orders.embedder == "hash" else None
+        try:
+            done = await asyncio.to_thread(seal_up, storage.folder, MEMORY, identity, 1)
+            upkeep = storage.opened.upkeep
+            adopted = isinstance(upkeep, Sealing) and await storage._run(upkeep._opening().adopt)  # noqa: SLF001
+        except StorageError as error:
+            self.note(op="move", what="seal", outcome=f"{type(error).__name__}: {error.message}"[:60])
+            return
+        outcome = f"{'sealed' if done else 'nothing'}, {'' if adopted else 'not '}adopted"
+        self.note(op="move", what="seal", outcome=outcome)
 
     async def _search(self, mark: str) -> None:
         """Ask, now for a topic, now for something of one's own, and look whether the answer can be true."""

@@ -103,6 +103,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--backend", choices=("file", "vector", "both"), default="both")
     parser.add_argument("--memories", type=int, default=5000, help="there before the processes begin")
     parser.add_argument("--embedder", choices=("local", "hash"), default="hash")
+    parser.add_argument("--compactions", type=float, default=1 / 1000, help="of each process, for each operation")
+    parser.add_argument(
+        "--seal-every", type=int, default=0, help="operations after which a process with files seals all; 0: as ever"
+    )
     parser.add_argument("--searches", type=int, default=100, help="of each process, all at once, after the work")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="for machines")
@@ -193,7 +197,7 @@ def _orders(
     root: Path, backend: str, args: argparse.Namespace, seed: str, number: int, shared: tuple[str, ...]
 ) -> Orders:
     choose = random.Random(f"{seed}-{number}")
-    compactions = tuple(at for at in range(args.operations) if choose.random() < 1 / 1000)
+    compactions = tuple(at for at in range(args.operations) if choose.random() < args.compactions)
     moves = []
     if backend == "vector" and number < 3:
         at = sorted(choose.sample(range(args.operations), min(2, args.operations)))
@@ -210,6 +214,7 @@ def _orders(
         shared=shared,
         compactions=compactions,
         moves=tuple(moves),
+        seals=tuple(range(number, args.operations, args.seal_every)) if args.seal_every and backend == "file" else (),
     )
 
 

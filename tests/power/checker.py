@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from agent_memory.errors import AgentMemoryError
+from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.models import MEMORY
 from agent_memory.scratchpad import ScratchpadManager
+from agent_memory.segments import check_segments, open_chain
 from agent_memory.service import MemoryService
 from agent_memory.storage.vector.shards import Shards
 from tests.power.disk import FATES, Disk, digest, lay_out
@@ -144,7 +145,7 @@ class Inspector:
         bob.clock.advance(days=100)
         try:
             found = await state_of(bob.records)
-            wrong = promise.broken_by(found) or index_of(self._folder)
+            wrong = promise.broken_by(found) or index_of(self._folder) or segments_of(self._folder)
             if wrong:
                 return wrong
             await bob.records.health()
@@ -196,6 +197,16 @@ def index_of(folder: Path) -> str | None:
     backend, shard = shards.active()
     if backend == "vector" and (shard is None or shards.state(shard) is None):
         return "the index in use is not whole"
+    return None
+
+
+def segments_of(folder: Path) -> str | None:
+    """Return what is wrong with the segments that are listed: all their bytes were synced before that."""
+    place = Bob(folder).storage.folder.segments(Bob.kind.name)
+    try:
+        check_segments(open_chain(place, Bob.kind.name).segments)
+    except StorageError as error:
+        return f"a listed segment is not whole: {error.message}"
     return None
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.power.events import Doing, Names, State
 
 _WATCHED = (
-    *("open", "dup", "close", "write", "fsync", "fdatasync", "ftruncate"),
+    *("open", "dup", "close", "write", "pwrite", "fsync", "fdatasync", "ftruncate"),
     *("replace", "rename", "unlink", "remove", "mkdir", "rmdir"),
 )
 _ENOUGH = 1 << 11
@@ -145,6 +145,13 @@ class Recorder:
         if name is not None:
             end = os.lseek(descriptor, 0, os.SEEK_CUR)  # after a write also of one that appends
             self._note("write", name, data=bytes(data)[:written], at=end - written)
+        return written
+
+    def _on_pwrite(self, real: Any, descriptor: int, data: Any, at: int) -> int:
+        name = self._paths.get(descriptor)
+        written: int = real(descriptor, data, at)
+        if name is not None:
+            self._note("write", name, data=bytes(data)[:written], at=at)
         return written
 
     def _on_fsync(self, real: Any, descriptor: int) -> None:

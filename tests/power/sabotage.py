@@ -87,6 +87,11 @@ def renamed_first(put: Put) -> None:
     put("agent_memory.journal.rewriting.sync_file", _nothing)
 
 
+def lists_first(put: Put) -> None:
+    """List a segment whose arrays are not synced."""
+    put("agent_memory.segments.columns.sync_file", _nothing)
+
+
 def trusts_the_dead(put: Put) -> None:
     """Take for durable what another process wrote."""
     real: Any = JournalWriter.close
@@ -132,7 +137,7 @@ def _instead(put: Put, name: str, by: object) -> None:
 SABOTAGES: dict[str, Callable[[Put], None]] = {
     each.__name__: each
     for each in (
-        *(no_file_sync, no_folder_sync, no_sync, acknowledged_first, renamed_first),
+        *(no_file_sync, no_folder_sync, no_sync, acknowledged_first, renamed_first, lists_first),
         *(trusts_the_dead, trusts_the_way, trusts_the_name, trusts_a_second_sync),
     )
 }

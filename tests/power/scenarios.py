@@ -24,6 +24,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.storage.files import Files
 from agent_memory.storage.record_storage import RecordStorage
+from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.shards import Shards
 from tests.power.events import NONE, Names
@@ -259,6 +260,37 @@ async def edited_pad(base: Path, ack: Ack) -> None:
     await service.close()
 
 
+async def sealing(base: Path, ack: Ack) -> None:
+    """Seal after every few changes, merge, compact with what was sealed, purge, and seal again."""
+    bob = Bob(base, ack)
+    folder = bob.storage.folder
+
+    async def seal(label: str) -> None:
+        await asyncio.to_thread(seal_up, folder, bob.kind, None, 1)
+        place = folder.segments(bob.kind.name)
+        listed = json.loads((place / "segments.json").read_bytes())["segments"]
+        used = [path for name in listed for path in (place / name).iterdir()]
+        files = [path for path in (place / "segments.json", *used) if path.is_file()]
+        await bob.done(label, durable=tuple(path.relative_to(base).as_posix() for path in files))
+
+    kept = [await bob.store(f"kept {number}") for number in range(3)]
+    await seal("seal")
+    gone = await bob.store(f"gone {LONG}")
+    await bob.records.update(kept[0], {bob.kind.text: "changed"})
+    await bob.done("update")
+    await seal("seal")
+    for number in range(3):
+        await bob.store(f"later {number}")
+    await seal("merge")
+    await bob.records.delete(gone)
+    await bob.done("forget")
+    bob.clock.advance(days=60)
+    await bob.records.compact()
+    await bob.done("compact")
+    await seal("seal anew")
+    await bob.close()
+
+
 async def moved(base: Path, ack: Ack) -> None:
     """Build a vector index, switch to it, write, build anew, and roll back."""
     embedder, bob = HashEmbedder(), Bob(base, ack)
@@ -300,7 +332,17 @@ def write_foreign(path: Path, content: bytes, *, truncate: bool = False, sync: b
 
 
 Scenario: TypeAlias = Callable[[Path, Ack], Coroutine[Any, Any, None]]
-ALONE: tuple[Scenario, ...] = (first_store, changes, together, compactions, a_day, bring_back, edited_pad, moved)
+ALONE: tuple[Scenario, ...] = (
+    first_store,
+    changes,
+    together,
+    compactions,
+    a_day,
+    bring_back,
+    edited_pad,
+    sealing,
+    moved,
+)
 EDITS = {"edited_pad": ("tea", "green tea", "coffee", "milk", AFTERWARDS)}
 """Texts that may be there once somebody's edits, perhaps cut short, were taken over."""
 

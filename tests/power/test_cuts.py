@@ -46,6 +46,7 @@ def test_what_was_acknowledged_survives_a_power_cut_at_any_step(scenario: Scenar
         ("no_sync", scenarios.changes),
         ("acknowledged_first", scenarios.changes),
         ("renamed_first", scenarios.compactions),
+        ("lists_first", scenarios.sealing),
         ("trusts_the_dead", deaths.what_a_dead_process_wrote),
         ("trusts_the_way", deaths.in_folders_nobody_synced),
         ("trusts_the_name", deaths.in_a_compacted_journal_nobody_named),

@@ -15,8 +15,9 @@ import pytest
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import StorageError
 from agent_memory.models import MEMORY
-from agent_memory.segments import list_segments
+from agent_memory.segments import Chain, list_segments, open_chain
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.sealed.sealing import seal_up
@@ -145,6 +146,25 @@ async def test_what_a_link_in_place_of_segments_leads_to_is_left_alone(
         ".0123456789ab", ".0123456789ab/photo", "000000000004-0badc0de", "000000000004-0badc0de/photo",
         "holiday", "holiday/photo", "memory", "memory/photo",
     ]  # fmt: skip
+
+
+async def test_segments_that_are_merged_while_they_are_opened_are_opened_again(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(folder, "tea number4")
+    before: list[Path] = []
+
+    def merged_meanwhile(place: Path, kind: str) -> Chain:
+        if not before:
+            before.append(place)
+            seal(folder)
+            raise StorageError("They were there a moment ago.")
+        return open_chain(place, kind)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agent_memory.storage.sealed.opening.open_chain", merged_meanwhile)
+        assert await texts(folder) == ([*TEXTS, "tea number4"], True)
+    assert before
 
 
 async def test_the_next_sealing_removes_what_a_killed_one_left(folder: AgentFolder) -> None:

@@ -154,7 +154,18 @@ class Opening(Generic[R]):
 
 
 def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
-    """Return the segments of one kind, and let the journal be read from their end on; none where they do not fit."""
+    """Return the segments of one kind, and let the journal be read from their end on; none where they do not fit.
+
+    Another process may list others, and remove these, while they are being opened: then it is tried again.
+    """
+    while True:
+        said = listed(place)
+        chain = _fitting(place, kind, journal)
+        if chain.segments or listed(place) == said:
+            return chain
+
+
+def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
     try:
         chain = open_chain(place, kind.name) if is_ours(place) else Chain()
     except StorageError:  # damaged, or of another version: they are made anew
