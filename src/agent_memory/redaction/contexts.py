@@ -180,10 +180,14 @@ def find_by_context(text: str) -> Iterator[Finding]:
 
 def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
     for rule in rules:
-        if any(stem in text for stem in rule.stems):
-            for match in rule.pattern.finditer(text):
-                if rule.holds(match):
-                    yield from _plain(match, rule.kind)
+        for stem in rule.stems:
+            if stem in text:
+                break
+        else:
+            continue
+        for match in rule.pattern.finditer(text):
+            if rule.holds(match):
+                yield from _plain(match, rule.kind)
 
 
 def _numbers(text: str) -> Iterator[Finding]:

@@ -60,8 +60,12 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that is recognised by its own form."""
     yield from _private_keys(text)
     for form in _FORMS:
-        if form.starts and not any(start in text for start in form.starts):
-            continue
+        for start in form.starts:  # no generator: this is most of what a text without secrets costs
+            if start in text:
+                break
+        else:
+            if form.starts:
+                continue
         for match in form.pattern.finditer(text):
             group = match.lastgroup or 0
             if form.if_random and not looks_random(match[group]):
