@@ -43,6 +43,10 @@ _MARK: Final = "00000000"
 """The same for all, so that two cannot write at the same time; other temporary files have random ones."""
 
 
+_SYNCED_AT_ONCE: Final = 4 << 20
+"""Bytes: whoever syncs another file of the same file system meanwhile may have to wait for so much."""
+
+
 @dataclass(frozen=True, slots=True)
 class Folding:
     """What becomes of the lines of a journal.
@@ -123,8 +127,9 @@ class Rewriting:
     def _write(self, content: bytes) -> None:
         os.ftruncate(self._new, 0)
         os.lseek(self._new, 0, os.SEEK_SET)
-        write_all(self._new, content)
-        sync_file(self._new)
+        for at in range(0, len(content), _SYNCED_AT_ONCE):
+            write_all(self._new, content[at : at + _SYNCED_AT_ONCE])
+            sync_file(self._new)
 
     def put_in_place(self, held: Held, at: str) -> None:
         """Copy what was appended since, and rename; the journal ends with a whole line.

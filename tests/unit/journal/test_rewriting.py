@@ -183,3 +183,25 @@ def test_what_a_process_left_that_was_killed_in_the_middle_is_overwritten_by_the
     Journal(path, KINDS).compact(grace=timedelta(0))
     assert list(path.parent.glob(".*.tmp")) == []
     assert len(records_of(path)) == 3
+
+
+def test_a_large_new_file_is_synced_some_megabytes_at_a_time(
+    journal: Journal, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever syncs another file of the same file system may wait for all that was written and not synced."""
+    for number in range(9):
+        put(journal, f"large{number}", text="x" * 1_000_000)
+    synced: list[int] = []
+    real = os.fsync
+
+    def sync(descriptor: int) -> None:
+        synced.append(os.fstat(descriptor).st_size)
+        real(descriptor)
+
+    before = records_of(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", sync)
+        journal.compact()
+    steps = [size for size in synced if size > 1_000_000]
+    assert max(after - size for size, after in zip([0, *steps], steps, strict=False)) <= 5_000_000
+    assert records_of(path) == before
