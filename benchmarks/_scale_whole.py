@@ -1,22 +1,25 @@
-"""What reads all of an agent's files, in a process of its own: sealing all of its memories, and the doctor.
+"""What reads all of an agent's files, in a process of its own: sealing all of its memories, the doctor, an export.
 
     python -m benchmarks._scale_whole WHAT ROOT SIZE [LEAST]
 
-WHAT is `seal` (every segment from nothing, with its vectors from the cache, if there are LEAST memories) or `doctor`.
-Prints figures as JSON.
+WHAT is `seal` (every segment from nothing, with its vectors from the cache, if there are LEAST memories), `doctor` or
+`export` (every memory made a line of JSON). Prints figures as JSON.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_memory.cli.formats import encode
 from agent_memory.doctor import examine
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
+from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.sealed.upkeep import SEALED_AT
@@ -37,6 +40,20 @@ def sealing(root: Path, size: int, least: int = SEALED_AT) -> list[Figure]:
 def doctor(root: Path, size: int) -> list[Figure]:
     """Measure an examination of all files."""
     return watched("doctor", size, "_scale_whole", "doctor", root, size)
+
+
+def exporting(root: Path, size: int) -> list[Figure]:
+    """Measure going through all memories."""
+    return watched("export", size, "_scale_whole", "export", root, size)
+
+
+async def _export(root: Path, size: int) -> None:
+    storage = FileStorage(AGENT, root, settings=settings_of(root))
+    exported = 0
+    async for memory in storage.iter_all():
+        exported += bool(encode(memory, "jsonl"))
+    await storage.close()
+    assert exported == size
 
 
 def _measured(what: str, size: int, call: Callable[[], object]) -> list[Figure]:
@@ -60,7 +77,12 @@ def main() -> None:
         report = examine(root, [AGENT], now=datetime.now(UTC), settings=settings_of(root))
         assert report.agents[0].memories == size
 
-    say(_measured("sealing all", size, seal) if what == "seal" else _measured("doctor", size, look))
+    def export() -> None:
+        asyncio.run(_export(root, size))
+
+    named = {"seal": ("sealing all", seal), "doctor": ("doctor", look), "export": ("export", export)}
+    name, call = named[what]
+    say(_measured(name, size, call))
 
 
 if __name__ == "__main__":

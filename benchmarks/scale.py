@@ -40,7 +40,7 @@ from benchmarks._scale_data import fill
 from benchmarks._scale_process import figures_of
 from benchmarks._scale_report import document, is_kept, plot, table
 from benchmarks._scale_start import starts, unsealed_starts
-from benchmarks._scale_whole import doctor, sealing
+from benchmarks._scale_whole import doctor, exporting, sealing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,6 +73,7 @@ def measure(
     yield from figures_of("_scale_search", "asking", root, size, rounds)
     yield from prompts(root, size)
     yield from doctor(root, size)
+    yield from exporting(root, size)
     yield from figures_of("_scale_search", "catching up", root, size, rounds)
     yield from compaction(root, size)
     figures_of("_scale_whole", "seal", root, size, sealed_at)  # or a child may begin to in the midst of stores

@@ -3,7 +3,7 @@
 from agent_memory.journal.compaction import refused
 from agent_memory.journal.durability import Receipt
 from agent_memory.journal.format import Change, Entry
-from agent_memory.journal.inspection import FoldedSize, Inspection, Line, inspect_journal
+from agent_memory.journal.inspection import FoldedSize, Inspection, Line, deleted_in, inspect_journal
 from agent_memory.journal.journal import GRACE, Journal
 from agent_memory.journal.reader import Problem, Update
 from agent_memory.journal.replay import Records, apply_change
@@ -24,6 +24,7 @@ __all__ = [
     "Records",
     "Update",
     "apply_change",
+    "deleted_in",
     "inspect_journal",
     "keep_lost",
     "of_rejected",

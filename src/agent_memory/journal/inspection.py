@@ -265,6 +265,16 @@ def inspect_journal(path: Path, progress: Callable[[int, int], None] | None = No
     return found
 
 
+def deleted_in(path: Path) -> set[str]:
+    """Return the ids of all records of which a journal has a deletion; decodes only lines that may be one.
+
+    Raises:
+        StorageError: The file is there but cannot be read.
+    """
+    entries = JournalReader(path, [b'"delete"']).poll().entries
+    return {change.id for entry in entries for change in entry.changes if change.op == "delete"}
+
+
 def _is_line(reader: JournalReader, tail: bytes) -> bool:
     try:
         decode_next(reader, tail)

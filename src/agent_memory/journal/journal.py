@@ -135,7 +135,8 @@ class Journal:
         Raises:
             StorageError: The file is there but cannot be read.
         """
-        return JournalReader(self.path, [record_id.encode() for record_id in record_ids]).poll().entries
+        ids = [record_id.encode("utf-8", "surrogatepass") for record_id in record_ids]
+        return JournalReader(self.path, ids).poll().entries
 
     @contextlib.contextmanager
     def hold(self, wait: float | None = None) -> Iterator[None]:

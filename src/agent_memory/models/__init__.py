@@ -2,7 +2,7 @@
 
 from agent_memory.models.document import Document, Facet
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
-from agent_memory.models.identifiers import check_agent_id, is_memory_id, new_memory_id
+from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
 from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
@@ -64,8 +64,10 @@ __all__ = [
     "Version",
     "as_utc",
     "check_agent_id",
+    "check_id",
     "check_limit",
     "check_text",
+    "check_texts",
     "content_hash",
     "describe",
     "filters_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Collection
 from typing import Final
 
 from agent_memory.errors import ValidationError
@@ -51,3 +52,26 @@ def new_memory_id() -> str:
 def is_memory_id(value: object) -> bool:
     """Tell whether `value` has the form of a memory id."""
     return isinstance(value, str) and _MEMORY_ID.fullmatch(value) is not None
+
+
+def check_id(record_id: object) -> None:
+    """Refuse what is no text, and so no id.
+
+    Raises:
+        ValidationError: Names the type.
+    """
+    if not isinstance(record_id, str):
+        raise ValidationError(f"An id is text, got {type(record_id).__name__}; nothing was looked up or changed.")
+
+
+def check_texts(texts: object, what: str) -> None:
+    """Refuse what is no collection of texts; a text alone is none.
+
+    Raises:
+        ValidationError: Names the type.
+    """
+    if not isinstance(texts, Collection) or isinstance(texts, str | bytes):
+        raise ValidationError(f"The {what} are a list of texts, got {type(texts).__name__}.")
+    for each in texts:
+        if not isinstance(each, str):
+            raise ValidationError(f"The {what} are a list of texts, got {type(each).__name__} in it.")

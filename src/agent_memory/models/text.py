@@ -57,7 +57,7 @@ def check_text(text: str, what: str = "content") -> str:
 def content_hash(text: str) -> str:
     """Return the sha256 (hex) of `text` folded for case, width and white space: equal hashes mean a duplicate."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return hashlib.sha256(folded.encode()).hexdigest()
+    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,13 @@ thread-safe; vectors arrive from the embedding thread through the worker's own q
 from __future__ import annotations
 
 import math
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from typing_extensions import override
 
 from agent_memory.embeddings import text_hash
+from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.retrieval.rows import GIVEN_UP, Rows
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Elsewhere(Protocol):
     def __len__(self) -> int:
         """Return how many there are."""
 
-    def hashes(self) -> Iterable[bytes]:
+    def hashes(self) -> Hashes:
         """Return their hashes."""
 
     def needs(self, key: bytes) -> bool:
@@ -184,9 +185,9 @@ class DenseIndex(VectorSource):
         """Drop every cached vector whose text stands for no record; return how many went."""
         return self._worker.cache.prune(self.hashes())
 
-    def hashes(self) -> set[bytes]:
+    def hashes(self) -> Hashes:
         """Return the hashes of all texts that stand for a record now: what a cache must keep."""
-        return set(self.rows.records).union(self.elsewhere.hashes() if self.elsewhere is not None else ())
+        return Hashes(chain(map(prefix_of, self.rows.records), self.elsewhere.hashes() if self.elsewhere else ()))
 
     def needs(self, key: bytes) -> bool:
         """Tell whether a text of this hash stands for a record now."""

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from agent_memory.files.atomic import read_json, signature
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS
-from agent_memory.journal import GRACE, Change, Journal, Update, keep_lost
+from agent_memory.journal import GRACE, Change, Journal, Update, deleted_in, keep_lost
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.vector.shards import describe_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import date, datetime, timedelta
     from typing import Any
@@ -111,6 +111,14 @@ class ChangeLog(Protocol):
 
     def naming(self, record_ids: Collection[str]) -> list[Entry]:
         """Return what is still known about some records, in order; all of it without ids.
+
+        Raises:
+            UnsupportedError: This log keeps no past.
+            StorageError: It cannot be read.
+        """
+
+    def forgetting(self) -> Sequence[Entry]:
+        """Return at least what is still known about the records that were deleted, in order.
 
         Raises:
             UnsupportedError: This log keeps no past.
@@ -234,6 +242,11 @@ class FileLog:
     def naming(self, record_ids: Collection[str]) -> list[Entry]:
         """See `ChangeLog`; reads the whole file."""
         return self.journal.naming(record_ids)
+
+    def forgetting(self) -> Sequence[Entry]:
+        """See `ChangeLog`; reads the whole file twice."""
+        gone = deleted_in(self.journal.path)
+        return self.journal.naming(gone) if gone else []
 
     def report(self) -> tuple[list[str], list[str]]:
         """See `ChangeLog`."""

@@ -170,7 +170,10 @@ class Storage(Reporting, Protocol[R]):
         """
 
     async def close(self) -> None:
-        """Finish what is under way; close files and threads. May be called more than once."""
+        """Finish what is under way; close files and threads. May be called more than once.
+
+        What is stored after that gets its vectors in the next storage that is opened.
+        """
 
 
 class Versioned(Storage[R], Protocol[R]):

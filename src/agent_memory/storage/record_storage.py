@@ -6,10 +6,12 @@ What each method promises stands in `agent_memory.storage.protocols`.
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from agent_memory.models import check_limit
+from agent_memory.errors import ValidationError
+from agent_memory.models import check_id, check_limit, check_texts
 from agent_memory.models.kind import R
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.listing import list_records
@@ -20,7 +22,7 @@ from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from agent_memory.models import Listed, Listing, SearchRequest, Tally, Version
     from agent_memory.storage.answer import Answer
@@ -46,6 +48,7 @@ class WithPast(Threaded[R], Generic[R]):
 
     async def older_versions(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""
+        check_id(record_id)
         return await self._look(lambda state: state.replacements.older(record_id))
 
     async def tally(self) -> Tally:
@@ -58,22 +61,26 @@ class WithPast(Threaded[R], Generic[R]):
 
     async def history(self, record_id: str) -> list[Version[R]]:
         """See `Versioned.history`."""
+        check_id(record_id)
         return await self._run(lambda replica: versions_of(replica.state, record_id, replica.log.naming([record_id])))
 
     async def forgotten_with(self, record_id: str) -> list[R]:
         """See `Versioned.forgotten_with`."""
+        check_id(record_id)
         return await self._run(lambda replica: forgotten_with(replica.refresh(), record_id, replica.log.naming))
 
     async def forgotten(self) -> list[tuple[R, datetime]]:
         """See `Versioned.forgotten`."""
-        return await self._run(lambda replica: forgotten(replica.state, replica.log.naming(())))
+        return await self._run(lambda replica: forgotten(replica.state, replica.log.forgetting()))
 
     async def was_forgotten(self, text: str) -> bool:
         """Tell whether this text was stored once, was forgotten, and stands in the log still."""
+        check_texts([text], "texts")
         return await self._look(lambda state: state.was_forgotten(text))
 
     async def forgotten_among(self, texts: Collection[str]) -> set[str]:
         """Return those of these texts for which `was_forgotten` holds."""
+        check_texts(texts, "texts")
         return await self._look(lambda state: {text for text in texts if state.was_forgotten(text)})
 
 
@@ -86,6 +93,7 @@ class WithLists(Threaded[R], Generic[R]):
 
     async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
         """Return which of some records are replaced: id to the id of the record that replaces it."""
+        check_texts(record_ids, "ids")
 
         def of(state: State[R]) -> dict[str, str]:
             now = self._clock()
@@ -96,6 +104,7 @@ class WithLists(Threaded[R], Generic[R]):
 
     async def texts_of(self, record_ids: Collection[str]) -> dict[str, str]:
         """Return the texts of those of these records that are known, superseded and expired ones too."""
+        check_texts(record_ids, "ids")
 
         def of(state: State[R]) -> dict[str, str]:
             found = ((one, state.records.get(one)) for one in record_ids)
@@ -213,6 +222,7 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
         self, record_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
     ) -> R:
         """See `Storage.update`."""
+        check_id(record_id)
         return await self._write(
             lambda: cleaned_fields(self.kind, changes),
             self._dropping(lambda replica, cleaned: replica.update(record_id, cleaned, expect_seq)),
@@ -220,16 +230,19 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
 
     async def delete(self, record_id: str) -> R:
         """See `Storage.delete`."""
+        check_id(record_id)
         record = await self._write(lambda: None, self._dropping(lambda replica, _: replica.delete(record_id)))
         self._worker.submit(self._forget_vectors)
         return record
 
     async def touch(self, record_ids: Collection[str]) -> None:
         """See `Storage.touch`."""
+        check_texts(record_ids, "ids")
         await self._write(lambda: None, lambda replica, _: replica.touch(record_ids), indexed=False)
 
     async def get(self, record_id: str) -> R | None:
         """Return one record, also a superseded or expired one, or None."""
+        check_id(record_id)
         return await self._look(lambda state: state.get(record_id))
 
     async def list_recent(self, limit: int = 10) -> list[R]:
@@ -270,6 +283,8 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """See `Storage.compact`."""
+        if grace is not None and not isinstance(grace, timedelta):
+            raise ValidationError(f"The grace is a timedelta, got {type(grace).__name__}; nothing was changed.")
         await self._worker.aside(self._compact, grace, self._of.wait)
 
 

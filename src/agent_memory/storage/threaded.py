@@ -255,7 +255,11 @@ class Threaded(Generic[R]):
         opened.embeddings.forget(piece for text in gone for piece in embedded_texts(text))
 
     async def close(self) -> None:
-        """Finish what is under way; close files and threads. May be called more than once."""
+        """Finish what is under way; close files and threads. May be called more than once.
+
+        A call after that works again, but for embedding: what is stored then is found by its words here, and gets its
+        vectors in the next storage that is opened.
+        """
         opened = self._open if self._pid == os.getpid() else None
         if opened is not None:
             await opened.upkeep.close()

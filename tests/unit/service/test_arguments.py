@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.errors import AgentMemoryError, ValidationError
+from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 
 if TYPE_CHECKING:
     from agent_memory.service import MemoryService
@@ -43,6 +43,37 @@ async def test_what_is_of_the_wrong_type_is_named(
 ) -> None:
     with pytest.raises(ValidationError, match=words):
         await getattr(service, method)(**arguments)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        *("get", "forget", "promote", "evict", "past.restore", "past.history", "storage.get", "storage.delete"),
+        *("storage.older_versions", "storage.forgotten_with", "storage.update_access_stats"),
+    ],
+)
+@pytest.mark.parametrize("wrong", [None, 5, ["mem-000000000000"], {}, b"mem-000000000000"])
+async def test_an_id_is_text(service: MemoryService, method: str, wrong: object) -> None:
+    with pytest.raises(ValidationError, match=f"An id is text, got {type(wrong).__name__}"):
+        await attrgetter(method)(service)(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "mem-000000000000", [5], [["a"]]])
+async def test_ids_are_a_list_of_texts(service: MemoryService, wrong: object) -> None:
+    with pytest.raises(ValidationError, match="The ids are a list of texts"):
+        await service.storage.touch(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="The texts are a list of texts"):
+        await service.storage.forgotten_among(wrong)  # type: ignore[arg-type]
+
+
+async def test_an_id_that_can_be_none_is_unknown(service: MemoryService) -> None:
+    for ask in (service.get, service.past.restore):
+        with pytest.raises(UnknownIdError):
+            await ask("mem-\ud800")
+    assert await service.past.history("mem-\ud800") == []
+    assert not await service.storage.was_forgotten("\ud800")
+    with pytest.raises(ValidationError, match="grace is a timedelta, got int"):
+        await service.storage.compact(5)  # type: ignore[arg-type]
 
 
 async def test_a_storage_names_what_it_keeps(service: MemoryService) -> None:

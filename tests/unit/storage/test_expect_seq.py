@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import ConflictError
+from agent_memory.models import MEMORY
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.storage.sealed.sealing import seal_up
 from tests.support import FrozenClock, memory_of
 
 if TYPE_CHECKING:
@@ -51,6 +53,17 @@ async def test_accesses_are_no_changes(storage: FileStorage) -> None:
     seq = await last_change(storage, memory_id)
     await storage.touch([memory_id])
     assert (await storage.update(memory_id, {"pinned": True}, expect_seq=seq)).pinned
+
+
+async def test_a_change_of_what_is_sealed_has_its_number_too(storage: FileStorage, root: Path) -> None:
+    memory_id = await storage.store(memory_of("tea"))
+    seq = await last_change(storage, memory_id)
+    seal_up(storage.folder, MEMORY, None, least=1)
+    other = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
+    with pytest.raises(ConflictError):
+        await other.update(memory_id, {"pinned": True}, expect_seq=seq + 1)
+    assert (await other.update(memory_id, {"pinned": True}, expect_seq=seq)).pinned
+    await other.close()
 
 
 async def test_a_service_passes_it_on(storage: FileStorage) -> None:

@@ -112,6 +112,10 @@ class ServerChangeLog:
             recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
         )
 
+    def forgetting(self) -> list[Entry]:
+        """See `ChangeLog`."""
+        return self.naming(())
+
     def report(self) -> tuple[list[str], list[str]]:
         """See `ChangeLog`."""
         return [], []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 import numpy as np
 
+from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
 from agent_memory.errors import StorageError
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal import Journal
@@ -34,7 +35,7 @@ from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import SealedRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
@@ -69,10 +70,13 @@ class SealedPieces:
     def __len__(self) -> int:
         return sum(len(segment.columns["piece.row"]) for segment in self._chain.segments)
 
-    def hashes(self) -> Iterator[bytes]:
-        """Yield the hashes of the texts of those that count."""
+    def hashes(self) -> Hashes:
+        """Return the hashes of the texts of those that count."""
+        found = [np.empty(0, ">u8")]
         for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
-            yield from map(bytes, segment.columns["piece.hash"][alive[segment.columns["piece.row"]]])
+            every = segment.columns["piece.hash"][alive[segment.columns["piece.row"]]]
+            found.append(np.ascontiguousarray(every[:, :PREFIX_BYTES]).view(">u8").ravel())
+        return Hashes(np.concatenate(found).tolist())
 
     def needs(self, key: bytes) -> bool:
         """Tell whether one that counts has a text of this hash; compares with all, some 10 ms at a million."""
