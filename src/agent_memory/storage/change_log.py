@@ -20,7 +20,7 @@ from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.vector.shards import describe_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import date, datetime, timedelta
     from typing import Any
@@ -109,16 +109,8 @@ class ChangeLog(Protocol):
             StorageError: The log is as it was.
         """
 
-    def naming(self, record_ids: Collection[str]) -> list[Entry]:
-        """Return what is still known about some records, in order; all of it without ids.
-
-        Raises:
-            UnsupportedError: This log keeps no past.
-            StorageError: It cannot be read.
-        """
-
-    def forgetting(self) -> Sequence[Entry]:
-        """Return at least what is still known about the records that were deleted, in order.
+    def naming(self, record_ids: Collection[str] | None) -> list[Entry]:
+        """Return at least what is still known about some records, in order; None asks for those that were deleted.
 
         Raises:
             UnsupportedError: This log keeps no past.
@@ -239,14 +231,10 @@ class FileLog:
 
             yield finish
 
-    def naming(self, record_ids: Collection[str]) -> list[Entry]:
+    def naming(self, record_ids: Collection[str] | None) -> list[Entry]:
         """See `ChangeLog`; reads the whole file."""
-        return self.journal.naming(record_ids)
-
-    def forgetting(self) -> Sequence[Entry]:
-        """See `ChangeLog`; reads the whole file twice."""
-        gone = deleted_in(self.journal.path)
-        return self.journal.naming(gone) if gone else []
+        wanted = deleted_in(self.journal.path) if record_ids is None else record_ids
+        return self.journal.naming(wanted) if wanted else []
 
     def report(self) -> tuple[list[str], list[str]]:
         """See `ChangeLog`."""

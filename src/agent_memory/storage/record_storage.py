@@ -71,7 +71,7 @@ class WithPast(Threaded[R], Generic[R]):
 
     async def forgotten(self) -> list[tuple[R, datetime]]:
         """See `Versioned.forgotten`."""
-        return await self._run(lambda replica: forgotten(replica.state, replica.log.forgetting()))
+        return await self._run(lambda replica: forgotten(replica.state, replica.log.naming(None)))
 
     async def was_forgotten(self, text: str) -> bool:
         """Tell whether this text was stored once, was forgotten, and stands in the log still."""

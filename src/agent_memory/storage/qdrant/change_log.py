@@ -105,16 +105,12 @@ class ServerChangeLog:
 
         yield finish
 
-    def naming(self, record_ids: Collection[str]) -> list[Entry]:  # noqa: ARG002
+    def naming(self, record_ids: Collection[str] | None) -> list[Entry]:  # noqa: ARG002
         """See `ChangeLog`."""
         raise UnsupportedError(
             "This storage keeps no earlier versions, and nothing of what was forgotten.",
             recovery="Memories in files have both; what a server holds is changed and forgotten for good.",
         )
-
-    def forgetting(self) -> list[Entry]:
-        """See `ChangeLog`."""
-        return self.naming(())
 
     def report(self) -> tuple[list[str], list[str]]:
         """See `ChangeLog`."""
