@@ -50,6 +50,10 @@ class SealedWords:
         self._segment = segment
         self._lengths: NDArray[np.uint32] = segment.columns["length"]
 
+    def listed(self, term: str) -> Listed:
+        """Return the rows that hold a term, whether they count or not, and how often."""
+        return self._segment.lists("terms").of(term)
+
     def frequency(self, term: str, among: NDArray[np.bool_]) -> int:
         """Return how many rows among some hold a term; of a frequent one, about how many."""
         rows = self._segment.lists("terms").of(term).rows
