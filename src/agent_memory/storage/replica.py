@@ -189,8 +189,10 @@ class Replica(Generic[R]):
         known = self.state.records if update.reset and self.log.rewritten > self._rewritten else {}
         self._rewritten = self.log.rewritten
         if update.reset or update.entries:
+            sealed = self.state.sealed if update.reset else None
+            hidden = list(sealed.ids()) if sealed is not None else []  # all are read anew, and some may be gone
             changed = self.state.absorb(update)
-            self.index.forget_sealed(changed)
+            self.index.forget_sealed({*changed, *hidden} if hidden else changed)
             for record_id, document in self.state.columns(changed):
                 if document is None:
                     self.index.remove(record_id)

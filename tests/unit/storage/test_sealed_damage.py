@@ -222,3 +222,27 @@ async def test_texts_that_are_purged_while_others_are_sealed_do_not_stay(
         seal(folder)
 
     assert not [path for path in folder.path.rglob("*.npy") if b"number2" in path.read_bytes()]
+
+
+async def test_a_sealed_record_that_was_purged_leaves_no_vector_behind(folder: AgentFolder) -> None:
+    for vectors in folder.segments("memory").glob("0*/vectors-*"):
+        shutil.rmtree(vectors)  # not made yet: a session embeds what is sealed without
+    settings = ServiceSettings(embedder="none")
+    storage = FileStorage("bob", folder.path.parent, settings=settings, embedder=EMBEDDER)
+    assert await storage.prepare(None)
+    await storage.store(memory_of("tea number4"))  # what follows a write embeds what is sealed
+    assert await storage.prepare(None)
+    vectors = storage.opened.replica.index.vectors
+    assert vectors is not None
+    assert len(vectors.hashes()) == 5
+    other = opened(folder)
+    gone = next(iter([memory async for memory in other.iter_all() if memory.content == TEXTS[2]]))
+    await other.delete(gone.id)
+    await other.compact(timedelta(0))
+    await other.close()
+
+    found = await storage.search(TEXTS[2], 50)
+
+    assert sorted([each.memory.content for each in found]) == [TEXTS[0], TEXTS[1], TEXTS[3], "tea number4"]
+    assert gone.id not in vectors.texts
+    await storage.close()
