@@ -55,7 +55,7 @@ class SealedVectors:
         vectors: Vectors,
         *,
         exact_to: int = 5_000,
-        candidates: int = 20,
+        candidates: int = 10,
         least: int = 600,
     ) -> None:
         self._vectors = vectors
