@@ -4,7 +4,7 @@
 
 For each size an agent remembers one synthetic sentence after the other over a year, a line of the journal each, with
 vectors in clusters in the cache; the files were just written, so the system has them in memory. Then, in fresh
-processes, one after the other: all is sealed from nothing (from 5,000 on, as the product does); sessions begin, search,
+processes, one after the other: all is sealed from nothing (from 250 on, as the product does); sessions begin, search,
 list, and show the scratchpad; the doctor looks at all files; then what changes them: catching up with what another
 process wrote, compacting while another one stores, and storing. Each figure goes to standard error once it is known.
 

@@ -15,6 +15,7 @@ from agent_memory.models import IDENTITY, Record, record_of
 from agent_memory.redaction import quoted, shortened
 from agent_memory.storage.cleaning import validated
 from agent_memory.storage.replacements import circle
+from agent_memory.storage.state import seq_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -94,7 +95,7 @@ def to_update(
         names = ", ".join(sorted(map(shortened, wrong)))
         raise ValidationError(f"These fields cannot be changed: {names}.")
     before = _required(state, record_id)
-    if expect_seq is not None and (last := _last_change(state, record_id)) != expect_seq:
+    if expect_seq is not None and (last := seq_of(state, record_id)) != expect_seq:
         raise ConflictError(f"{record_id} was last changed by number {last}, not {expect_seq}; nothing was changed.")
     after = overlaid(before, changes)
     if after == before:
@@ -122,12 +123,6 @@ def to_delete(state: State[R], record_id: str) -> tuple[list[Change], list[R]]:
 def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change], None]:
     """Return what counts an access of each record that is known."""
     return [Change("touch", state.kind.name, each) for each in dict.fromkeys(record_ids) if each in state.records], None
-
-
-def _last_change(state: State[R], record_id: str) -> int | None:
-    """Return the number of a record's last change, accesses apart; None where it is not known."""
-    known = state.changed_at.get(record_id)
-    return state.sealed.seq_of(record_id) if known is None and state.sealed is not None else known
 
 
 def _put(state: State[R], record: R) -> Change:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from typing_extensions import override
 
@@ -74,6 +74,11 @@ class State(Generic[R]):
     def records(self) -> Mapping[str, R]:
         """All of them by id, in the order of storing or, where some are sealed, of their last change."""
         return self.table.records if self.sealed is None else AllRecords(self.sealed, self.table.records)
+
+    @property
+    def unsealed(self) -> int:
+        """How many records have changed or were accessed since what is sealed, gone ones too: what a start replays."""
+        return len(self.table.touched_at)
 
     def get(self, record_id: str) -> R | None:
         """Return a record, also a superseded or expired one, or None."""
@@ -189,6 +194,15 @@ class State(Generic[R]):
         wanted = content_hash(text)
         was = wanted in self.table.forgotten or (self.sealed is not None and self.sealed.forgot(wanted))
         return was and not self._texts.saying(self.table.records, text)
+
+
+def seq_of(state: State[Any], record_id: str) -> int:
+    """Return the number of a known record's last change; accesses do not count."""
+    known = state.changed_at.get(record_id)
+    if known is None and state.sealed is not None:
+        known = state.sealed.seq_of(record_id)
+    assert known is not None, "what is here was stored once"
+    return known
 
 
 def _stored(record: Record) -> datetime:

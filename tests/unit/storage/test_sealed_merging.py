@@ -119,3 +119,26 @@ async def test_segments_that_never_get_vectors_do_not_become_ever_more(folder: A
     for number in range(20):
         await stored(folder, f"number {number}", embedded=number % 2 == 0)
         assert len(sealed(folder)) < 12
+
+
+async def test_accesses_count_as_what_is_to_be_sealed(folder: AgentFolder) -> None:
+    await stored(folder, *(f"number {number}" for number in range(5)))
+    sealed(folder)
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    every = [memory.id async for memory in storage.iter_all()]
+    await storage.touch(every[:3])
+    await storage.touch(every[:3])
+    assert storage.opened.replica.state.unsealed == 3
+    await storage.close()
+
+    assert not seal_up(folder, MEMORY, None, least=4)
+    assert seal_up(folder, MEMORY, None, least=3)
+
+
+async def test_few_rows_are_one_segment_however_they_came(folder: AgentFolder) -> None:
+    await stored(folder, *(f"number {number}" for number in range(30)))
+    sealed(folder)
+    await stored(folder, "one more")
+
+    (merged,) = sealed(folder)
+    assert len(merged) == 31

@@ -60,7 +60,7 @@ from agent_memory.storage.sealed.opening import (
 )
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.upkeep import SEALED_AT
-from agent_memory.storage.state import State
+from agent_memory.storage.state import State, seq_of
 from agent_memory.storage.vector.shards import index_lock
 
 if TYPE_CHECKING:
@@ -73,8 +73,10 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _GROWTH: Final = 3
-"""A segment is merged with those behind it once they are together a third of its size, so each row is rewritten about
-as often as the rows can be divided by four: five times at a million."""
+"""A segment is merged with those behind it once they are together a third of its size: so there are about as many as
+the rows can be divided by four, and each row is rewritten about four times in each of them."""
+_SMALL: Final = 5_000
+"""Rows that are always one segment: each takes a start 4 ms to open, and so many take 40 ms to merge."""
 _MOST_AT_ONCE: Final = 20_000
 """Changed records of one new segment, more or less: what is held in memory, some 120 MB."""
 _BYTES_AT_ONCE: Final = 1 << 20
@@ -101,7 +103,7 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
         folder: The agent's.
         kind: Of which records.
         identity: Whose vectors to take from the cache; None for none.
-        least: Changed records from which on it is worth the time.
+        least: Changed or accessed records from which on it is worth the time.
 
     Raises:
         StorageError: No room, for instance; nothing has changed.
@@ -148,7 +150,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
         state.absorb(update)
         _count(policy, journal, update)
     last, here = journal.watermark[1], place_of(journal.reader)
-    if here is None or state.table.invalid or len(state.table.records) + len(state.changed_at) < least:
+    if here is None or state.table.invalid or state.unsealed < least:
         return False
     touched = {*state.changed_at, *state.table.records}
     hides = np.array([hash_of(one.encode()) for one in chain.among(touched)], np.uint64)
@@ -189,21 +191,12 @@ def _row(state: State[Any], record: Record, arrival: int) -> Row:
         fields["older"] = record.supersedes
     return Row(
         id=record.id,
-        seq=_seq_of(state, record.id),
+        seq=seq_of(state, record.id),
         data=json.dumps(state.table.as_in_journal(record.id), ensure_ascii=False).encode(),
         text_hash=bytes.fromhex(content_hash(kind.text_of(record))),
         arrival=arrival,
         **{**searched, **fields, "flags": searched["flags"] | (PINNED if record.pinned else 0)},
     )
-
-
-def _seq_of(state: State[Any], record_id: str) -> int:
-    """Return the number of a record's last change; accesses do not count."""
-    known = state.changed_at.get(record_id)
-    if known is None and state.sealed is not None:
-        known = state.sealed.seq_of(record_id)
-    assert known is not None, "what is here was stored once"
-    return known
 
 
 def _merge_due(place: Path, kind: Kind[Any], identity: EmbedderIdentity | None) -> None:
@@ -232,7 +225,8 @@ def _first_due(chain: Chain, identity: EmbedderIdentity | None) -> int | None:
     embedded = [_is_embedded(segment, identity) for segment in chain.segments]
     many = len(sizes) >= _MOST_SEGMENTS
     for at in range(len(sizes) - 1):
-        if sizes[at] < _GROWTH * sum(sizes[at + 1 :]) and (many or len(set(embedded[at:])) == 1):
+        due = sizes[at] < _GROWTH * sum(sizes[at + 1 :]) or sum(sizes[at:]) <= _SMALL
+        if due and (many or len(set(embedded[at:])) == 1):
             return at
     return None
 
