@@ -130,7 +130,8 @@ class IndexMaintenance:
                 vars(replica).update(vars(whole))  # in place: others hold the same object
                 self._indexed.candidates.elsewhere = None
 
-            await self._worker.run(go_on)
+            # Between writes: one that holds the lock of the log so far would wait, with another log, for itself.
+            await asyncio.to_thread(self._worker.change, lambda: lambda _: contextlib.nullcontext(), go_on)
 
     async def migration_begun(self) -> bool:
         """Tell whether a migration was begun, here or in an earlier session, and has neither ended nor failed."""
