@@ -18,7 +18,7 @@ from agent_memory.storage.replacements import circle
 from agent_memory.storage.state import seq_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from agent_memory.models.kind import R
     from agent_memory.storage.state import State
@@ -153,13 +153,9 @@ def _same_but_for_accesses(record: R, other: R | None) -> bool:
     )
 
 
-def lost_since(known: Mapping[str, R], now: Mapping[str, R]) -> dict[str, dict[str, Any]]:
+def lost_since(known: Iterable[R], now: Mapping[str, R]) -> dict[str, dict[str, Any]]:
     """Return what the journal should say of records that are not there any more as they were."""
-    return {
-        record_id: record.to_record()
-        for record_id, record in known.items()
-        if not _same_but_for_accesses(record, now.get(record_id))
-    }
+    return {record.id: record.to_record() for record in known if not _same_but_for_accesses(record, now.get(record.id))}
 
 
 def expired_before(record: Mapping[str, Any], moment: datetime) -> bool:

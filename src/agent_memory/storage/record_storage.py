@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.errors import ValidationError
@@ -16,18 +16,18 @@ from agent_memory.models.kind import R
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.listing import list_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
+from agent_memory.storage.state import State, snapshot
 from agent_memory.storage.tally import tally_of
 from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.models import Listed, Listing, SearchRequest, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
-    from agent_memory.storage.state import State
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
 _LOADED_AT_ONCE: Final = 500
@@ -268,7 +268,7 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
 
     async def iter_all(self) -> AsyncIterator[R]:
         """Yield every record in the order of storing, as of the moment of the first step."""
-        records = await self._look(_snapshot)
+        records = await self._look(snapshot)
         while some := await self._worker.run(lambda: list(islice(records, _LOADED_AT_ONCE))):
             for record in some:
                 yield record
@@ -286,9 +286,3 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
         if grace is not None and not isinstance(grace, timedelta):
             raise ValidationError(f"The grace is a timedelta, got {type(grace).__name__}; nothing was changed.")
         await self._worker.aside(self._compact, grace, self._of.wait)
-
-
-def _snapshot(state: State[R]) -> Iterator[R]:
-    """Return all records as they are now, to be loaded one by one whatever changes meanwhile."""
-    sealed = state.sealed.snapshot() if state.sealed is not None else iter(())
-    return chain(sealed, list(state.table.records.values()))

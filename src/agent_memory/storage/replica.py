@@ -15,7 +15,7 @@ from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
 from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, current_first
 from agent_memory.storage.changes import lost_since, to_delete, to_store, to_store_many, to_touch, to_update
-from agent_memory.storage.state import State
+from agent_memory.storage.state import State, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -186,7 +186,7 @@ class Replica(Generic[R]):
 
     def _absorb(self, update: Update) -> None:
         """Take in what the log brought; write down what this process knew and another program removed or changed."""
-        known = self.state.records if update.reset and self.log.rewritten > self._rewritten else {}
+        known = snapshot(self.state) if update.reset and self.log.rewritten > self._rewritten else ()
         self._rewritten = self.log.rewritten
         if update.reset or update.entries:
             sealed = self.state.sealed if update.reset else None

@@ -6,7 +6,7 @@ Everything here is derived from the log's entries, so another implementation may
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from typing_extensions import override
@@ -203,6 +203,12 @@ def seq_of(state: State[Any], record_id: str) -> int:
         known = state.sealed.seq_of(record_id)
     assert known is not None, "what is here was stored once"
     return known
+
+
+def snapshot(state: State[R]) -> Iterator[R]:
+    """Return all records as they are now, to be loaded one by one whatever changes meanwhile."""
+    sealed = state.sealed.snapshot() if state.sealed is not None else ()
+    return chain(sealed, list(state.table.records.values()))
 
 
 def _stored(record: Record) -> datetime:

@@ -155,6 +155,17 @@ async def test_a_compaction_leaves_segments_valid(folder: AgentFolder) -> None:
     assert await texts(folder) == (["not sealed", "sealed"], True)
 
 
+async def test_what_was_sealed_is_kept_aside_when_another_program_removes_it(folder: AgentFolder) -> None:
+    storage = opened(folder)
+    assert await storage.count() == 2
+    lines = [line for line in folder.journal.read_text().splitlines(keepends=True) if '"sealed"' not in line]
+    folder.journal.write_text("".join(lines))
+    assert [memory.content for memory in await storage.list_recent()] == ["not sealed"]
+    await storage.close()
+    (lost,) = folder.path.glob("memories.lost-*.yaml")
+    assert '"sealed"' in lost.read_text()
+
+
 async def test_a_compaction_adds_no_accesses_that_are_sealed_to_those_that_are_not(folder: AgentFolder) -> None:
     storage = opened(folder)
     (memory,) = [memory async for memory in storage.iter_all() if memory.content == "sealed"]
