@@ -307,7 +307,7 @@ def _await_builder(folder: AgentFolder) -> None:
 
 def age(folder: Path) -> None:
     """Make temporary files as old as they must be for somebody else to remove them."""
-    for path in [*folder.glob(".*.tmp"), *folder.glob("memories.db/*/.*.tmp")]:
+    for path in [path for within in (".", "memories.db/*", "derived/*") for path in folder.glob(f"{within}/.*.tmp")]:
         with contextlib.suppress(FileNotFoundError):
             os.utime(path, (time.time() - _OLD,) * 2)
 

@@ -164,7 +164,7 @@ class WithEngine(Threaded[R], Generic[R]):
         Raises:
             StorageError: The records cannot be read.
         """
-        all_read = await self._look(lambda _: self._replica.index.warm(WARM_AT_ONCE))
+        all_read = await self._look(lambda _: self._replica.warm(WARM_AT_ONCE))
         while not all_read:  # in portions, so that other calls get in between
             all_read = await self._run(lambda replica: replica.warm(WARM_AT_ONCE))
         ready = await self.opened.embeddings.ready(patience)

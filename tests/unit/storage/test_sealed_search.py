@@ -1,0 +1,141 @@
+"""A search answers alike, scores included, whatever part of the journal is sealed."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("numpy")
+
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.errors import StorageError
+from agent_memory.models import MEMORY, Memory
+from agent_memory.storage import FileStorage, folder_of
+from agent_memory.storage.sealed.sealing import seal_up
+from tests.support import NOON, FrozenClock, memory_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WORDS = [f"word{number}" for number in range(30)]
+QUESTIONS = [*WORDS[:4], " ".join(WORDS[4:8]), " ".join(WORDS[:4])]
+OPERATIONS = ("store", "store", "store", "update", "delete", "touch", "seal", "seal without vectors", "compact", "open")
+LONG_AGO = timedelta(days=60)
+"""Beyond the grace time of a compaction."""
+
+EMBEDDER = HashEmbedder(dimension=8192)
+"""Four different words make numbers of one half, which halves of floats hold exactly: so all cosines are the same."""
+
+
+def opened(root: Path, clock: FrozenClock) -> FileStorage:
+    return FileStorage("bob", root, clock=clock, embedder=EMBEDDER)
+
+
+async def answers(root: Path, clock: FrozenClock) -> list[list[tuple[str, float, str]]]:
+    """Return what a session finds that begins now."""
+    storage = opened(root, clock)
+    await storage.prepare(None)
+    found = [await storage.search(question, 8) for question in QUESTIONS]
+    await storage.close()
+    return [[(hit.memory.id, round(hit.relevance_score, 9), hit.match_type) for hit in hits] for hits in found]
+
+
+async def replayed(root: Path, clock: FrozenClock) -> list[list[tuple[str, float, str]]]:
+    """Return what `answers` does where nothing is sealed."""
+    copy = root.with_name("copy")
+    shutil.copytree(root, copy)
+    shutil.rmtree(folder_of("bob", copy).path / "derived", ignore_errors=True)
+    return await answers(copy, clock)
+
+
+class Session:
+    """Does one thing after another, at random.
+
+    Args:
+        root: Of the storage.
+        clock: The present.
+        seed: Of what is chosen.
+    """
+
+    def __init__(self, root: Path, clock: FrozenClock, seed: int) -> None:
+        self.choose = random.Random(seed)
+        self._root, self._clock = root, clock
+        self._storage = opened(root, clock)
+        self._ids: list[str] = []
+
+    def _text(self) -> str:
+        return " ".join(self.choose.sample(WORDS, 4))
+
+    async def _store(self) -> None:
+        stored = self._clock() - timedelta(minutes=self.choose.randrange(10_000))
+        older = self.choose.choice(self._ids) if self._ids and self.choose.random() < 0.2 else None
+        memory = Memory(agent_id="bob", content=self._text(), timestamp=stored, supersedes=older)
+        await self._storage.store(memory)
+        self._ids.append(memory.id)
+
+    async def do(self, operation: str) -> None:
+        """Do one of `OPERATIONS`; where there is nothing to change yet, store."""
+        if operation.startswith("seal"):
+            await self._storage.prepare(None)
+            identity = EMBEDDER.identity if operation == "seal" else None
+            with contextlib.suppress(StorageError):  # a compaction behind the answer removes what is unfinished
+                seal_up(self._storage.folder, MEMORY, identity, least=1)
+        elif operation == "compact":
+            await self._storage.compact()
+        elif operation == "open":
+            await self.close()
+            self._storage = opened(self._root, self._clock)
+        elif operation == "store" or not self._ids:
+            await self._store()
+        else:
+            await self._change(operation, self.choose.choice(self._ids))
+
+    async def _change(self, operation: str, memory_id: str) -> None:
+        if operation == "update":
+            await self._storage.update(memory_id, {"content": self._text()})
+        elif operation == "touch":
+            await self._storage.touch([memory_id])
+        else:
+            for gone in [memory_id, *await self._storage.older_versions(memory_id)]:
+                self._ids.remove(gone)
+            await self._storage.delete(memory_id)
+
+    async def close(self) -> None:
+        await self._storage.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_a_search_finds_the_same_with_the_same_scores_whatever_is_sealed(tmp_path: Path, seed: int) -> None:
+    clock = FrozenClock(NOON - LONG_AGO)
+    session = Session(tmp_path / "root", clock, seed)
+    for at in range(30):
+        if at == 15:
+            clock.advance(days=60)
+        await session.do(session.choose.choice(OPERATIONS))
+    await session.do("store")
+    await session.close()
+
+    assert await answers(tmp_path / "root", clock) == await replayed(tmp_path / "root", clock)
+
+
+async def test_sealed_memories_without_vectors_have_them_once_a_storage_is_prepared(
+    tmp_path: Path, clock: FrozenClock
+) -> None:
+    storage = opened(tmp_path, clock)
+    await storage.store(memory_of("the parser needs Redis"))
+    folder = storage.folder
+    await storage.close()
+    assert seal_up(folder, MEMORY, None, least=1)
+
+    storage = opened(tmp_path, clock)
+    assert await storage.prepare(None)
+    (hit,) = await storage.search("parser")
+    await storage.close()
+
+    assert hit.match_type == "hybrid"
+    assert hit.parts["cosine"] == pytest.approx(0.5)
