@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from agent_memory.models import Clock, Kind
-    from agent_memory.storage.change_log import Settle
+    from agent_memory.storage.change_log import ChangeLog, Settle
     from agent_memory.storage.protocols import Upkeep
     from agent_memory.storage.replica import Replica
     from agent_memory.storage.shortlist import Shortlist
@@ -187,7 +187,7 @@ class Threaded(Generic[R]):
             done = write(self._replica, prepared)
             return done, self._replica.log.take_receipt()
 
-        done = await self._worker.write(prepare, lambda: _holding(self._replica), written)
+        done = await self._worker.write(prepare, lambda: _holding(self._replica, self._replica.log), written)
         self._worker.submit_shared("follow up", self._follow_up)
         if indexed:
             self._upkeep.after_write()
@@ -228,6 +228,8 @@ class Threaded(Generic[R]):
             patience: Seconds to try again where another process compacts, or got in beside.
         """
         replica, deadline = self._worker.ask(lambda: self._replica), time.monotonic() + patience
+        # Its lock is the one that `finish` knows of: a migration may put another log into the replica meanwhile.
+        log = replica.log
 
         def after() -> None:
             replica.after_compaction()
@@ -236,8 +238,10 @@ class Threaded(Generic[R]):
 
         while True:
             try:
-                with replica.log.compacting(grace) as finish:
-                    is_done = self._worker.change(lambda: _holding(replica), lambda: replica.finish_compaction(finish))
+                with log.compacting(grace) as finish:
+                    is_done = self._worker.change(
+                        lambda: _holding(replica, log), lambda: replica.finish_compaction(finish)
+                    )
                 break
             except BusyError:
                 if time.monotonic() >= deadline:
@@ -281,9 +285,9 @@ class Threaded(Generic[R]):
         return self._folds
 
 
-def _holding(replica: Replica[Any]) -> Callable[[float], AbstractContextManager[None]]:
-    """Catch up, so that little is left to be read under the lock; return what takes that."""
+def _holding(replica: Replica[Any], log: ChangeLog) -> Callable[[float], AbstractContextManager[None]]:
+    """Catch up, so that little is left to be read under the lock; return what takes that of a log."""
     if replica.log.is_near:
         with contextlib.suppress(StorageError):  # the write itself says what is wrong
             replica.refresh()
-    return replica.log.hold
+    return log.hold

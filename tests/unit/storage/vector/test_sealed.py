@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,10 +13,14 @@ from agent_memory.memories import MigratableStorage
 from agent_memory.models import MEMORY
 from agent_memory.storage import folder_of
 from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.storage.worker import Worker
 from tests.engines import options
+from tests.support import memory_of
 from tests.unit.storage.vector.conftest import facts, seen, stored
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import timedelta
     from pathlib import Path
 
     from agent_memory.embeddings.testing import HashEmbedder
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
     from tests.unit.storage.vector.conftest import Engines
 
 QUESTION = "which parser needs Redis"
+PATIENCE = 20.0
+"""Seconds until a test fails that waits for another thread."""
 
 
 def same(one: SearchResults, other: SearchResults) -> bool:
@@ -100,3 +109,65 @@ async def test_a_session_after_the_move_reads_everything(
     assert await back.count() == 63
     assert back.opened.replica.state.sealed is not None
     await back.close()
+
+
+async def test_a_compaction_that_was_begun_before_a_move_is_finished_with_the_lock_it_knows(
+    sealed: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=options(start=engines.start))
+    await storage.prepare(None)
+    before = storage.opened.replica.log
+    folded, moved = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def slowly(grace: timedelta | None) -> Iterator[object]:
+        with compacting(grace) as finish:
+            folded.set()
+            assert moved.wait(PATIENCE)
+            yield finish
+
+    compacting = before.compacting
+    monkeypatch.setattr(before, "compacting", slowly)
+    compaction = asyncio.create_task(storage.compact())
+    assert await asyncio.to_thread(folded.wait, PATIENCE)
+    await storage.migrate()
+    assert storage.opened.replica.log is not before
+    moved.set()
+
+    await compaction
+    assert await storage.count() == 63
+    await storage.close()
+
+
+async def test_a_log_is_not_exchanged_while_a_write_holds_its_lock(
+    sealed: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=options(start=engines.start))
+    await storage.prepare(None)
+    before = storage.opened.replica.log
+    held, asked = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def slowly(wait: float) -> Iterator[None]:
+        with hold(wait):
+            held.set()
+            assert asked.wait(PATIENCE)
+            yield
+
+    def noted(worker: Worker, *arguments: Any) -> object:
+        asked.set()
+        return change(worker, *arguments)
+
+    hold, change = before.hold, Worker.change
+    monkeypatch.setattr(before, "hold", slowly)
+    monkeypatch.setattr(Worker, "change", noted)
+    writes = [asyncio.create_task(storage.store(memory_of(f"written meanwhile {at}"))) for at in range(20)]
+    assert await asyncio.to_thread(held.wait, PATIENCE)
+    move = asyncio.create_task(storage.migrate())
+    while storage.opened.replica.log is before and not asked.is_set():
+        await storage.count()
+    asked.set()
+
+    await asyncio.gather(*writes, move)
+    assert await storage.count() == 83
+    await storage.close()
