@@ -11,7 +11,8 @@ from agent_memory.files.atomic import blocks_of, read_at
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
 _NUMBERED: Final = re.compile(rb'\n--- \{"seq": (\d+),')
 _AT_ONCE: Final = 1 << 16
@@ -19,7 +20,8 @@ _COMPARED: Final = 4096
 """Bytes before a place that tell whether it is still the same file."""
 _LOOKED_BACK: Final = 1 << 18
 """Bytes before a place in which its last lines are; the longest line takes half of that."""
-_LAST_LINES: Final = 16
+LAST_LINES: Final = 16
+"""Lines of which one must be the last that a compacted file has of what is known."""
 
 Sign = tuple[int, int]
 """The number of a change, and a checksum of its moment and of what it changed: a compaction keeps both."""
@@ -47,7 +49,7 @@ class Place:
     @classmethod
     def of(cls, descriptor: int, header: Header, seq: int, offset: int, lines: int) -> Place:
         """Return a place in an open file."""
-        last = _lines_before(descriptor, offset)[-_LAST_LINES:]
+        last = _lines_before(descriptor, offset)[-LAST_LINES:]
         signs = frozenset(sign for line in last for sign in _signs(line))
         return cls(header, seq, offset, lines, _checksum(descriptor, offset), signs)
 
@@ -85,11 +87,30 @@ class Place:
         if not header.continues(self.header, self.seq):
             return None
         offset = offset_behind(descriptor, size, self.seq)
-        before = _lines_before(descriptor, offset)
-        signs = _signs(before[-1]) if before else set()
-        if not signs or not signs <= self.signs:
+        if not _is_known(descriptor, offset, self.signs):
             return None
         return Place.of(descriptor, header, self.seq, offset, _lines_up_to(descriptor, offset))
+
+
+def goes_on(descriptor: int, size: int, seq: int, signs: Collection[Sign], last: Iterable[bytes]) -> bool:
+    """Tell whether a compacted file goes on from what a reader knows, as `Place.in_file` does.
+
+    Args:
+        descriptor: The open file.
+        size: How many bytes it has.
+        seq: Number of the last change that is known.
+        signs: Of changes that are known.
+        last: The last lines that were read, without their newlines.
+    """
+    known = {*signs, *(sign for line in last for sign in _signs(line + b"\n"))}
+    return _is_known(descriptor, offset_behind(descriptor, size, seq), known)
+
+
+def _is_known(descriptor: int, offset: int, known: AbstractSet[Sign]) -> bool:
+    """Tell whether the last line before a place is one of those that are known."""
+    before = _lines_before(descriptor, offset)
+    signs = _signs(before[-1]) if before else set()
+    return bool(signs) and signs <= known
 
 
 def _checksum(descriptor: int, offset: int) -> int:

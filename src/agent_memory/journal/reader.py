@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -25,12 +26,14 @@ from agent_memory.journal.format import (
     mentions,
     seq_of,
 )
-from agent_memory.journal.place import Place, place_behind
+from agent_memory.journal.place import LAST_LINES, Place, goes_on, place_behind
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Collection, Iterable
     from pathlib import Path
+
+    from agent_memory.journal.place import Sign
 
 BLOCK: Final = 1 << 14
 """Bytes under one checksum."""
@@ -147,6 +150,8 @@ class JournalReader:
         self.read = Fingerprint()
         self.starts: array[int] | None = None
         self._signature: tuple[int, int, int] | None = None
+        self._last: deque[bytes] = deque(maxlen=LAST_LINES)  # lines, without their newlines
+        self._signs: frozenset[Sign] = frozenset()  # of those before the place where reading began
 
     @property
     def watermark(self) -> tuple[str, int]:
@@ -193,6 +198,9 @@ class JournalReader:
         if is_another:
             began_at_place = self.read.begin > 0
             self._restart()
+            if not self._known:
+                self._signs = frozenset()
+                self._last.clear()
             if self._known and began_at_place:  # it never compared what is before that place; others do
                 self.begin_at(place_behind(descriptor, stat.st_size, self._known))
         entries, read_to = self.read_lines(descriptor, stat.st_size, most)
@@ -204,10 +212,12 @@ class JournalReader:
         """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
         self.header, self.last_seq, self._before = place.header, max(place.seq, place.header.last_seq), place.seq
         self.offset, self.lines, self.read = place.offset, place.lines, Fingerprint(place.offset)
+        self._signs |= place.signs
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
         """Note a line that the holder of the lock has just appended at `offset`."""
         self._consume(line)
+        self._last.append(line[:-1])
         self._before = seq
         self.last_seq = max(self.last_seq, seq)
         self._signature = signature_of(os.fstat(descriptor))
@@ -233,7 +243,8 @@ class JournalReader:
         generation = header.generation
         if self.header is not None and generation and generation != self.header.generation:
             if header.continues(self.header, self.last_seq) and self.last_seq >= header.last_seq:
-                self._known = self.last_seq  # only what came after that is new
+                if goes_on(descriptor, size, self.last_seq, self._signs, self._last):
+                    self._known = self.last_seq  # only what came after that is new; else a copy that went on elsewhere
             elif header.parent != self.header.generation and header.last_seq < self.last_seq:
                 # A backup, or another folder's: one of ours knows what we know.
                 self._set_aside(descriptor, size)
@@ -278,6 +289,7 @@ class JournalReader:
     def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
         """Take in whole lines that begin at `offset`, and append their entries."""
         number, first, start = self.lines, self.offset == 0, self.offset
+        self._last.extend(whole[:-1].rsplit(b"\n", LAST_LINES)[-LAST_LINES:])
         if _needs_none(whole, self._naming, self._known):
             if first:
                 self._take_header(whole[: whole.index(b"\n")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,41 @@ def test_a_reader_that_began_at_a_place_goes_on_behind_what_it_knew_of_a_compact
     with mine.locked() as writer:
         writer.append([put(far + 1)])
     assert [entry.seq for entry in other.poll().entries] == [far + 3]
+
+
+@pytest.mark.parametrize("began_at_a_place", [False, True])
+def test_a_copy_that_went_on_elsewhere_and_was_compacted_there_is_read_as_a_whole(
+    tmp_path: Path, began_at_a_place: bool
+) -> None:
+    path, copy = tmp_path / "memories.yaml", tmp_path / "elsewhere" / "memories.yaml"
+    here = Journal(path, {"memory"})
+    with here.locked() as writer:
+        writer.append([put(0)])
+        writer.append([put(1)])
+    copy.parent.mkdir()
+    shutil.copyfile(path, copy)
+    with here.locked() as writer:
+        for number in range(2, 6):
+            writer.append([put(number)])
+    mine = Journal(path, {"memory"})
+    if began_at_a_place:
+        place = place_of(here.reader)
+        assert place is not None
+        assert go_on(mine.reader, place)
+    mine.poll()
+    there = Journal(copy, {"memory"})
+    with there.locked() as writer:
+        writer.append([put(7), put(8)])
+        writer.append([put(9)])
+    there.compact()
+    shutil.copyfile(copy, path)
+
+    for reader in (here, mine):
+        update = reader.poll()
+        assert update.reset
+        assert [change.id for entry in update.entries for change in entry.changes] == [
+            put(number).id for number in (0, 1, 7, 8, 9)
+        ]
 
 
 def put(number: int, text: str = "a text") -> Change:
