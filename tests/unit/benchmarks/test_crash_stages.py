@@ -14,7 +14,7 @@ import agent_memory
 from agent_memory.models import MEMORY, Memory
 from agent_memory.storage import folder_of
 from benchmarks._crash_model import Expected, Pending, shown
-from benchmarks.crash_stages import AGENT, STAGES, examine, leftovers, seal_all, stage_of, storage_of
+from benchmarks.crash_stages import AGENT, STAGES, alike, examine, leftovers, seal_all, stage_of, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,3 +86,11 @@ def test_what_is_not_listed_is_left_over(tmp_path: Path, expected: Expected) -> 
     assert leftovers(tmp_path / "memory") == []
     (place / ".segments.json.01234567.tmp").touch()
     assert leftovers(tmp_path / "memory") == [".segments.json.01234567.tmp"]
+
+
+def test_answers_are_alike_whose_first_hits_score_alike() -> None:
+    one = [("hybrid", "mem-1", 0.5)]
+    assert alike(one, [("hybrid", "mem-2", 0.5004)])
+    assert not alike(one, [("hybrid", "mem-1", 0.51)])
+    assert not alike(one, [("keyword", "mem-1", 0.5)])
+    assert not alike(one, [])
