@@ -234,7 +234,7 @@ async def test_a_sealed_record_that_was_purged_leaves_no_vector_behind(folder: A
     assert await storage.prepare(None)
     vectors = storage.opened.replica.index.vectors
     assert vectors is not None
-    assert len(vectors.hashes()) == 5
+    assert len(vectors.texts) == 5
     other = opened(folder)
     gone = next(iter([memory async for memory in other.iter_all() if memory.content == TEXTS[2]]))
     await other.delete(gone.id)
