@@ -40,7 +40,7 @@ class WithPast(Threaded[R], Generic[R]):
     @property
     def grace(self) -> timedelta | None:
         """How long at least the text of what is forgotten stays and can be brought back; None: not at all."""
-        return self._of.grace
+        return self._backend.grace
 
     async def superseded(self) -> dict[str, str]:
         """Return which records are replaced: id to the id of the record that replaces it."""
@@ -197,7 +197,7 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
     async def answer(self, request: SearchRequest) -> Answer[R]:
         """See `Storage.answer`."""
         self._upkeep.before_search()
-        patience = self._of.patience if request.patience is None else request.patience
+        patience = self._backend.patience if request.patience is None else request.patience
         if patience and (not self._is_open or self.opened.embeddings.is_there):
             await self.prepare(patience)
         question = None
@@ -285,4 +285,4 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
         """See `Storage.compact`."""
         if grace is not None and not isinstance(grace, timedelta):
             raise ValidationError(f"The grace is a timedelta, got {type(grace).__name__}; nothing was changed.")
-        await self._worker.aside(self._compact, grace, self._of.wait)
+        await self._worker.aside(self._compact, grace, self._backend.wait)

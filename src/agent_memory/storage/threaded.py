@@ -126,7 +126,7 @@ class Threaded(Generic[R]):
     def __init__(self, backend: Backend[R]) -> None:
         self.agent_id = backend.agent_id
         self.kind = backend.kind
-        self._of = backend
+        self._backend = backend
         self._clock = backend.clock
         self.thread = Worker(f"agent-memory-{self.agent_id}", backend.wait)
         self._parents: list[object] = []
@@ -149,24 +149,24 @@ class Threaded(Generic[R]):
         if self._pid != os.getpid():
             self._parents.append((self._open, self._shown))
             self._pid, self._open = os.getpid(), None
-            self._shown = Shown(self._of.shortlist)
+            self._shown = Shown(self._backend.shortlist)
         if self._open is None:
-            self._open = self._of.open(self)
+            self._open = self._backend.open(self)
         return self._open
 
     @property
     def _worker(self) -> Worker:
-        if self._of.upkeep is None:
+        if self._backend.upkeep is None:
             _ = self.opened
         return self.thread
 
     @property
     def _is_open(self) -> bool:
-        return self._of.upkeep is None or (self._open is not None and self._pid == os.getpid())
+        return self._backend.upkeep is None or (self._open is not None and self._pid == os.getpid())
 
     @property
     def _upkeep(self) -> Upkeep:
-        return self._of.upkeep or self.opened.upkeep
+        return self._backend.upkeep or self.opened.upkeep
 
     @property
     def _replica(self) -> Replica[R]:
@@ -218,7 +218,7 @@ class Threaded(Generic[R]):
         opened.embeddings.fill_later()
         if not self._is_compacting and opened.replica.log.pays_to_compact(opened.replica.state):
             self._is_compacting = True
-            self._worker.submit(compact, thread="folding")
+            self._worker.submit(compact, thread="compacting")
 
     def _compact(self, grace: timedelta | None = None, patience: float = 0.0) -> bool:
         """Compact the log, in a thread that neither reads nor writes wait for; tell what `finish_compaction` tells.
@@ -273,8 +273,8 @@ class Threaded(Generic[R]):
         self._is_compacting = False
         if opened is not None:
             await asyncio.to_thread(opened.embeddings.close)
-            self._open = opened if self._of.upkeep is None else None
-        await asyncio.to_thread(self._of.close)
+            self._open = opened if self._backend.upkeep is None else None
+        await asyncio.to_thread(self._backend.close)
 
     async def folds(self) -> int:
         """Return how often this object compacted its files unasked, behind a write."""

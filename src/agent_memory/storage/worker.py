@@ -1,7 +1,7 @@
 """Threads of one storage, so that synchronous code below never blocks the event loop and never runs twice at once.
 
 One thread has the state: all that looks at it or changes it runs there, in the order of the calls. What waits does so
-elsewhere, so that searches go on meanwhile: for the folder's lock, for a sync, for the folding of a journal.
+elsewhere, so that searches go on meanwhile: for the folder's lock, for a sync, for the compaction of a journal.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ S = TypeVar("S")
 T = TypeVar("T")
 log = get_logger(__name__)
 
-Thread = Literal["folding", "writing", "state", "settling"]
-_THREADS: Final[tuple[Thread, ...]] = ("folding", "writing", "state", "settling")
+Thread = Literal["compacting", "writing", "state", "settling"]
+_THREADS: Final[tuple[Thread, ...]] = ("compacting", "writing", "state", "settling")
 """Each may wait for those behind it."""
 _TOGETHER: Final = 16
 """Writes that take the lock once: searches, and other processes that write, wait for some 3 ms."""
@@ -164,7 +164,7 @@ class Worker:
 
     async def aside(self, function: Callable[..., T], *args: Any) -> T:
         """Run what takes seconds and needs no state, one at a time."""
-        return await _result(self._start("folding", function, *args))
+        return await _result(self._start("compacting", function, *args))
 
     def ask(self, function: Callable[[], T]) -> T:
         """Do as `run`, in a thread that `aside` runs in."""

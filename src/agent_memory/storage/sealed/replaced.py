@@ -82,10 +82,8 @@ class SealedReplacements:
 
     def how_many(self, now: datetime, replaced: Collection[str]) -> int:
         """Return how many rows that count are replaced, by one of them or by those that are not sealed."""
-        older, newer = self._replacements()
-        alive = np.concatenate([self.chain.counting() & (self.chain.column("expires") > now.timestamp())])
-        numbers = older[alive[newer] & self.chain.counting()[older]].tolist()
-        return len({*numbers, *self._numbers(replaced)})
+        masks = zip(self.replaced_rows(now, replaced), self.chain.alive, strict=True)
+        return sum(int((mask & alive).sum()) for mask, alive in masks)
 
     def replaced_rows(self, now: datetime, replaced: Collection[str]) -> Masks:
         """Return which rows are replaced, by one that has not expired; see `shown`."""
