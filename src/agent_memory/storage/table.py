@@ -43,6 +43,7 @@ class RecordTable(Generic[R]):
         self._sealed = sealed
         self._before: tuple[Records, dict[str, R]] = ({}, {})
         self._clear()
+        self._note_invalid(sealed)
 
     def _clear(self) -> None:
         self.records: dict[str, R] = {}
@@ -62,6 +63,10 @@ class RecordTable(Generic[R]):
         if self._sealed is not None:
             self._sealed.begin_again()
 
+    def _note_invalid(self, sealed: SealedRecords[R] | None) -> None:
+        if sealed is not None:
+            self.invalid |= {record_id: each.why for record_id, each in sealed.invalid.items()}
+
     def adopt(self, sealed: SealedRecords[R]) -> list[str]:
         """Keep only what came behind new segments; return the ids of the rest, which are sealed now."""
         last = sealed.chain.last_seq
@@ -72,11 +77,15 @@ class RecordTable(Generic[R]):
             self.records.pop(one, None)
         for one in self.touched_at:
             sealed.take(one)
+        self.invalid = {one: why for one, why in self.invalid.items() if one in self.touched_at}
+        self._note_invalid(sealed)
         self._sealed = sealed
         return gone
 
     def as_in_journal(self, record_id: str) -> dict[str, Any]:
-        """Return what the journal says of one of `records`, its changes applied."""
+        """Return what the journal says of one of `records` or `invalid`, its changes applied."""
+        if self._sealed is not None and (known := self._sealed.invalid.get(record_id)) is not None:
+            return known.data
         return self._raw[record_id]
 
     def apply(self, entries: Collection[Entry]) -> dict[str, R | None]:
@@ -87,6 +96,7 @@ class RecordTable(Generic[R]):
         changed: dict[str, None] = {}
         name, raw = self._kind.name, self._raw
         sealed = self._sealed_among(entries)
+        broken_before = {record_id: self.as_in_journal(record_id) for record_id in self.invalid}
         for entry in entries:
             for change in entry.changes:
                 if change.kind != name:
@@ -101,19 +111,24 @@ class RecordTable(Generic[R]):
         rebuilt = {record_id: self._rebuild(record_id) for record_id in changed}
         self._before = ({}, {})
         if broken := rebuilt.keys() & self.invalid.keys():
-            rebuilt |= self._last_good(broken, entries)
+            rebuilt |= self._last_good(broken, entries, broken_before)
         return rebuilt
 
     def _sealed_among(self, entries: Collection[Entry]) -> set[str]:
         if self._sealed is None:
             return set()
-        return self._sealed.chain.among({change.id for entry in entries for change in entry.changes} - self._raw.keys())
+        ids = {change.id for entry in entries for change in entry.changes} - self._raw.keys()
+        return self._sealed.chain.among(ids) | (ids & self._sealed.invalid.keys())
 
     def _take_sealed(self, record_id: str) -> None:
-        data = self._sealed.take(record_id) if self._sealed is not None else None
+        if self._sealed is None:
+            return
+        invalid, data = self._sealed.invalid.get(record_id), self._sealed.take(record_id)
         if data is not None:
             self._raw[record_id] = data
             self._rebuild(record_id)
+        if invalid is not None:
+            self._raw[record_id], self.invalid[record_id] = invalid.data, invalid.why
 
     def _note_forgotten(self, change: Change) -> None:
         text = self._raw.get(change.id, {}).get(self._kind.text) if change.op == "delete" else None
@@ -139,20 +154,32 @@ class RecordTable(Generic[R]):
         self.records[record_id] = record
         return record
 
-    def _last_good(self, broken: Collection[str], entries: Collection[Entry]) -> dict[str, R | None]:
+    def _last_good(
+        self, broken: Collection[str], entries: Collection[Entry], broken_before: Records
+    ) -> dict[str, R | None]:
         """Return each broken record as it was before the change that broke it, None where it never was whole.
 
-        No program of ours writes such a change, so replaying twice is no loss.
+        Changes that can be made to that are, so that it is the same however many entries are read at once. No program
+        of ours writes such a change, so replaying twice is no loss.
+
+        Args:
+            broken: Ids.
+            entries: Those that were just applied.
+            broken_before: What the journal said before them of those that were broken already.
         """
         good: dict[str, R | None] = {record_id: self.records.get(record_id) for record_id in broken}
-        raw: Records = {record_id: record.to_record() for record_id, record in good.items() if record}
+        said: Records = {record_id: record.to_record() for record_id, record in good.items() if record} | broken_before
         for entry in entries:
             for change in entry.changes:
-                if change.kind != self._kind.name or change.id not in good or not apply_change(raw, change, entry.at):
+                if change.kind != self._kind.name or change.id not in good:
                     continue
-                with contextlib.suppress(pydantic.ValidationError):
-                    known = raw.get(change.id)
-                    good[change.id] = self._kind.load(self._agent_id, change.id, known) if known else None
+                last = good[change.id]
+                whole: Records = {change.id: last.to_record()} if last is not None else {}
+                for records in (whole, said):  # all that was said counts, where that is a record
+                    if apply_change(records, change, entry.at):
+                        with contextlib.suppress(pydantic.ValidationError):
+                            known = records.get(change.id)
+                            good[change.id] = self._kind.load(self._agent_id, change.id, known) if known else None
         for record_id, record in good.items():
             if record is None:
                 self.records.pop(record_id, None)

@@ -14,7 +14,7 @@ from agent_memory.journal import Change, Journal
 from agent_memory.models import ANY_STATE, MEMORY, Listing, ListOrder, Memory, RecordState, SearchFilters
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.storage.listing import list_records
-from agent_memory.storage.sealed.opening import chain_of
+from agent_memory.storage.sealed.opening import chain_of, invalid_in
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.state import State
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from agent_memory.segments import Chain
-
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 ORDER = Selection(3, 2)
 IDS = [f"mem-{number:012x}" for number in range(8)]
 TEXTS = ["tea", "coffee", "Tea ", "ledger"]
+
+BROKEN: list[dict[str, Any]] = [{"pinned": "perhaps", "content": "other"}, {"confidence": None}, {"confidence": "much"}]
+"""Changes that break a memory, and one that mends it."""
 
 LISTINGS = [
     *(Listing(order, states=ANY_STATE) for order in get_args(ListOrder)),
@@ -63,11 +64,14 @@ def changes(draw: Any) -> Change:
                     "expires_at": moments,
                     "trust": st.sampled_from(["low", "high"]),
                     "evicted_at": moments,
+                    "confidence": st.sampled_from([0.5, "quite"]),
                 },
             )
         )
     elif op == "patch":
-        data = draw(st.sampled_from([{"content": "ledger"}, {"promoted_at": NOW.isoformat()}, {"pinned": True}]))
+        data = draw(
+            st.sampled_from([{"content": "ledger"}, {"promoted_at": NOW.isoformat()}, {"pinned": True}, *BROKEN])
+        )
     return Change(op, "memory", draw(some_id), data)
 
 
@@ -81,6 +85,7 @@ def known(state: State[Memory]) -> dict[str, Any]:
     """Return everything that a state answers."""
     return {
         "records": dict(state.records),
+        "invalid": dict(state.table.invalid),
         "count": len(state.records),
         "valid": {record.id for record in state.records.values() if state.is_valid(record, NOW)},
         "latest": [record.timestamp for record in state.latest(3, NOW)],
@@ -112,15 +117,16 @@ def replayed(folder: AgentFolder) -> State[Memory]:
 
 
 def opened(folder: AgentFolder) -> State[Memory]:
-    journal, chain = begun(folder)
-    state = State(MEMORY, "bob", SealedRecords(MEMORY, "bob", chain))
+    journal, sealed = begun(folder)
+    state = State(MEMORY, "bob", sealed)
     state.absorb(journal.poll())
     return state
 
 
-def begun(folder: AgentFolder) -> tuple[Journal, Chain]:
+def begun(folder: AgentFolder) -> tuple[Journal, SealedRecords[Memory]]:
     journal = Journal(folder.journal, {"memory"})
-    return journal, chain_of(folder.segments("memory"), MEMORY, journal)
+    chain, notes = chain_of(folder.segments("memory"), MEMORY, journal)
+    return journal, SealedRecords(MEMORY, "bob", chain, invalid=invalid_in(notes))
 
 
 @given(parts=st.lists(st.lists(changes(), max_size=8), min_size=1, max_size=4))
@@ -147,8 +153,8 @@ def test_a_state_that_takes_new_segments_into_use_stays_as_it_was(
         seal_up(folder, MEMORY, None, least=1)
         written(folder, parts[-1])
         state.absorb(journal.poll())
-        if (chain := begun(folder)[1]).segments:
-            state.adopt(SealedRecords(MEMORY, "bob", chain))
+        if (sealed := begun(folder)[1]).chain.segments:
+            state.adopt(sealed)
 
         assert known(state) == known(replayed(folder))
 

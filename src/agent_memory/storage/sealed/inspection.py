@@ -12,7 +12,7 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted
 from agent_memory.journal import Journal, Records, apply_change
 from agent_memory.segments import Chain, check_segments, list_segments, listed, open_chain
-from agent_memory.storage.sealed.opening import chain_of, remove_unused
+from agent_memory.storage.sealed.opening import chain_of, invalid_in, remove_unused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.journal import Line
     from agent_memory.models import Kind
+    from agent_memory.storage.sealed.records import Invalid
 
 _ANEW = "The next session reads the whole journal, and has them made anew."
 _REPAIR = "`agent-memory doctor --repair` makes them anew."
@@ -38,6 +39,7 @@ class SegmentCheck:
         self._folder = folder
         self._place = folder.segments(kind.name)
         self._chain = Chain()
+        self._invalid: dict[str, Invalid] = {}
         self._concern: Concern | None = None
         self._met = self._differing = 0
         self._counts_missing = True
@@ -53,7 +55,8 @@ class SegmentCheck:
             self._concern = Concern("segments_broken", what, _REPAIR, size_of(self._place))
             return
         journal = Journal(self._folder.path / self.kind.journal, {self.kind.name})
-        if not chain_of(self._place, self.kind, journal).segments:
+        fitting, notes = chain_of(self._place, self.kind, journal)
+        if not fitting.segments:
             what = "The journal does not have the place where the segments end: it was put back, or compacted since."
             self._concern = Concern("segments_stale", f"{what} {_ANEW}", size=size_of(self._place))
             return
@@ -62,6 +65,7 @@ class SegmentCheck:
         # What a compaction took away, the journal cannot tell of; the next session has these segments made anew.
         self._counts_missing = all(segment.about.purged_seq >= purged for segment in chain.segments)
         self._chain = chain
+        self._invalid = invalid_in(notes)
 
     def compare(self, lines: list[Line]) -> None:
         """Look at all lines of some records."""
@@ -72,6 +76,8 @@ class SegmentCheck:
         for record_id, number in zip(ids, self._chain.numbers_of([each.encode() for each in ids]), strict=True):
             self._met += number is not None
             data = self._chain.record(number)[1] if number is not None else None
+            if record_id in self._invalid:
+                data = self._invalid[record_id].data
             if record_id not in later and data != then[record_id] and not self._same(record_id, data, then[record_id]):
                 self._differing += 1
 

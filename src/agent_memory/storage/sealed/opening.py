@@ -32,10 +32,10 @@ from agent_memory.segments import (
     read_about,
 )
 from agent_memory.storage.change_log import FileLog
-from agent_memory.storage.sealed.records import SealedRecords
+from agent_memory.storage.sealed.records import Invalid, SealedRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from agent_memory.embeddings import EmbedderIdentity, EmbeddingService
@@ -51,7 +51,8 @@ COUNTED: Final = "counted"
 """In the notes of segments: what a compaction would drop of the lines before that."""
 LAST_CHANGE: Final = "last_change"
 """In the notes of segments: when their last change was made."""
-
+INVALID: Final = "invalid"
+"""In the notes of segments: records that break the data model, which have no row but of what they were before."""
 
 _OURS: Final = re.compile(r"\d{12,}-[0-9a-f]{8}|\.[0-9a-f]{12}")
 """The names of segments, and of those that are being written."""
@@ -127,17 +128,16 @@ class Opening(Generic[R]):
     def open(self, log: FileLog) -> SealedOpened[R]:
         """Open what is sealed, and let the log, not read yet, go on from there."""
         place = self._folder.segments(self._kind.name)
-        chain = chain_of(place, self._kind, log.journal)
+        chain, notes = chain_of(place, self._kind, log.journal)
         drop_stale(self._folder, self._kind)  # what is open by now stays mapped
         if not chain.segments:
             return SealedOpened(SearchIndex(self._ranking, self._vectors))
-        notes = listed(place)[1]
         log.policy.resume(notes.get(COUNTED, {}))
         vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
         if self._vectors is not None:
             self._vectors.elsewhere = SealedPieces(chain)
         index = SearchIndex(self._ranking, self._vectors, sealed=SealedCorpus(chain, vectors))
-        records = SealedRecords(self._kind, self._folder.agent_id, chain, notes.get(LAST_CHANGE))
+        records = SealedRecords(self._kind, self._folder.agent_id, chain, notes.get(LAST_CHANGE), invalid_in(notes))
         without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
         return SealedOpened(index, records, records.within(without))
 
@@ -157,26 +157,33 @@ class Opening(Generic[R]):
         return True
 
 
-def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
-    """Return the segments of one kind, and let the journal be read from their end on; none where they do not fit.
+def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:
+    """Return the segments of one kind with what was noted about them, and let the journal be read from their end on.
 
-    Another process may list others, and remove these, while they are being opened: then it is tried again.
+    None where they do not fit. Another process may list others, and remove these, while they are being opened: then it
+    is tried again.
     """
     while True:
         said = listed(place)
-        chain = _fitting(place, kind, journal)
+        chain, notes = _fitting(place, kind, journal)
         if chain.segments or listed(place) == said:
-            return chain
+            return chain, notes
 
 
-def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> Chain:
+def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:
     try:
         chain = open_chain(place, kind.name) if is_ours(place) else Chain()
     except StorageError:  # damaged, or of another version: they are made anew
-        return Chain()
-    ends = Place.from_json(listed(place)[1].get(PLACE, {}))
+        return Chain(), {}
+    notes = listed(place)[1]
+    ends = Place.from_json(notes.get(PLACE, {}))
     fits = ends is not None and ends.seq == chain.last_seq and go_on(journal.reader, ends)
-    return chain if fits else Chain()
+    return (chain, notes) if fits else (Chain(), {})
+
+
+def invalid_in(notes: Mapping[str, Any]) -> dict[str, Invalid]:
+    """Return what segments noted of records that break the data model."""
+    return {one: Invalid(**said) for one, said in notes.get(INVALID, {}).items()}
 
 
 def drop_purged(place: Path, journal: Journal) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 import numpy as np
@@ -11,7 +12,7 @@ from agent_memory.segments import PINNED, hash_of
 from agent_memory.storage.sealed.replaced import SealedReplacements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from agent_memory.models import Kind
     from agent_memory.retrieval.sealed_rows import Masks
@@ -22,6 +23,19 @@ _MOST_KEPT: Final = 2_000
 """Records that are kept once they were loaded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """What the journal says of a record that breaks the data model; a row, if there is one, has what it was before.
+
+    Attributes:
+        data: As it stands there, its changes applied.
+        why: What is wrong with it.
+    """
+
+    data: dict[str, Any]
+    why: str
+
+
 class SealedRecords(Generic[R]):
     """All records that are sealed and have not changed since.
 
@@ -30,13 +44,23 @@ class SealedRecords(Generic[R]):
         agent_id: Whose.
         chain: Their segments; its rows are hidden here alone.
         last_change: When the last of their changes was made, UTC as text; None where that is not known.
+        invalid: By id, those that break the data model.
 
     Attributes:
         replacements: Which of them replace which records.
+        invalid: As given, but for those that are about to change.
     """
 
-    def __init__(self, kind: Kind[R], agent_id: str, chain: Chain, last_change: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: Kind[R],
+        agent_id: str,
+        chain: Chain,
+        last_change: str | None = None,
+        invalid: Mapping[str, Invalid] | None = None,
+    ) -> None:
         self.chain = chain
+        self.invalid = dict(invalid or {})
         self.last_change = last_change
         self._kind = kind
         self._agent_id = agent_id
@@ -87,7 +111,8 @@ class SealedRecords(Generic[R]):
             yield self.chain.segments[at].id(row)
 
     def take(self, record_id: str) -> dict[str, Any] | None:
-        """Hide a record that is about to change, and return what the journal had of it; None if there is none."""
+        """Hide a record that is about to change, and return what a row has of it; None if there is none."""
+        self.invalid.pop(record_id, None)
         number = self.chain.find(record_id)
         if number is None:
             return None
@@ -99,6 +124,7 @@ class SealedRecords(Generic[R]):
     def begin_again(self) -> None:
         """Hide all of them: everything is replayed from the beginning."""
         self.chain.hide_all()
+        self.invalid.clear()
         self._kept.clear()
 
     def saying(self, text_hash: str) -> list[R]:

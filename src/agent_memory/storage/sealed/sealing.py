@@ -51,11 +51,13 @@ from agent_memory.segments import (
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.sealed.opening import (
     COUNTED,
+    INVALID,
     LAST_CHANGE,
     PLACE,
     chain_of,
     drop_purged,
     drop_stale,
+    invalid_in,
     remove_unused,
 )
 from agent_memory.storage.sealed.records import SealedRecords
@@ -84,6 +86,9 @@ _VECTORS_AT_ONCE: Final = 5_000
 _VECTORS_LOOKED_AT: Final = 100
 _MOST_SEGMENTS: Final = 12
 """From so many on they are merged while more are sealed: each takes some 50 open files."""
+_MOST_INVALID: Final = 1 << 20
+"""Bytes of records that break the data model: each start reads them. Where there are more, nothing is sealed until a
+compaction has moved them aside."""
 _NICENESS: Final = 10
 
 
@@ -140,17 +145,18 @@ def _clean(place: Path) -> None:
 def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -> bool:
     """Seal what the journal says behind the last segment; tell whether that was enough to be worth it."""
     journal = Journal(folder.path / kind.journal, {kind.name})
-    chain = chain_of(place, kind, journal)
+    chain, notes = chain_of(place, kind, journal)
     if chain.segments and drop_purged(place, journal):
-        journal, chain = Journal(journal.path, journal.kinds), Chain()
-    state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain))
+        journal, chain, notes = Journal(journal.path, journal.kinds), Chain(), {}
+    state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain, invalid=invalid_in(notes)))
     policy = CompactionPolicy()
-    policy.resume(listed(place)[1].get(COUNTED, {}) if chain.segments else {})
+    policy.resume(notes.get(COUNTED, {}))
     while len(state.changed_at) < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
         state.absorb(update)
         _count(policy, journal, update)
     last, here = journal.watermark[1], place_of(journal.reader)
-    if here is None or state.table.invalid or state.unsealed < least:
+    invalid = {one: {"data": state.table.as_in_journal(one), "why": why} for one, why in state.table.invalid.items()}
+    if here is None or state.unsealed < least or len(json.dumps(invalid)) > _MOST_INVALID:
         return False
     touched = {*state.changed_at, *state.table.records}
     hides = np.array([hash_of(one.encode()) for one in chain.among(touched)], np.uint64)
@@ -160,6 +166,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
         forgotten = [bytes.fromhex(each) for each in state.table.forgotten]
         seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
         notes = {PLACE: here.to_json(), COUNTED: policy.to_json(), LAST_CHANGE: state.last_change}
+        notes[INVALID] = invalid
         _take_into_use(place, chain.segments, unfinished, last, notes)
     return True
 
@@ -185,6 +192,8 @@ def _rows(state: State[Any], chain: Chain) -> list[Row]:
 def _row(state: State[Any], record: Record, arrival: int) -> Row:
     kind = state.kind
     searched = searched_fields(kind.document(record))
+    # One whose last change breaks the data model goes on as it was before; see `INVALID`.
+    data = record.to_record() if record.id in state.table.invalid else state.table.as_in_journal(record.id)
     moments = {"promoted": record.promoted_at, "accessed": record.last_accessed, "expires": record.expires_at}
     fields: dict[str, Any] = {name: moment.timestamp() for name, moment in moments.items() if moment is not None}
     if record.supersedes is not None and not state.replacements.is_circular(record):
@@ -192,7 +201,7 @@ def _row(state: State[Any], record: Record, arrival: int) -> Row:
     return Row(
         id=record.id,
         seq=seq_of(state, record.id),
-        data=json.dumps(state.table.as_in_journal(record.id), ensure_ascii=False).encode(),
+        data=json.dumps(data, ensure_ascii=False).encode(),
         text_hash=bytes.fromhex(content_hash(kind.text_of(record))),
         arrival=arrival,
         **{**searched, **fields, "flags": searched["flags"] | (PINNED if record.pinned else 0)},
