@@ -90,6 +90,11 @@ class EmbeddingService(Generic[IndexT]):
         """Whether the model is loaded."""
         return self._worker is not None and self._worker.ready
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the model is loaded and every text that it was given has its vector, all of them kept."""
+        return self._worker is not None and self._worker.status.is_settled
+
     def known_identity(self) -> EmbedderIdentity | None:
         """Return which vectors these are, None without an embedder or where its model would have to be loaded."""
         if self._embedder is None or not getattr(self._embedder, "is_known", True):

@@ -91,7 +91,7 @@ class Files(Generic[R]):
             found = (sealed.index, self.clock, sealed.records, sealed.unembedded)
         replica = Replica(self.kind, self.folder.agent_id, log, *found)
         why = partial(cannot_migrate_error, self.settings)
-        return replica, Sealing(replica, opening, self.folder, why, thread)
+        return replica, Sealing(replica, opening, self.folder, why, thread, is_embedded=lambda: embeddings.is_settled)
 
     def log(self) -> FileLog:
         """Return the log of the records."""

@@ -43,6 +43,7 @@ class Replica(Generic[R]):
     Attributes:
         kind, log, index, clock: As given.
         state: As of the last look at the log.
+        asked_for_vectors: Whether those of everything that is sealed without were asked for.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Replica(Generic[R]):
         self.clock = clock
         self.state = State(kind, agent_id, sealed)
         self._unembedded = iter(unembedded)
+        self.asked_for_vectors = False
         self._rewritten = 0
         self._gone: list[R] | None = None
 
@@ -101,6 +103,7 @@ class Replica(Generic[R]):
         some = list(islice(self._unembedded, at_most))
         for record in some:
             self.index.embed_sealed(self.kind.document(record))
+        self.asked_for_vectors = len(some) < at_most
         return self.index.warm(at_most) and not some
 
     def adopt(self, sealed: SealedRecords[R], index: SearchIndex, unembedded: Iterable[R]) -> None:
@@ -115,7 +118,7 @@ class Replica(Generic[R]):
         for record_id in self.state.adopt(sealed):
             if vectors is not None:
                 vectors.remove(record_id)
-        self._unembedded = iter(unembedded)
+        self._unembedded, self.asked_for_vectors = iter(unembedded), False
         index.keep_order(self.state.table.records)
         for _, document in self.state.columns(self.state.table.records):
             if document is not None:

@@ -141,6 +141,11 @@ class Opening(Generic[R]):
         without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
         return SealedOpened(index, records, records.within(without))
 
+    def last_sealed(self) -> int:
+        """Return the number of the last change that is sealed by now, in use here or not; 0 without any."""
+        place = Place.from_json(listed(self._folder.segments(self._kind.name))[1].get(PLACE, {}))
+        return place.seq if place is not None else 0
+
     def drop_purged(self, log: ChangeLog) -> None:
         """Remove the segments if the log has purged what they may hold."""
         if isinstance(log, FileLog):
@@ -148,6 +153,8 @@ class Opening(Generic[R]):
 
     def adopt(self, replica: Replica[R]) -> bool:
         """Let a replica take new segments into use, if it has read as far as they go; tell whether it did."""
+        if self._is_in_use(replica):
+            return False
         log = FileLog(self._kind, self._folder)
         opened = self.open(log)
         generation, seq = replica.log.watermark
@@ -155,6 +162,17 @@ class Opening(Generic[R]):
             return False
         replica.adopt(opened.records, opened.index, opened.unembedded)
         return True
+
+    def _is_in_use(self, replica: Replica[R]) -> bool:
+        """Tell whether a replica has the segments that are listed, and all of their vectors that there are."""
+        sealed = replica.index.corpus.sealed
+        if sealed is None:
+            return False
+        names = [segment.folder.name for segment in sealed.chain.segments]
+        without = [segment for segment, each in zip(sealed.chain.segments, sealed.vectors, strict=True) if each is None]
+        return names == listed(self._folder.segments(self._kind.name))[0] and not any(
+            (segment.folder / folder_name(str(self.identity))).is_dir() for segment in without
+        )
 
 
 def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache
-from agent_memory.errors import BusyError, StorageError
+from agent_memory.errors import AgentMemoryError, BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
@@ -89,6 +89,8 @@ _MOST_SEGMENTS: Final = 12
 _MOST_INVALID: Final = 1 << 20
 """Bytes of records that break the data model: each start reads them. Where there are more, nothing is sealed until a
 compaction has moved them aside."""
+_MOST_TRIES: Final = 5
+"""How often it begins again because what it writes was removed: a purge that somebody waits for goes first."""
 _NICENESS: Final = 10
 
 
@@ -98,7 +100,11 @@ def main(arguments: list[str]) -> None:
     os.umask(0o077)
     os.nice(_NICENESS)
     identity = EmbedderIdentity(**json.loads(embedder)) if embedder else None
-    seal_up(AgentFolder(Path(place)), Kind.at(name), identity)
+    try:
+        seal_up(AgentFolder(Path(place)), Kind.at(name), identity)
+    except AgentMemoryError as error:
+        log.warning("sealing_failed", code=error.code, error=error.message)
+        sys.exit(1)
 
 
 def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | None, least: int = SEALED_AT) -> bool:
@@ -119,20 +125,43 @@ def seal_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | N
         return False
     make_private_folder(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "seal"):
-        _clean(place)
-        drop_stale(folder, kind)
-        with contextlib.closing(VectorCache(folder.vectors)) as cache:
-            done = _add_vectors(_listed_chain(place, kind), cache, identity)
-            while _seal_stretch(folder, kind, place, least):
-                chain, done = _listed_chain(place, kind), True
-                _add_vectors(chain, cache, identity)
-                if len(chain.segments) >= _MOST_SEGMENTS:
-                    _merge_due(place, kind, identity)
-        _merge_due(place, kind, identity)
-        drop_stale(folder, kind)  # a compaction beside this may have purged what is in what was just listed
-        _clean(place)
-        return done
+        for _ in range(_MOST_TRIES):
+            try:
+                return _sealed_up(folder, kind, identity, least)
+            except (FileNotFoundError, StorageError) as error:
+                if not isinstance(error, FileNotFoundError) and not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+                log.info("sealing_begun_again", error=str(error))  # somebody purged a text, and so all segments
+        raise StorageError(f"What is being sealed in {place.name} was removed again and again.")
     return False
+
+
+def _sealed_up(folder: AgentFolder, kind: Kind[Any], identity: EmbedderIdentity | None, least: int) -> bool:
+    place, done = folder.segments(kind.name), False
+    _clean(place)
+    drop_stale(folder, kind)
+    with contextlib.closing(VectorCache(folder.vectors)) as cache:
+        done = _add_vectors(_listed_chain(place, kind), cache, identity)
+        while _seal_what_came(folder, kind, cache, identity, least):  # while that was merged, more may have come
+            done = True
+            _merge_due(place, kind, identity)
+    _merge_due(place, kind, identity)
+    drop_stale(folder, kind)  # a compaction beside this may have purged what is in what was just listed
+    _clean(place)
+    return done
+
+
+def _seal_what_came(
+    folder: AgentFolder, kind: Kind[Any], cache: VectorCache, identity: EmbedderIdentity | None, least: int
+) -> bool:
+    """Seal all there is, in stretches; tell whether that was anything."""
+    place, done = folder.segments(kind.name), False
+    while _seal_stretch(folder, kind, place, least):
+        chain, done = _listed_chain(place, kind), True
+        _add_vectors(chain, cache, identity)
+        if len(chain.segments) >= _MOST_SEGMENTS:
+            _merge_due(place, kind, identity)
+    return done
 
 
 def _clean(place: Path) -> None:

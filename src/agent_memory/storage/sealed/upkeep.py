@@ -46,6 +46,7 @@ class Sealing(NoIndex, Generic[R]):
         why: As in `NoIndex`.
         thread: Takes new segments into use.
         least: Changed or accessed records from which on they are sealed.
+        is_embedded: Tells whether every text that is known has its vector.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Sealing(NoIndex, Generic[R]):
         why: Callable[[], ConfigurationError],
         thread: Worker,
         least: int = SEALED_AT,
+        is_embedded: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__("file", why, folder)
         self._replica = replica
@@ -65,6 +67,10 @@ class Sealing(NoIndex, Generic[R]):
         self._least = least
         self._child: subprocess.Popen[bytes] | None = None
         self._begun = -_REST_SECONDS
+        self._is_embedded = is_embedded
+        self._enough = least
+        self._tried: object = None
+        """What `_without_vectors` returned when a child looked for them, in vain if it returns that again."""
 
     @override
     def before_search(self) -> None:
@@ -74,8 +80,45 @@ class Sealing(NoIndex, Generic[R]):
                 self._child = None
                 self._thread.submit(self._adopt)
             return
-        if self._replica.state.unsealed < self._least or time.monotonic() - self._begun < _REST_SECONDS:
+        if time.monotonic() - self._begun < _REST_SECONDS:
             return
+        if self._replica.state.unsealed >= self._enough:
+            self._begin()
+        elif (missing := self._without_vectors()) is not None and missing != self._tried and self._is_embedded():
+            self._tried = missing
+            self._begin()
+
+    @override
+    async def close(self) -> None:
+        """Have a child seal what is left, and add the vectors that were made meanwhile: it goes on by itself."""
+        if self._child is not None and self._child.poll() is None:
+            return  # it looks again before it ends
+        missing = self._without_vectors()
+        has_vectors = missing is not None and missing != self._tried and self._is_embedded()
+        if has_vectors or (self._replica.state.unsealed >= self._least and await self._thread.run(self._is_enough)):
+            self._tried = missing
+            self._begin()
+
+    def _is_enough(self) -> bool:
+        """Tell whether there is enough behind what is sealed by now, in use here or not."""
+        if numpy_if_there() is None:
+            return False
+        last = self._opening().last_sealed()
+        return sum(seq > last for seq in self._replica.state.table.touched_at.values()) >= self._enough
+
+    def _without_vectors(self) -> tuple[bool, tuple[str, ...]] | None:
+        """Return whether vectors were asked for, and the names of the segments in use that have none; None if all do.
+
+        Before they were asked for, they may be in the cache from an earlier session.
+        """
+        sealed = self._replica.index.corpus.sealed
+        if sealed is None:
+            return None
+        pairs = zip(sealed.chain.segments, sealed.vectors, strict=True)
+        names = tuple(segment.folder.name for segment, vectors in pairs if vectors is None)
+        return (self._replica.asked_for_vectors, names) if names else None
+
+    def _begin(self) -> None:
         self._begun = time.monotonic()
         if numpy_if_there() is None:  # segments are arrays
             return
@@ -101,8 +144,12 @@ class Sealing(NoIndex, Generic[R]):
             self._opening().drop_purged(self._replica.log)
 
     def _adopt(self) -> None:
+        before = self._replica.state.unsealed
         with contextlib.suppress(StorageError):  # the next child makes them anew
             self._opening().adopt(self._replica)
+        after = self._replica.state.unsealed
+        # One that could do nothing, on a full disk for instance, is not started again for the same.
+        self._enough = self._least if after < max(before, self._least) else after + self._least
 
 
 def _started(command: list[str]) -> subprocess.Popen[bytes] | None:

@@ -212,6 +212,8 @@ class IndexMaintenance:
         self._closed = True
         task, self._task = self._task, None
         await _end(task)
+        if self.backend == _FILE:
+            await self._indexed.sealing.close()
         await _release(self._worker, self.sync)
         self._closed = False
 
