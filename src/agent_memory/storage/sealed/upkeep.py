@@ -35,6 +35,9 @@ sealing them half a second of processor time, of low priority."""
 _REST_SECONDS: Final = 10.0
 """From one child to the next: the second finds what the first left, such as vectors that were still to be made."""
 
+_left: Final[set[subprocess.Popen[bytes]]] = set()
+"""Children that outlived their session, until somebody asks how they ended: so that none stays as a zombie."""
+
 
 class Sealing(NoIndex, Generic[R]):
     """An `Upkeep` of files without an engine.
@@ -92,12 +95,15 @@ class Sealing(NoIndex, Generic[R]):
     async def close(self) -> None:
         """Have a child seal what is left, and add the vectors that were made meanwhile: it goes on by itself."""
         if self._child is not None and self._child.poll() is None:
+            _left.add(self._child)
             return  # it looks again before it ends
         missing = self._without_vectors()
         has_vectors = missing is not None and missing != self._tried and self._is_embedded()
         if has_vectors or (self._replica.state.unsealed >= self._least and await self._thread.run(self._is_enough)):
             self._tried = missing
             self._begin()
+            if self._child is not None:
+                _left.add(self._child)
 
     def _is_enough(self) -> bool:
         """Tell whether there is enough behind what is sealed by now, in use here or not."""
@@ -154,6 +160,7 @@ class Sealing(NoIndex, Generic[R]):
 
 def _started(command: list[str]) -> subprocess.Popen[bytes] | None:
     """Start a child that goes on when this process ends: what it makes is for the next one."""
+    _left.difference_update({child for child in _left if child.poll() is not None})
     nothing: Any = subprocess.DEVNULL
     try:
         return subprocess.Popen(  # noqa: S603 - this interpreter, a module of ours, a path of ours

@@ -223,7 +223,7 @@ async def test_forgetting_drops_old_marks_by_itself(
     recent = await bob.store(memory_of("coffee"))
     clock.advance(days=31)
     await bob.delete(recent)
-    await bob.count()  # after what `delete` does behind its answer
+    await bob.folds()  # after what `delete` does behind its answer
     rows = [payload for payload, _ in points_of(server, "bob").values() if payload["kind"] == "memory"]
     assert [row["id"] for row in rows] == [recent]
 
