@@ -178,7 +178,7 @@ class Session:
         try:
             done = await asyncio.to_thread(seal_up, storage.folder, MEMORY, identity, 1)
             upkeep = storage.opened.upkeep
-            adopted = isinstance(upkeep, Sealing) and await storage._run(upkeep._opening().adopt)  # noqa: SLF001
+            adopted = isinstance(upkeep, Sealing) and await storage._run(upkeep.opening().adopt)  # noqa: SLF001
         except StorageError as error:
             self.note(op="move", what="seal", outcome=f"{type(error).__name__}: {error.message}"[:60])
             return

@@ -29,7 +29,7 @@ class AlwaysSealed(FileStorage):
     async def _write(self, prepare: Any, write: Any, *, indexed: bool = True) -> Any:
         done = await super()._write(prepare, write, indexed=indexed)
         await asyncio.to_thread(seal_up, self.folder, MEMORY, None, 1)
-        await self._run(self.opened.upkeep._opening().adopt)  # type: ignore[attr-defined]
+        await self._run(self.opened.upkeep.opening().adopt)  # type: ignore[attr-defined]
         return done
 
 

@@ -21,6 +21,7 @@ from agent_memory.segments import Chain, list_segments, open_chain
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.storage.sealed.upkeep import Sealing
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -245,4 +246,22 @@ async def test_a_sealed_record_that_was_purged_leaves_no_vector_behind(folder: A
 
     assert sorted([each.memory.content for each in found]) == [TEXTS[0], TEXTS[1], TEXTS[3], "tea number4"]
     assert gone.id not in vectors.texts
+    await storage.close()
+
+
+async def test_segments_that_a_session_does_not_take_into_use_tell_nothing_of_its_vectors(folder: AgentFolder) -> None:
+    settings = ServiceSettings(embedder="none")
+    storage = FileStorage("bob", folder.path.parent, settings=settings, embedder=EMBEDDER)
+    await storage.count()
+    replica, upkeep = storage.opened.replica, storage.opened.upkeep
+    vectors = replica.index.vectors
+    assert vectors is not None
+    before = vectors.elsewhere
+    await stored(folder, "of another session")
+    seal(folder)
+
+    assert isinstance(upkeep, Sealing)
+    assert not await storage.thread.run(upkeep.opening().adopt, replica)  # it has not read as far
+
+    assert vectors.elsewhere is before
     await storage.close()

@@ -90,7 +90,7 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "valid": {record.id for record in state.records.values() if state.is_valid(record, NOW)},
         "latest": [record.timestamp for record in state.latest(3, NOW)],
         "tally": tally_of(state, NOW),
-        "recent": {record.id for record in state.recent(ORDER, NOW)},
+        "recent": sorted(map(ORDER.moment, state.recent(ORDER, NOW))),  # equal ones may change places
         "replaced": state.replacements.all(NOW),
         "older": {one: state.replacements.older(one) for one in state.records},
         "same": {text: state.same_text(text, NOW) is not None for text in TEXTS},

@@ -127,6 +127,11 @@ class Opening(Generic[R]):
 
     def open(self, log: FileLog) -> SealedOpened[R]:
         """Open what is sealed, and let the log, not read yet, go on from there."""
+        opened = self._open(log)
+        self._use(opened)
+        return opened
+
+    def _open(self, log: FileLog) -> SealedOpened[R]:
         place = self._folder.segments(self._kind.name)
         chain, notes = chain_of(place, self._kind, log.journal)
         drop_stale(self._folder, self._kind)  # what is open by now stays mapped
@@ -134,8 +139,6 @@ class Opening(Generic[R]):
             return SealedOpened(SearchIndex(self._ranking, self._vectors))
         log.policy.resume(notes.get(COUNTED, {}))
         vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
-        if self._vectors is not None:
-            self._vectors.elsewhere = SealedPieces(chain)
         index = SearchIndex(self._ranking, self._vectors, sealed=SealedCorpus(chain, vectors))
         records = SealedRecords(self._kind, self._folder.agent_id, chain, notes.get(LAST_CHANGE), invalid_in(notes))
         without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
@@ -145,6 +148,11 @@ class Opening(Generic[R]):
         """Return the number of the last change that is sealed by now, in use here or not; 0 without any."""
         place = Place.from_json(listed(self._folder.segments(self._kind.name))[1].get(PLACE, {}))
         return place.seq if place is not None else 0
+
+    def _use(self, opened: SealedOpened[R]) -> None:
+        """Let the vectors know which texts are sealed; only of a chain that a replica hides rows of."""
+        if self._vectors is not None and opened.records is not None:
+            self._vectors.elsewhere = SealedPieces(opened.records.chain)
 
     def drop_purged(self, log: ChangeLog) -> None:
         """Remove the segments if the log has purged what they may hold."""
@@ -156,10 +164,11 @@ class Opening(Generic[R]):
         if self._is_in_use(replica):
             return False
         log = FileLog(self._kind, self._folder)
-        opened = self.open(log)
+        opened = self._open(log)
         generation, seq = replica.log.watermark
         if opened.records is None or log.watermark[0] != generation or opened.records.chain.last_seq > seq:
             return False
+        self._use(opened)
         replica.adopt(opened.records, opened.index, opened.unembedded)
         return True
 

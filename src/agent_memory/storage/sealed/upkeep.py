@@ -64,7 +64,7 @@ class Sealing(NoIndex, Generic[R]):
     ) -> None:
         super().__init__("file", why, folder)
         self._replica = replica
-        self._opening = opening
+        self.opening = opening
         self._agent = folder
         self._thread = thread
         self._least = least
@@ -109,7 +109,7 @@ class Sealing(NoIndex, Generic[R]):
         """Tell whether there is enough behind what is sealed by now, in use here or not."""
         if numpy_if_there() is None:
             return False
-        last = self._opening().last_sealed()
+        last = self.opening().last_sealed()
         return sum(seq > last for seq in self._replica.state.table.touched_at.values()) >= self._enough
 
     def _without_vectors(self) -> tuple[bool, tuple[str, ...]] | None:
@@ -128,7 +128,7 @@ class Sealing(NoIndex, Generic[R]):
         self._begun = time.monotonic()
         if numpy_if_there() is None:  # segments are arrays
             return
-        identity = self._opening().identity
+        identity = self.opening().identity
         self._child = _started(
             [
                 *python_module("agent_memory.storage.sealed.sealing"),
@@ -147,12 +147,12 @@ class Sealing(NoIndex, Generic[R]):
     def after_compaction(self) -> None:
         """Remove segments with texts that were purged; the next child makes them anew."""
         if self._agent.has_segments(self._replica.kind.name) and numpy_if_there() is not None:
-            self._opening().drop_purged(self._replica.log)
+            self.opening().drop_purged(self._replica.log)
 
     def _adopt(self) -> None:
         before = self._replica.state.unsealed
         with contextlib.suppress(StorageError):  # the next child makes them anew
-            self._opening().adopt(self._replica)
+            self.opening().adopt(self._replica)
         after = self._replica.state.unsealed
         # One that could do nothing, on a full disk for instance, is not started again for the same.
         self._enough = self._least if after < max(before, self._least) else after + self._least
