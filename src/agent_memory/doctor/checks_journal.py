@@ -11,6 +11,7 @@ from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
 from agent_memory.journal import GRACE, inspect_journal, rejected_items
+from agent_memory.journal.format import ids_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,9 +70,11 @@ def _damage(case: Case) -> Iterator[Concern]:
             "`agent-memory doctor --repair` copies the journal aside and writes a new header.",
         )
     if bad:
+        named = len(set[bytes]().union(*(ids_in(problem.raw) for problem in bad)))
+        about = f", on {named:,} records," if named > len(bad) else ""  # what is stored at once is one line
         yield Concern(
             "journal_lines",
-            f"{counted(len(bad), 'line')} of {case.name} cannot be read; all others are used.",
+            f"{counted(len(bad), 'line')} of {case.name}{about} cannot be read; all others are used.",
             _REPAIR,
             sum(len(problem.raw) for problem in bad),
             few([f"line {problem.line}: {problem.reason}" for problem in bad]),

@@ -79,6 +79,15 @@ def test_damaged_lines_are_named_by_number(bob: Path, found: Found) -> None:
     assert finding.size == len(b"junk\n")
 
 
+async def test_a_damaged_line_of_many_memories_says_how_many(root: Path, found: Found, bob: Path) -> None:
+    storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
+    await storage.store_many([memory_of(f"imported {number}") for number in range(7)])
+    await storage.close()
+    journal = bob / "memories.yaml"
+    journal.write_bytes(journal.read_bytes().replace(b"imported 3", b"imported 4"))
+    assert found()["journal_lines"].sentence.startswith("1 line of memories.yaml, on 7 records, cannot be read")
+
+
 def test_a_torn_end_is_told_from_one_that_lacks_its_line_end_and_is_no_trouble_while_somebody_writes(
     bob: Path, found: Found
 ) -> None:
