@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 _SUFFIX: Final = ".npy"
 _HEADER_BYTES: Final = HEAD_BYTES
 """Of a one-dimensional array: numpy leaves room in it for a length that is not known yet."""
+_READ_BYTES: Final = 64 << 10
+"""Up to which an array is read instead of mapped: each mapping holds a descriptor, of which a process may have 256 on
+macOS and 1,024 on Linux, and a segment of a million records has some fifty arrays, most of them small."""
 
 
 class Columns:
     """Arrays of a folder by name; read-only, and shared by all processes that map them.
 
     Args:
-        folder: Where the files are. All are mapped at once, in 30 µs each: so they stay readable when another process
-            removes the folder.
+        folder: Where the files are. All are mapped or, if they are small, read at once, in 30 µs each: so they stay
+            readable when another process removes the folder.
 
     Raises:
         StorageError: One of them is damaged.
@@ -38,7 +41,7 @@ class Columns:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         paths = check_sums(folder)
-        self._arrays = {path.name.removesuffix(_SUFFIX): _mapped(path) for path in paths}
+        self._arrays = {path.name.removesuffix(_SUFFIX): _opened(path) for path in paths}
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
@@ -131,14 +134,14 @@ def column_of(folder: Path, name: str) -> NDArray[Any]:
     Raises:
         StorageError: It cannot be read.
     """
-    return _mapped(_path(folder, name))
+    return _opened(_path(folder, name))
 
 
 def _path(folder: Path, name: str) -> Path:
     return folder / f"{name}{_SUFFIX}"
 
 
-def _mapped(path: Path) -> NDArray[Any]:
+def _opened(path: Path) -> NDArray[Any]:
     with translated(path, "read"):
         descriptor = open_private(path, os.O_RDONLY)
     with os.fdopen(descriptor, "rb") as file:
@@ -146,9 +149,14 @@ def _mapped(path: Path) -> NDArray[Any]:
             np.lib.format.read_magic(file)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file)
             size, begin = int(np.prod(shape)), file.tell()
-            if not size:
-                return np.empty(shape, dtype)
+            if size * dtype.itemsize <= _READ_BYTES:
+                return _read_only(np.fromfile(file, dtype, size).reshape(shape))
             mapped = mmap.mmap(file.fileno(), begin + size * dtype.itemsize, access=mmap.ACCESS_READ)
             return np.frombuffer(mapped, dtype, size, begin).reshape(shape)
         except (ValueError, OSError) as error:
             raise StorageError(f"{path.name} of an index cannot be read: {error}.") from error
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False  # as what is mapped
+    return array
