@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchResults
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say
-from benchmarks._crash_stages_victim import seal_all, storage_of
+from benchmarks._crash_stages_victim import seal_all, storage_of, without_children
 
 First = tuple[str, str, float]
 """How it was searched, the id of the first hit, and its score."""
@@ -31,13 +31,13 @@ _IN_DERIVED: Final = {"segments.json", ".lock"}
 FURTHER: Final = "a further one"
 
 
+@without_children()
 def examine(say: Say, root: Path, pending: Pending, expected: Expected, seed: int) -> None:
     """Open what is left, compare, repair; tell what was found to be wrong, and what the operation had done."""
     wrong: list[str] = []
     found = asyncio.run(_answers(root, seed))
     with tempfile.TemporaryDirectory(dir=root.parent) as scratch:
-        shutil.copytree(root, Path(scratch) / "memory")
-        shutil.rmtree(folder_of(AGENT, Path(scratch) / "memory").path / "derived", ignore_errors=True)
+        shutil.copytree(root, Path(scratch) / "memory", ignore=shutil.ignore_patterns("derived"))
         whole = asyncio.run(_answers(Path(scratch) / "memory", seed))
     wrong += [
         f"{name} differs from a full replay: {value} {whole[name]}" if name != "records" else f"{name} differ"

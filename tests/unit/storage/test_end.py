@@ -24,7 +24,7 @@ async def use(storage: FileStorage, clock: FrozenClock, days: int) -> None:
     for day in range(days):
         clock.advance(days=1)
         await storage.store(memory_of(f"fact {clock.now} {day}"))
-    await storage.folds()  # what was left to do behind the answers is done
+        await storage.folds()  # what was left to do behind the answer is done, as it is after a day
 
 
 async def test_a_forgotten_text_is_gone_a_day_after_its_grace_time(storage: FileStorage, clock: FrozenClock) -> None:

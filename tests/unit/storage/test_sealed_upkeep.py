@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> AgentFolder:
 @pytest.fixture
 def children(folder: AgentFolder, monkeypatch: pytest.MonkeyPatch) -> Children:
     children = Children(lambda: seal_up(folder, MEMORY, EMBEDDER.identity, least=ENOUGH))
-    monkeypatch.setattr(upkeep, "_started", children)
+    monkeypatch.setattr(upkeep, "start_child", children)
     monkeypatch.setattr(upkeep, "_REST_SECONDS", 0.0)
     made = upkeep.Sealing.__init__
     monkeypatch.setattr(upkeep.Sealing, "__init__", partialmethod(made, least=ENOUGH))

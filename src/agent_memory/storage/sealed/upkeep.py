@@ -129,7 +129,7 @@ class Sealing(NoIndex, Generic[R]):
         if numpy_if_there() is None:  # segments are arrays
             return
         identity = self.opening().identity
-        self._child = _started(
+        self._child = start_child(
             [
                 *python_module("agent_memory.storage.sealed.sealing"),
                 str(self._agent.path),
@@ -158,7 +158,7 @@ class Sealing(NoIndex, Generic[R]):
         self._enough = self._least if after < max(before, self._least) else after + self._least
 
 
-def _started(command: list[str]) -> subprocess.Popen[bytes] | None:
+def start_child(command: list[str]) -> subprocess.Popen[bytes] | None:
     """Start a child that goes on when this process ends: what it makes is for the next one."""
     _left.difference_update({child for child in _left if child.poll() is not None})
     nothing: Any = subprocess.DEVNULL
