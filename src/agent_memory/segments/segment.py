@@ -49,6 +49,20 @@ class About(NamedTuple):
     terms: int
 
 
+_LISTED: Final = ("", ".ends", ".rows", ".starts")
+ARRAYS: Final = frozenset(
+    [
+        *("seq", "timestamp", "moment", "expires", "promoted", "accessed", "access_count", "trust", "flags", "length"),
+        *("session", "speaker", "arrival", "hides"),
+        *("id.hash", "id.row", "text.hash", "text.row", "older.hash", "older.row", "piece.hash", "piece.row"),
+        *(name + part for name in ("ids", "data", "forgotten", "speakers", "people") for part in ("", ".ends")),
+        *(name + part for name in ("terms", "facets", "sessions", "talkers") for part in _LISTED),
+        "terms.counts",
+    ]
+)
+"""Of every segment."""
+
+
 class Segment:
     """A segment that is read.
 
@@ -68,6 +82,8 @@ class Segment:
         self.folder = folder
         self.about = read_about(folder)
         self.columns = Columns(folder)
+        if missing := [name for name in sorted(ARRAYS) if name not in self.columns]:
+            raise StorageError(f"{missing[0]} of the segment {folder.name} is missing.")
         self._strings: dict[str, Strings] = {}
         self._lists: dict[str, Lists] = {}
 

@@ -18,8 +18,10 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
 from agent_memory.models import MEMORY
 from agent_memory.segments import Chain, list_segments, open_chain
+from agent_memory.segments.columns import finish_columns
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
+from agent_memory.storage.sealed.opening import remove_unused
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.sealed.upkeep import Sealing
 from tests.support import memory_of
@@ -265,3 +267,23 @@ async def test_segments_that_a_session_does_not_take_into_use_tell_nothing_of_it
 
     assert vectors.elsewhere is before
     await storage.close()
+
+
+async def test_a_segment_that_lost_an_array_while_it_was_written_is_not_used(folder: AgentFolder) -> None:
+    segment = next(folder.segments("memory").glob("0*"))
+    (segment / "expires.npy").unlink()
+    finish_columns(segment)  # as its writer does, which does not know that another process removed some
+
+    found, was_sealed = await texts(folder)
+
+    assert (found, was_sealed) == (sorted(TEXTS), False)
+
+
+def test_who_removes_what_is_not_listed_leaves_what_is_being_written(folder: AgentFolder) -> None:
+    place = folder.segments("memory")
+    unfinished = place / ".0123456789ab"
+    unfinished.mkdir()
+    remove_unused(place)
+    assert unfinished.is_dir()
+    remove_unused(place, unfinished=True)
+    assert not unfinished.exists()

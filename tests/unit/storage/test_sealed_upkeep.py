@@ -153,10 +153,10 @@ async def test_what_comes_while_a_child_works_is_sealed_before_it_ends(
     seal_up(folder, MEMORY, None, least=1)
     await storage.store(memory_of("water"))
 
-    def write_beside(place: Path) -> None:  # once two segments are merged
+    def write_beside(place: Path, **options: bool) -> None:  # once two segments are merged
         if len(open_chain(place, "memory").segments) == 1 and later and len(open_chain(place, "memory")) == 3:
             storage.opened.replica.store(later.pop(), unique=False)
-        first(place)
+        first(place, **options)
 
     monkeypatch.setattr(sealing, "remove_unused", write_beside)
     assert seal_up(folder, MEMORY, None, least=1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 import numpy as np
 
 from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
-from agent_memory.errors import StorageError
+from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal import Journal
 from agent_memory.journal.place import Place
@@ -33,6 +33,7 @@ from agent_memory.segments import (
 )
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import Invalid, SealedRecords
+from agent_memory.storage.vector.shards import index_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +55,8 @@ LAST_CHANGE: Final = "last_change"
 INVALID: Final = "invalid"
 """In the notes of segments: records that break the data model, which have no row but of what they were before."""
 
-_OURS: Final = re.compile(r"\d{12,}-[0-9a-f]{8}|\.[0-9a-f]{12}")
+_FINISHED: Final = r"\d{12,}-[0-9a-f]{8}"
+_UNFINISHED: Final = r"\.[0-9a-f]{12}"
 """The names of segments, and of those that are being written."""
 
 
@@ -226,16 +228,24 @@ def drop_purged(place: Path, journal: Journal) -> bool:
             return False
     list_segments(place, [], {})
     remove_unused(place)
+    with contextlib.suppress(BusyError), index_lock(place / ".lock", "purge"):  # else who seals looks before it ends
+        remove_unused(place, unfinished=True)
     return True
 
 
-def remove_unused(place: Path) -> None:
-    """Remove what is not listed; a process that maps it keeps what it mapped."""
+def remove_unused(place: Path, *, unfinished: bool = False) -> None:
+    """Remove what is not listed; a process that maps it keeps what it mapped.
+
+    Args:
+        place: Where segments are.
+        unfinished: Also those that are being written: for who has the lock that their writer holds.
+    """
     if not is_ours(place):
         return  # what a link leads to is not ours to be removed
     used = listed(place)[0]
+    ours = re.compile(f"{_FINISHED}|{_UNFINISHED}" if unfinished else _FINISHED)
     for path in place.iterdir():
-        if path.name not in used and _OURS.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+        if path.name not in used and ours.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
     remove_leftovers(place)
 

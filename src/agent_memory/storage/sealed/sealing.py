@@ -165,7 +165,7 @@ def _seal_what_came(
 
 
 def _clean(place: Path) -> None:
-    remove_unused(place)
+    remove_unused(place, unfinished=True)
     for segment in place.glob("[0-9]*"):
         if not segment.is_symlink():
             remove_unfinished(segment)
@@ -250,7 +250,7 @@ def _merge_due(place: Path, kind: Kind[Any], identity: EmbedderIdentity | None) 
         with _unfinished(place) as unfinished:
             merge(unfinished, some, talking=talking, purged_seq=purged, oldest=at == 0)
             _take_into_use(place, chain.segments[:at], unfinished, chain.last_seq, listed(place)[1])
-        remove_unused(place)
+        remove_unused(place, unfinished=True)
 
 
 def _first_due(chain: Chain, identity: EmbedderIdentity | None) -> int | None:
