@@ -32,6 +32,16 @@ async def restored(
     return told
 
 
+async def test_a_line_of_the_journal_holds_no_more_long_texts_than_one_may_lose(
+    service: MemoryService, listener: Listener, folder: Path
+) -> None:
+    short = [memory_of(f"short {number}") for number in range(150)]
+    long = [memory_of(f"{number} " + "x" * 9_000) for number in range(24)]
+    assert {told.outcome for told in await restored(service, listener, *short, *long)} == {"stored"}
+    changes = [json.loads(line[4:]) for line in lines_of(folder / "memories.yaml")]
+    assert [len(change.get("entries", [change])) for change in changes] == [100, 57, 7, 7, 3]
+
+
 async def test_a_memory_comes_back_with_id_times_and_counts(service: MemoryService, listener: Listener) -> None:
     memory = memory_of(" as it was ", access_count=7, pinned=True, tags=["a"], trust="high", created_by_session="then")
     (outcome,) = await restored(service, listener, memory)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from agent_memory.storage.cleaning import Redacted
 
 _AT_ONCE: Final = 100
-"""Memories in one change: some 100 KB, at most 4 MB; a server takes 32 MB."""
+_CHARACTERS_AT_ONCE: Final = 1 << 16
+"""In one change: a line of the journal that is damaged, or finds no room, loses no more memories than these."""
 _ASKED_AT_ONCE: Final = 1_000
 _RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
 """Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
@@ -222,10 +223,12 @@ class _Cleaned:
 def _portions(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
     """Yield some memories after the other; what is there twice is compared with the first once that is stored."""
     some: dict[str, Memory] = {}
+    length = 0
     for memory in memories:
-        if memory.id in some or len(some) == _AT_ONCE:
+        length += len(memory.content)
+        if some and (memory.id in some or len(some) == _AT_ONCE or length > _CHARACTERS_AT_ONCE):
             yield list(some.values())
-            some = {}
+            some, length = {}, len(memory.content)
         some[memory.id] = memory
     if some:
         yield list(some.values())
