@@ -115,7 +115,14 @@ _AWS_PAIR: Final = re.compile(
 _BARE: Final = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{32,64}|[A-Za-z0-9]{20,64})(?![\w/.-])")
 _NEAR: Final = 60
 _CELLS: Final = 64
-_MIN_DIGITS: Final = 6  # of the shortest personal number
+_ADJACENT_DIGITS: Final = re.compile(r"\d\d")  # codes and personal numbers have some; most sentences have none
+_CODES: Final = ("code", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
+_PEOPLES: Final = (
+    "ssn", "social", "itin", "passport", "licen", "tax", "steuer", "nino", "insurance", "nummer", "aadhaar", "cpf",
+    "dni", "nie", "bsn", "pesel", "fiscale", "nhs", "medicare", "account", "routing", "sort",
+)  # fmt: skip
+_NUMBERED: Final = ((_CODES, _DIGITS, "code", 3), (_PEOPLES, _PERSON, "personal-number", 6))
+"""Stems, one of which each match has in folded case; the pattern; what it finds; how many digits that has at least."""
 _HEAD: Final = 32
 _LETTERS: Final = 8
 _HASHES: Final = frozenset(
@@ -174,8 +181,9 @@ def find_by_context(text: str) -> Iterator[Finding]:
     yield from _tables(text)
     for match in _PHRASE.finditer(text):
         yield Finding(*match.span("bare"), "seed-phrase")
-    if any(map(str.isdigit, text)):
+    if _ADJACENT_DIGITS.search(text):
         yield from _numbers(text)
+    yield from _keys(text)
 
 
 def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
@@ -191,11 +199,15 @@ def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
-    for match in _DIGITS.finditer(text):
-        yield Finding(*match.span("bare"), "code")
-    for match in _PERSON.finditer(text):
-        if sum(map(str.isdigit, match["bare"])) >= _MIN_DIGITS:
-            yield Finding(*match.span("bare"), "personal-number")
+    folded = text.casefold()
+    for stems, pattern, kind, least in _NUMBERED:
+        if any(stem in folded for stem in stems):
+            for match in pattern.finditer(text):
+                if sum(map(str.isdigit, match["bare"])) >= least:
+                    yield Finding(*match.span("bare"), kind)
+
+
+def _keys(text: str) -> Iterator[Finding]:
     for match in _BARE.finditer(text):
         if not looks_random(match[0]):
             continue

@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import string
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.redaction import Redactor, SecretRedactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REDACTOR = SecretRedactor()
 ALNUM = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"
@@ -181,6 +185,32 @@ def test_a_password_that_is_named_is_removed_in_any_language(sentence: str) -> N
 )
 def test_other_secrets_that_words_give_away_are_removed(text: str) -> None:
     assert REDACTOR.redact(text).kinds
+
+
+@pytest.mark.parametrize("spelled", [str.lower, str.upper, str.title])
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (
+            "code",
+            "backup code, security pin, alarm code, otp, totp, cvv2, cvc, puk, tan, voicemail pin, safe combo, pin",
+        ),
+        (
+            "personal-number",
+            "ssn, social security, itin, passport, driver's license, drivers licence, tax id, steuer-id",
+        ),
+        (
+            "personal-number",
+            "steuernummer, nino, national insurance, sozialversicherungsnummer, aadhaar, cpf, dni, nie",
+        ),
+        ("personal-number", "bsn, pesel, codice fiscale, nhs number, personnummer, medicare, bank account number"),
+        ("personal-number", "routing number, sort code, kontonummer, rentenversicherungsnummer, account no"),
+    ],
+)
+def test_numbers_are_removed_by_any_name_in_any_case(kind: str, names: str, spelled: Callable[[str], str]) -> None:
+    """A pattern is tried only on a text that has a stem of one of its names: none may be without."""
+    for name in names.split(", "):
+        assert kind in REDACTOR.redact(f"{spelled(name)}: 48215973").kinds, name
 
 
 HARMLESS = [
