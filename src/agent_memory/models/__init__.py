@@ -23,7 +23,7 @@ from agent_memory.models.search import (
 )
 from agent_memory.models.tally import Tally
 from agent_memory.models.text import STEERING, check_text, content_hash, visible
-from agent_memory.models.times import Clock, as_utc, parse_bound, to_text, utc_now
+from agent_memory.models.times import Clock, as_utc, from_seconds, parse_bound, to_text, utc_now
 from agent_memory.models.version import Version
 
 __all__ = [
@@ -71,6 +71,7 @@ __all__ = [
     "content_hash",
     "describe",
     "filters_of",
+    "from_seconds",
     "is_memory_id",
     "may_stand_for",
     "new_memory_id",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator
+
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+_END: Final = _LAST.timestamp()
 
 Clock = Callable[[], datetime]
 """Returns the present moment as an aware datetime in UTC."""
@@ -27,6 +30,14 @@ def as_utc(moment: datetime) -> datetime:
         return moment.astimezone(UTC)
     except (OverflowError, OSError) as error:
         raise ValueError(f"{moment!s} cannot be expressed in UTC") from error
+
+
+def from_seconds(seconds: float) -> datetime:
+    """Return the moment so many seconds after 1970, in UTC.
+
+    A float cannot tell the last microseconds of the year 9999 from the year 10000, in which there is no moment.
+    """
+    return _LAST if seconds >= _END else datetime.fromtimestamp(seconds, UTC)
 
 
 def to_text(moment: datetime) -> str:

@@ -93,7 +93,7 @@ class SearchIndex:
             self.vectors.remove(record_id)
 
     def forget_sealed(self, record_ids: Iterable[str]) -> None:
-        """Look anew at sealed documents: these are not found there any more."""
+        """Look anew at sealed documents: these are not found there any more; those that were put keep their vectors."""
         if self.corpus.sealed is not None:
             gone = list(record_ids)
             self.keep_order(gone)
@@ -101,7 +101,8 @@ class SearchIndex:
             self.corpus.talks.forget_sealed()
             if self.vectors is not None:
                 for record_id in gone:
-                    self.vectors.remove(record_id)
+                    if record_id not in self.corpus.documents:
+                        self.vectors.remove(record_id)
 
     def keep_order(self, record_ids: Iterable[str]) -> None:
         """Let documents that are sealed, and will be put because they have changed, keep their order of storing."""

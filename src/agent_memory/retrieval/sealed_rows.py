@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from agent_memory.models import Document
+from agent_memory.models import Document, from_seconds
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
 from agent_memory.retrieval.sealed_words import SealedWords
@@ -104,8 +103,8 @@ class SealedRows:
             record_id,
             "",
             (),
-            datetime.fromtimestamp(float(columns["timestamp"][row]), UTC),
-            datetime.fromtimestamp(moment, UTC),
+            from_seconds(float(columns["timestamp"][row])),
+            from_seconds(moment),
             access_count=int(columns["access_count"][row]),
             trust=TRUSTS[int(columns["trust"][row])],
         )

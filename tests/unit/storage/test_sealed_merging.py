@@ -135,6 +135,21 @@ async def test_accesses_count_as_what_is_to_be_sealed(folder: AgentFolder) -> No
     assert seal_up(folder, MEMORY, None, least=3)
 
 
+async def test_accesses_that_are_sealed_alone_leave_the_moment_of_the_last_change(folder: AgentFolder) -> None:
+    await stored(folder, "one", "two")
+    sealed(folder)
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    expected = await storage.last_change()
+    await storage.touch([memory.id async for memory in storage.iter_all()])
+    await storage.close()
+    sealed(folder)
+
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    assert expected is not None
+    assert await storage.last_change() == expected
+    await storage.close()
+
+
 async def test_few_rows_are_one_segment_however_they_came(folder: AgentFolder) -> None:
     await stored(folder, *(f"number {number}" for number in range(30)))
     sealed(folder)

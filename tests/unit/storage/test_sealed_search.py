@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +15,7 @@ pytest.importorskip("numpy")
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
 from agent_memory.models import MEMORY, Memory
+from agent_memory.scratchpad.selection import Selection
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.sealed.sealing import seal_up
 from tests.support import NOON, FrozenClock, memory_of
@@ -139,3 +140,43 @@ async def test_sealed_memories_without_vectors_have_them_once_a_storage_is_prepa
 
     assert hit.match_type == "hybrid"
     assert hit.parts["cosine"] == pytest.approx(0.5)
+
+
+async def test_an_access_leaves_a_memory_its_vector_beside_segments(tmp_path: Path, clock: FrozenClock) -> None:
+    storage = opened(tmp_path, clock)
+    await storage.store(memory_of("the parser needs Redis"))
+    folder = storage.folder
+    await storage.close()
+    assert seal_up(folder, MEMORY, None, least=1)
+
+    storage = opened(tmp_path, clock)
+    later = memory_of("the ledger is in Lisbon")
+    await storage.store(later)
+    for question in ("parser", "ledger"):
+        for _ in range(3):
+            assert await storage.prepare(None)
+            (hit,) = await storage.search(question)
+            assert hit.match_type == "hybrid"
+            await storage.touch([hit.memory.id])
+    await storage.close()
+
+
+async def test_the_last_moment_that_there_is_can_be_sealed(tmp_path: Path, clock: FrozenClock) -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    storage = opened(tmp_path, clock)
+    memory = memory_of("the parser needs Redis", timestamp=last, observed_at=last, expires_at=last)
+    await storage.store(memory)
+    folder = storage.folder
+    await storage.close()
+    assert seal_up(folder, MEMORY, None, least=1)
+
+    storage = opened(tmp_path, clock)
+    await storage.recent(Selection(3, 2))
+    await storage.touch([memory.id])
+    (hit,) = await storage.search("parser")
+    await storage.close()
+    assert (hit.memory.expires_at, hit.memory.observed_at) == (last, last)
+    assert seal_up(folder, MEMORY, None, least=1)
+    storage = opened(tmp_path, clock)
+    assert [hit.memory for hit in await storage.search("parser")] == [hit.memory]
+    await storage.close()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from agent_memory.models import from_seconds
 from agent_memory.segments import TRUSTS, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -49,7 +50,7 @@ class SealedReplacements:
         for segment, alive in zip(self.chain.segments, self.chain.alive, strict=True):
             ends = segment.columns["expires"]
             moments += ends[alive & np.isfinite(ends)].tolist()
-        return [datetime.fromtimestamp(each, UTC) for each in moments]
+        return [from_seconds(each) for each in moments]
 
     @property
     def replaces_any(self) -> bool:

@@ -177,7 +177,8 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     chain, notes = chain_of(place, kind, journal)
     if chain.segments and drop_purged(place, journal):
         journal, chain, notes = Journal(journal.path, journal.kinds), Chain(), {}
-    state = State(kind, folder.agent_id, SealedRecords(kind, folder.agent_id, chain, invalid=invalid_in(notes)))
+    sealed = SealedRecords(kind, folder.agent_id, chain, notes.get(LAST_CHANGE), invalid_in(notes))
+    state = State(kind, folder.agent_id, sealed)
     policy = CompactionPolicy()
     policy.resume(notes.get(COUNTED, {}))
     while len(state.changed_at) < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
