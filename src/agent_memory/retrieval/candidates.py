@@ -204,6 +204,9 @@ def _find_unsealed(search: Search) -> CandidateLists:
     meeting = scope.meeting if scope is not None else None
     if meeting is not None and len(meeting) <= limits.few:
         by_words, by_embedding = _among(search, scores, [int(number) for number in meeting])
+        sealed = search.corpus.sealed
+        if sealed is not None and None in sealed.vectors:  # what has none there yet is held with what is not sealed
+            by_embedding = _anywhere(search, scores)[1]
     else:
         by_words, by_embedding = _anywhere(search, scores if meeting is None else scores.within(meeting))
     if scope is None:

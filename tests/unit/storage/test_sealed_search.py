@@ -6,7 +6,7 @@ import contextlib
 import random
 import shutil
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,21 +37,21 @@ def opened(root: Path, clock: FrozenClock) -> FileStorage:
     return FileStorage("bob", root, clock=clock, embedder=EMBEDDER)
 
 
-async def answers(root: Path, clock: FrozenClock) -> list[list[tuple[str, float, str]]]:
+async def answers(root: Path, clock: FrozenClock, **filters: Any) -> list[list[tuple[str, float, str]]]:
     """Return what a session finds that begins now."""
     storage = opened(root, clock)
     await storage.prepare(None)
-    found = [await storage.search(question, 8) for question in QUESTIONS]
+    found = [await storage.search(question, 8, filters) for question in QUESTIONS]
     await storage.close()
     return [[(hit.memory.id, round(hit.relevance_score, 9), hit.match_type) for hit in hits] for hits in found]
 
 
-async def replayed(root: Path, clock: FrozenClock) -> list[list[tuple[str, float, str]]]:
+async def replayed(root: Path, clock: FrozenClock, **filters: Any) -> list[list[tuple[str, float, str]]]:
     """Return what `answers` does where nothing is sealed."""
     copy = root.with_name("copy")
     shutil.copytree(root, copy)
     shutil.rmtree(folder_of("bob", copy).path / "derived", ignore_errors=True)
-    return await answers(copy, clock)
+    return await answers(copy, clock, **filters)
 
 
 class Session:
@@ -180,3 +180,20 @@ async def test_the_last_moment_that_there_is_can_be_sealed(tmp_path: Path, clock
     storage = opened(tmp_path, clock)
     assert [hit.memory for hit in await storage.search("parser")] == [hit.memory]
     await storage.close()
+
+
+async def test_a_filter_finds_sealed_memories_whose_vectors_are_not_sealed_yet(
+    tmp_path: Path, clock: FrozenClock
+) -> None:
+    storage = opened(tmp_path / "root", clock)
+    await storage.store(memory_of("word0 word1", tags=["blue"]))
+    folder = storage.folder
+    await storage.close()
+    assert seal_up(folder, MEMORY, None, least=1)
+    storage = opened(tmp_path / "root", clock)
+    await storage.store(memory_of("word1 word2 word3 word4 word5 word6", tags=["blue"]))
+    await storage.close()
+
+    found = await answers(tmp_path / "root", clock, tags=["blue"])
+    assert [len(each) for each in found[:3]] == [1, 2, 1]
+    assert found == await replayed(tmp_path / "root", clock, tags=["blue"])
