@@ -68,7 +68,8 @@ class Folded:
         lines: All that are left.
         forgotten: Ids of the records of which no text is left.
         over: Those of them whose own time was over; the others had been deleted.
-        purged_seq: The number of the last deletion that is not in the lines any more; 0 for none.
+        purged_seq: The number of the last change whose text is not in the lines any more: of a deletion, or of one that
+            reworded a record; 0 for none.
     """
 
     lines: list[bytes]
@@ -84,6 +85,7 @@ def fold(
     keep: Callable[[Change], str | None] | None = None,
     ended: Callable[[Change], bool] | None = None,
     apart: int = 0,
+    words: Collection[str] = (),
 ) -> Folded:
     """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
 
@@ -96,15 +98,16 @@ def fold(
         ended: Judges a record, as a `put`: whether its own time has been over for long; then it is left out, unless
             something was written about it since.
         apart: Accesses up to this number and behind it are not added up: who reads on from there knows the first ones.
+        words: Fields of a record that are its text: whoever changes one of them rewords it.
     """
     try:
-        return _fold(entries, young, kinds, keep, ended, apart)
+        return _fold(entries, young, kinds, keep, ended, apart, words)
     except ValidationError:
         # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
         marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
         if marked == list(entries):
             raise
-        return _fold(marked, young, kinds, keep, ended, apart)
+        return _fold(marked, young, kinds, keep, ended, apart, words)
 
 
 def _fold(
@@ -114,6 +117,7 @@ def _fold(
     keep: Callable[[Change], str | None] | None,
     ended: Callable[[Change], bool] | None,
     apart: int,
+    words: Collection[str],
 ) -> Folded:
     old = entries[: _boundary(entries[:young], kinds)]
     live = _live(old, kinds)
@@ -137,10 +141,7 @@ def _fold(
     placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
     lines = [encode_entry(entry.seq, entry.at, changes) if changes else sealed(entry.raw) for entry, changes in placed]
     forgotten = over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:]))
-    deletions = (
-        entry.seq for entry in old if any(each.op == "delete" and each.kind in kinds for each in entry.changes)
-    )
-    return Folded(lines, forgotten, over, max(deletions, default=0))
+    return Folded(lines, forgotten, over, _last_purge(old, kinds, words))
 
 
 def refused(
@@ -172,6 +173,22 @@ def _is_encodable(entry: Entry) -> bool:
     except ValidationError:
         return entry.opaque
     return True
+
+
+def _last_purge(entries: Iterable[Entry], kinds: Collection[str], words: Collection[str]) -> int:
+    """Return the number of the last change after which a text is over: deleted, or replaced; 0 for none."""
+    last, known = 0, set[Key]()
+    for entry in entries:
+        for change in entry.changes:
+            if change.kind not in kinds:
+                continue
+            key = (change.kind, change.id)
+            reworded = not change.data.keys().isdisjoint(words) and (change.op == "patch" or key in known)
+            if change.op == "delete" or reworded:
+                last = max(last, entry.seq)
+            if change.op == "put":
+                known.add(key)
+    return last
 
 
 def _deleted_in(entries: Iterable[Entry], kinds: Collection[str]) -> set[str]:

@@ -84,7 +84,7 @@ class Header:
         generation: Of this file; each compaction gives it another one.
         last_seq: The highest number before that compaction.
         parent: The generation that was compacted, None for a new journal.
-        purged_seq: The number of the last deletion that a compaction took away, or that of the last line it read where
+        purged_seq: The number of the last deletion or rewording that a compaction took away, or of the last line where
             it took away what no deletion told of; None if there was none. Whoever has read beyond that number, but not
             to the end of the file that was compacted, misses nothing; see `continues`.
     """

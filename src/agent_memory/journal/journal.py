@@ -222,6 +222,7 @@ class Journal:
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
         apart: int = 0,
+        words: Collection[str] = (),
     ) -> AbstractContextManager[Rewriting]:
         """Make a new version without what is older than `grace` and superseded; live records are untouched.
 
@@ -234,6 +235,7 @@ class Journal:
             by_number: Sort the entries by their numbers first: another program has moved lines.
             ended: Judges a record, as a `put`: whether its own time has been over for longer than its owner keeps it.
             apart: As in `fold`.
+            words: As there.
 
         Raises:
             BusyError: Another process is compacting.
@@ -242,7 +244,7 @@ class Journal:
         now, limit = self._clock(), self.grace if grace is None else grace
 
         def folding(entries: Sequence[Entry]) -> Folded:
-            return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended, apart)
+            return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended, apart, words)
 
         self._look_where()
         self._file.begin()

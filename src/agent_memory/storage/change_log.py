@@ -222,7 +222,11 @@ class FileLog:
             return self._kind.refusal(self._folder.agent_id, put.id, put.data)
 
         with self.journal.folded(
-            grace=grace, keep=refusal, ended=has_ended, apart=_sealed_seq(self._folder, self._kind.name)
+            grace=grace,
+            keep=refusal,
+            ended=has_ended,
+            apart=_sealed_seq(self._folder, self._kind.name),
+            words=(self._kind.text, *self._kind.prose),
         ) as new:
 
             def finish(_absorb: Absorb) -> bool:

@@ -236,3 +236,18 @@ def test_what_is_forgotten_for_good_is_named() -> None:
     entries += [entry(3, Change("delete", "memory", "b")), entry(4, put("b"), at=YOUNG)]
     result = fold(entries, 3, KINDS, None, lambda change: bool(change.data.get("over")))
     assert result.forgotten == {"a", "c"}
+
+
+def test_the_last_text_that_is_over_is_named_by_the_number_of_what_ended_it() -> None:
+    said, other = entry(1, put("a", text="x", n=1)), entry(4, Change("patch", "memory", "a", {"n": 2}))
+    reworded, gone = entry(2, Change("patch", "memory", "a", {"text": "y"})), entry(3, Change("delete", "memory", "a"))
+    put_again = entry(5, put("a", text="z"))
+
+    def purged(*entries: Entry, young: int | None = None) -> int:
+        return fold(entries, len(entries) if young is None else young, KINDS, words=("text",)).purged_seq
+
+    assert purged(said, other) == 0
+    assert purged(said, reworded, other) == 2
+    assert purged(said, reworded, other, young=1) == 0
+    assert purged(said, gone, other) == 3
+    assert purged(said, other, put_again) == 5

@@ -136,7 +136,7 @@ async def test_a_compaction_leaves_segments_valid_whatever_it_folds(tmp_path: Pa
     storage = opened(folder)
     last = memory_of("changed")
     await storage.store_many([memory_of("first"), last])
-    await storage.update(last.id, {"content": "as it is now"})
+    await storage.update(last.id, {"tags": ["new"]})
     await storage.touch([last.id])
     await storage.touch([last.id])
     seal_up(folder, MEMORY, None, least=1)
@@ -144,7 +144,7 @@ async def test_a_compaction_leaves_segments_valid_whatever_it_folds(tmp_path: Pa
     await storage.compact(grace)
     await storage.close()
 
-    assert await texts(folder) == (["as it is now", "first"], True)
+    assert await texts(folder) == (["changed", "first"], True)
 
 
 async def test_a_compaction_leaves_segments_valid(folder: AgentFolder) -> None:
@@ -204,6 +204,24 @@ async def test_a_purge_removes_segments_with_texts_that_were_forgotten(folder: A
 
     assert left == []
     await storage.close()
+
+
+async def test_a_purge_removes_segments_with_texts_that_were_replaced(tmp_path: Path) -> None:
+    folder = folder_of("bob", tmp_path)
+    storage = opened(folder)
+    memory = memory_of("as it was")
+    await storage.store(memory)
+    seal_up(folder, MEMORY, None, least=1)
+    await storage.update(memory.id, {"content": "reworded"})
+    await storage.store(memory_of("later"))
+    await storage.compact()
+    assert [path for path in folder.path.rglob("*.npy") if b"as it was" in path.read_bytes()], "it can be brought back"
+
+    await storage.compact(timedelta(0))
+    await storage.close()
+
+    assert not [path for path in folder.path.rglob("*") if path.is_file() and b"as it was" in path.read_bytes()]
+    assert (await texts(folder))[0] == ["later", "reworded"]
 
 
 async def test_a_missing_journal_is_no_memory_whatever_is_sealed(folder: AgentFolder) -> None:
