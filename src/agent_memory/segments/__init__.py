@@ -13,6 +13,7 @@ from agent_memory.segments.chain import (
     listed,
     next_arrival,
     open_chain,
+    unlist_segments,
 )
 from agent_memory.segments.merging import merge
 from agent_memory.segments.rows import PINNED, TELLS_TIME, TRUSTS, Row
@@ -46,4 +47,5 @@ __all__ = [
     "read_about",
     "remove_unfinished",
     "seal",
+    "unlist_segments",
 ]

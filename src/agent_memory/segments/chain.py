@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import read_json, replace_file
+from agent_memory.files.atomic import read_json, replace_file, sync_folder, translated
 from agent_memory.files.names import SEGMENTS
 from agent_memory.segments.segment import Segment, hash_of
 from agent_memory.segments.sums import check_sums
@@ -208,5 +208,20 @@ def list_segments(folder: Path, names: Iterable[str], notes: Mapping[str, Any]) 
         folder: Where they are.
         names: Oldest first.
         notes: About them as a whole, JSON.
+
+    Raises:
+        StorageError: No room, for instance; what was listed before still is.
     """
-    replace_file(folder / SEGMENTS, json.dumps({"segments": list(names), "notes": notes}).encode(), durable=True)
+    with translated(folder / SEGMENTS, "write"):
+        replace_file(folder / SEGMENTS, json.dumps({"segments": list(names), "notes": notes}).encode(), durable=True)
+
+
+def unlist_segments(folder: Path) -> None:
+    """Use none of them any more; takes no room, so that a text can be purged on a full disk.
+
+    Raises:
+        StorageError: No right to, for instance.
+    """
+    with translated(folder / SEGMENTS, "remove"):
+        (folder / SEGMENTS).unlink(missing_ok=True)
+        sync_folder(folder)

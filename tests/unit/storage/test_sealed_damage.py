@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -24,7 +25,7 @@ from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.sealed.opening import remove_unused
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.sealed.upkeep import Sealing
-from tests.support import memory_of
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -225,6 +226,27 @@ async def test_texts_that_are_purged_while_others_are_sealed_do_not_stay(
         seal(folder)
 
     assert not [path for path in folder.path.rglob("*.npy") if b"number2" in path.read_bytes()]
+
+
+async def test_texts_are_purged_from_segments_where_there_is_no_room_to_write(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = opened(folder)
+    gone = next(iter([memory async for memory in storage.iter_all() if memory.content == TEXTS[2]]))
+    await storage.delete(gone.id)
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("agent_memory.segments.chain.replace_file", full)
+    await storage.compact(timedelta(0))
+    await storage.close()
+
+    assert not [path for path in folder.path.rglob("*") if path.is_file() and b"number2" in path.read_bytes()]
+    with raises(StorageError, "disk_full"):
+        seal(folder)
+    assert not list(folder.segments("memory").rglob("*.npy")), "what could not be taken into use keeps no room"
+    assert await texts(folder) == ([TEXTS[0], TEXTS[1], TEXTS[3]], False)
 
 
 async def test_a_sealed_record_that_was_purged_leaves_no_vector_behind(folder: AgentFolder) -> None:

@@ -11,7 +11,7 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted
 from agent_memory.journal import Journal, Records, apply_change
-from agent_memory.segments import Chain, check_segments, list_segments, listed, open_chain
+from agent_memory.segments import Chain, check_segments, listed, open_chain, unlist_segments
 from agent_memory.storage.sealed.opening import chain_of, invalid_in, remove_unused
 
 if TYPE_CHECKING:
@@ -132,5 +132,5 @@ class SegmentCheck:
 
 def remove_segments(folder: AgentFolder, kind: str) -> None:
     """Remove the segments of one kind; a process that maps them goes on with them."""
-    list_segments(folder.segments(kind), [], {})
+    unlist_segments(folder.segments(kind))
     remove_unused(folder.segments(kind))

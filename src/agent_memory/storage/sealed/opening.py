@@ -26,10 +26,10 @@ from agent_memory.segments import (
     Vectors,
     folder_name,
     is_ours,
-    list_segments,
     listed,
     open_chain,
     read_about,
+    unlist_segments,
 )
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import Invalid, SealedRecords
@@ -226,7 +226,7 @@ def drop_purged(place: Path, journal: Journal) -> bool:
     with contextlib.suppress(StorageError):
         if all(read_about(place / str(name)).purged_seq >= header.purged_seq for name in names):
             return False
-    list_segments(place, [], {})
+    unlist_segments(place)
     remove_unused(place)
     with contextlib.suppress(BusyError), index_lock(place / ".lock", "purge"):  # else who seals looks before it ends
         remove_unused(place, unfinished=True)

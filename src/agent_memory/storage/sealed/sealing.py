@@ -47,6 +47,7 @@ from agent_memory.segments import (
     open_chain,
     remove_unfinished,
     seal,
+    unlist_segments,
 )
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.sealed.opening import (
@@ -280,7 +281,7 @@ def _listed_chain(place: Path, kind: Kind[Any]) -> Chain:
 
 def _begin_anew(place: Path, error: StorageError) -> None:
     log.warning("segments_made_anew", error=error.message)
-    list_segments(place, [], {})
+    unlist_segments(place)
 
 
 def _take_into_use(
@@ -291,7 +292,11 @@ def _take_into_use(
         sync_folder(unfinished)
         unfinished.rename(place / name)
         sync_folder(place)
-    list_segments(place, [*(segment.folder.name for segment in before), name], notes)
+    try:
+        list_segments(place, [*(segment.folder.name for segment in before), name], notes)
+    except StorageError:
+        remove_unused(place)  # on a full disk its room is wanted
+        raise
 
 
 def _is_embedded(segment: Segment, identity: EmbedderIdentity | None) -> bool:
