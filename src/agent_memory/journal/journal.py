@@ -78,6 +78,7 @@ class Journal:
         self._file = JournalFile(self.reader, wait, self._take, sync)
         self._held: Held | None = None
         self._checked_tail = False
+        self._generation = ""
         self._undelivered = Update()
 
     @property
@@ -268,8 +269,10 @@ class Journal:
 
     def _take(self, update: Update) -> None:
         """Hold what was read until the owner gets it: the reader has moved on, and an error may come in between."""
-        if update.reset:
-            self._file.proof.forget()
+        generation = self.reader.watermark[0]
+        if update.reset or (self._generation and generation != self._generation):
+            self._file.proof.forget()  # a compacted file may have the inode of one that it was compacted from
+        self._generation = generation
         self._undelivered = self._undelivered.then(update)
 
     def _deliver(self) -> Update:

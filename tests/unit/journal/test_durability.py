@@ -86,6 +86,25 @@ def test_a_file_that_another_process_put_there_has_its_name_synced(path: Path, s
     assert syncs.heard(path.parent) == 1
 
 
+def test_a_file_with_the_inode_of_an_older_one_is_not_taken_for_that(path: Path, syncs: Syncs) -> None:
+    first, second = Journal(path, {"memory"}), Journal(path, {"memory"})
+    put(first, "a")
+    for _ in range(8):
+        with first.locked() as writer:
+            writer.append([Change("touch", "memory", "a")])
+    kept = path.with_name("kept")
+    os.link(path, kept)  # a file system gives the inode of what was replaced to one of the next files
+    first.compact()
+    second.compact()
+    first.poll()
+    kept.write_bytes(path.read_bytes())
+    kept.replace(path)
+
+    syncs.inodes.clear()
+    put(first, "b")
+    assert syncs.heard(path) == 1
+
+
 def test_who_relies_upon_the_lines_of_another_syncs_them_once(path: Path, syncs: Syncs) -> None:
     first, second = Journal(path, {"memory"}), Journal(path, {"memory"})
     put(first, "a")
