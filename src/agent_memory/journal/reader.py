@@ -123,7 +123,8 @@ class JournalReader:
 
     Attributes:
         header: The header last seen; None before the file exists or when its first line is damaged.
-        last_seq: The highest sequence number seen, of this generation or an earlier one.
+        last_seq: The highest sequence number seen, of this generation or an earlier one, or told by the header.
+        read_seq: The number up to which all was read; lower until a compacted file was read to its end.
         problems: Damaged lines and rewrites found since the last reset.
         reversed: Numbers of the lines whose `seq` is lower than that of the line before: another program moved them.
         offset, lines: Bytes and whole lines read.
@@ -140,7 +141,7 @@ class JournalReader:
         self.path = path
         self._naming = tuple(naming)
         self.header: Header | None = None
-        self.last_seq = 0
+        self.last_seq = self.read_seq = 0
         self.problems: list[Problem] = []
         self.reversed: list[int] = []
         self._before = self._known = 0
@@ -156,7 +157,7 @@ class JournalReader:
     @property
     def watermark(self) -> tuple[str, int]:
         """Return (generation, seq): how far this reader has come, as an index records it."""
-        return (self.header.generation if self.header else "", self.last_seq)
+        return (self.header.generation if self.header else "", self.read_seq)
 
     @property
     def too_new(self) -> bool:
@@ -201,17 +202,19 @@ class JournalReader:
             if not self._known:
                 self._signs = frozenset()
                 self._last.clear()
-            if self._known and began_at_place:  # it never compared what is before that place; others do
+            elif began_at_place:  # it never compared what is before that place; others do
                 self.begin_at(place_behind(descriptor, stat.st_size, self._known))
-        entries, read_to = self.read_lines(descriptor, stat.st_size, most)
+        # What is known is passed over in one go: of another portion it would be taken for new.
+        entries, read_to = self.read_lines(descriptor, stat.st_size, None if self._known else most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
         known, self._known = self._known, 0
         return Update(entries, reset=is_another and not known)
 
     def begin_at(self, place: Place) -> None:
         """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
-        self.header, self.last_seq, self._before = place.header, max(place.seq, place.header.last_seq), place.seq
-        self.offset, self.lines, self.read = place.offset, place.lines, Fingerprint(place.offset)
+        self.header, self.offset, self.lines = place.header, place.offset, place.lines
+        self.last_seq, self.read = max(place.seq, place.header.last_seq), Fingerprint(place.offset)
+        self.read_seq = self._before = place.seq
         self._signs |= place.signs
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
@@ -219,7 +222,7 @@ class JournalReader:
         self._consume(line)
         self._last.append(line[:-1])
         self._before = seq
-        self.last_seq = max(self.last_seq, seq)
+        self.last_seq = self.read_seq = max(self.last_seq, seq)
         self._signature = signature_of(os.fstat(descriptor))
 
     def adopt_header(self, header: Header, line: bytes) -> None:
@@ -229,7 +232,7 @@ class JournalReader:
 
     def _restart(self) -> None:
         self.header = None
-        self.offset = self.lines = 0
+        self.offset = self.lines = self.read_seq = 0
         self.read = Fingerprint()
         self.problems, self.reversed, self._before = [], [], 0
 
@@ -242,9 +245,9 @@ class JournalReader:
             header = Header(generation="")
         generation = header.generation
         if self.header is not None and generation and generation != self.header.generation:
-            if header.continues(self.header, self.last_seq) and self.last_seq >= header.last_seq:
-                if goes_on(descriptor, size, self.last_seq, self._signs, self._last):
-                    self._known = self.last_seq  # only what came after that is new; else a copy that went on elsewhere
+            if header.continues(self.header, self.read_seq) and self.read_seq >= header.last_seq:
+                if goes_on(descriptor, size, self.read_seq, self._signs, self._last):
+                    self._known = self.read_seq  # only what came after that is new; else a copy that went on elsewhere
             elif header.parent != self.header.generation and header.last_seq < self.last_seq:
                 # A backup, or another folder's: one of ours knows what we know.
                 self._set_aside(descriptor, size)
@@ -284,6 +287,8 @@ class JournalReader:
                 self._take_lines(b"".join((*begun, block[:end])), entries)
                 begun = []
             begun.append(block[end:])
+        if read_to >= size:
+            self.read_seq = self.last_seq
         return entries, read_to
 
     def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
@@ -301,9 +306,8 @@ class JournalReader:
         for line in lines:
             number += 1
             start, begin = begin, begin + len(line) + 1
-            if (first and number == 1 and self._take_header(line)) or not line.strip():
-                continue
-            if self._naming and not mentions(line, self._naming):
+            is_header = first and number == 1 and self._take_header(line)
+            if is_header or not line.strip() or (self._naming and not mentions(line, self._naming)):
                 continue
             raw = line + b"\n"
             if self._known and (seq_of(raw) or self._known + 1) <= self._known:
@@ -316,7 +320,7 @@ class JournalReader:
             if entry.seq < self._before:
                 self.reversed.append(number)
             self._before = entry.seq
-            self.last_seq = max(self.last_seq, entry.seq)
+            self.read_seq, self.last_seq = max(self.read_seq, entry.seq), max(self.last_seq, entry.seq)
             entries.append(entry)
             if self.starts is not None:
                 self.starts.append(start)
@@ -344,7 +348,7 @@ def place_of(reader: JournalReader) -> Place | None:
     if reader.header is None:
         return None
     with translated(reader.path, "read"), opened(reader.path, os.O_RDONLY) as descriptor:
-        return Place.of(descriptor, reader.header, reader.last_seq, reader.offset, reader.lines)
+        return Place.of(descriptor, reader.header, reader.read_seq, reader.offset, reader.lines)
 
 
 def go_on(reader: JournalReader, place: Place) -> bool:

@@ -174,3 +174,31 @@ def test_reading_stops_where_the_file_ends(tmp_path: Path) -> None:
         assert read_at(descriptor, 20, 30) == b""
     finally:
         os.close(descriptor)
+
+
+def test_who_has_read_a_part_of_a_compacted_journal_has_read_no_further_than_that(path: Path) -> None:
+    journal = Journal(path, {"memory"})
+    for number in range(MANY):
+        with journal.locked() as writer:
+            writer.append([Change("put", "memory", str(number))])
+    journal.compact()
+
+    reader = Journal(path, {"memory"})
+    read = 0
+    while some := reader.poll(most=1_000).entries:
+        read += len(some)
+        assert reader.watermark[1] == some[-1].seq == read
+    assert read == MANY
+
+
+def test_who_has_read_a_journal_in_portions_gets_nothing_twice_once_it_is_compacted(path: Path) -> None:
+    journal, reader = Journal(path, {"memory"}), Journal(path, {"memory"})
+    for number in range(MANY):
+        with journal.locked() as writer:
+            writer.append([Change("put", "memory", str(number))])
+    while reader.poll(most=1_000).entries:
+        pass
+    journal.compact()
+
+    assert not [entry for _ in range(MANY) for entry in reader.poll(most=1_000).entries]
+    assert reader.reader.offset == path.stat().st_size

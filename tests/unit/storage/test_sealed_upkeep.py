@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import timedelta
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 
@@ -184,3 +185,28 @@ async def test_sealing_begins_again_when_a_purge_removed_what_it_writes(
 
     assert seal_up(folder, MEMORY, None, least=1)
     assert len(open_chain(folder.segments("memory"), "memory")) == 1
+
+
+async def test_a_session_goes_on_with_everything_while_a_compacted_journal_is_sealed_in_stretches(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = opened(folder)
+    for number in range(20):
+        await storage.store(memory_of(f"tea {number}"))
+    await storage.compact(timedelta(0))
+    monkeypatch.setattr(sealing, "_BYTES_AT_ONCE", 1_000)
+    monkeypatch.setattr(sealing, "_MOST_AT_ONCE", 8)
+    before = [memory.content async for memory in storage.iter_all()]
+    seen: list[int] = []
+
+    def adopt(*_: object) -> bool:  # what another session may do between two stretches
+        storage.opened.upkeep.opening().adopt(storage.opened.replica)
+        seen.append(len(storage.opened.replica.state.records))
+        return False
+
+    monkeypatch.setattr(sealing, "_add_vectors", adopt)
+    seal_up(folder, MEMORY, None, least=1)
+    assert seen == [20] * len(seen)
+    assert len(seen) > 2
+    assert [memory.content async for memory in storage.iter_all()] == before
+    await storage.close()
