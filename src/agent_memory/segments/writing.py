@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import count
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.segments.rows import Row
 
-PLAIN: Final = {
+PLAIN: Final[Mapping[str, type[np.generic]]] = {
     "seq": np.int64,
     "timestamp": np.float64,
     "moment": np.float64,
@@ -37,7 +38,7 @@ PLAIN: Final = {
 """Columns that are a field of `Row` each, and their types."""
 
 HASH_BYTES: Final = 32
-_MOST: Final = {np.uint32: 2**32 - 1, np.uint16: 2**16 - 1}
+_MOST: Final[Mapping[type[np.generic], int]] = {np.uint32: 2**32 - 1, np.uint16: 2**16 - 1}
 
 
 Talking = Callable[["NDArray[np.uint32]", "NDArray[np.uint32]"], "NDArray[np.uint32]"]
@@ -71,7 +72,7 @@ def seal(
     write_columns(
         folder,
         {
-            **{name: np.array([getattr(row, name) for row in rows], dtype) for name, dtype in PLAIN.items()},
+            **{name: _plain(rows, name, dtype) for name, dtype in PLAIN.items()},
             "trust": np.array([TRUSTS.index(row.trust) for row in rows], np.uint8),
             "arrival": np.array([row.arrival for row in rows], np.int64),
             "session": sessions.numbers,
@@ -93,6 +94,11 @@ def seal(
     _write_lists(folder, "sessions", ({row.session: 1} if row.session else {} for row in rows))
     _write_lists(folder, "talkers", (dict.fromkeys(row.speakers, 1) for row in rows))
     write_about(folder, about._replace(rows=len(rows), terms=sum(row.length for row in rows)))
+
+
+def _plain(rows: Sequence[Row], name: str, dtype: type[np.generic]) -> NDArray[Any]:
+    most = _MOST.get(dtype, math.inf)  # another program may have written any number of accesses
+    return np.array([min(getattr(row, name), most) for row in rows], dtype)
 
 
 def sorted_hashes(name: str, hashes: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.models import MEMORY
+from agent_memory.models import MEMORY, Listing
 from agent_memory.segments import Segment, Vectors, folder_name, open_chain
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
@@ -133,6 +133,20 @@ async def test_accesses_count_as_what_is_to_be_sealed(folder: AgentFolder) -> No
 
     assert not seal_up(folder, MEMORY, None, least=4)
     assert seal_up(folder, MEMORY, None, least=3)
+
+
+async def test_more_accesses_than_a_column_counts_do_not_keep_a_record_from_being_sealed(folder: AgentFolder) -> None:
+    often = memory_of("often", access_count=2**40)
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    await storage.store_many([often, memory_of("never")])
+    await storage.close()
+    sealed(folder)
+
+    storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
+    listed = await storage.browse(Listing("accessed"))
+    assert storage.opened.replica.state.table.records == {}
+    assert [memory.access_count for memory in listed.records] == [2**40, 0]
+    await storage.close()
 
 
 async def test_accesses_that_are_sealed_alone_leave_the_moment_of_the_last_change(folder: AgentFolder) -> None:

@@ -42,6 +42,7 @@ LISTINGS = [
     Listing(pinned=True),
     Listing(beginning="mem-00000000000", filters=SearchFilters(category="learning")),
     Listing(beginning=IDS[3]),
+    Listing(beginning="mem-\ud800"),
 ]
 
 some_id = st.sampled_from(IDS)

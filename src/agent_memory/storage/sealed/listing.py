@@ -75,7 +75,7 @@ def _admitted(
         if listing.pinned:
             mask &= segment.columns["flags"] & PINNED > 0
         if listing.beginning:
-            mask &= segment.strings("ids").beginning(listing.beginning.encode())
+            mask &= segment.strings("ids").beginning(listing.beginning.encode("utf-8", "surrogatepass"))
         found.append(np.flatnonzero(mask) + chain.firsts[at])
     return np.concatenate([np.empty(0, np.int64), *found])
 
