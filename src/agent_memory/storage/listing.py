@@ -28,6 +28,6 @@ def list_records(state: State[Any], listing: Listing, now: datetime) -> Listed[A
         return Listed([found[place] for place in order[listing.offset : listing.end]], len(found))
     from agent_memory.storage.sealed.listing import order_of
 
-    chosen, total = order_of(state.sealed, listing, now, keys, state.replacements.among_unsealed(now))
+    chosen, total = order_of(state.sealed, listing, now, keys, state.replacements.beside_sealed(now))
     records = (found[one] if isinstance(one, int) else state.get(one) for one in chosen)
     return Listed([record for record in records if record is not None], total)

@@ -61,19 +61,16 @@ class Replacements:
                 self._look_around(record_id)
 
     def of(self, record_id: str, now: datetime) -> str | None:
-        """Return the newest valid record that supersedes this one, or None."""
-        circle = self.circles.get(record_id, ())
-        for replacement in reversed(self._replacing(record_id)):
-            record = self._records.get(replacement)
-            if (
-                record is not None
-                and replacement not in circle
-                and record.supersedes == record_id
-                and not record.is_expired(now)
-                and _may_replace(record, self._records.get(record_id))
-            ):
-                return replacement
-        return None
+        """Return the newest valid record that supersedes this one, or None; of two with one time, by their ids."""
+        circle, older = self.circles.get(record_id, ()), self._records.get(record_id)
+        there = (self._records.get(one) for one in self._replacing(record_id) if one not in circle)
+        newest: Record | None = None
+        for record in there:
+            if record is None or record.supersedes != record_id or record.is_expired(now):
+                continue
+            if _may_replace(record, older) and (newest is None or _age(record) > _age(newest)):
+                newest = record
+        return newest.id if newest is not None else None
 
     def all(self, now: datetime) -> dict[str, str]:
         """Return every replaced record with the one that replaces it."""
@@ -81,17 +78,16 @@ class Replacements:
         pairs = ((record_id, self.of(record_id, now)) for record_id in every)
         return {record_id: by for record_id, by in pairs if by is not None and record_id in self._records}
 
-    def among_unsealed(self, now: datetime) -> list[str]:
-        """Return the ids of records that are replaced by one that is not sealed."""
-        return [record_id for record_id in self._by if self.of(record_id, now) is not None]
+    def beside_sealed(self, now: datetime) -> dict[str, bool]:
+        """Tell of records whether they are replaced, where what is sealed alone may say it wrongly.
+
+        That is where one that is not sealed says that it replaces them, and in a circle, which is closed by such a one.
+        """
+        return {one: self.of(one, now) is not None for one in (*self._by, *self.circles)}
 
     def older(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""
         return [each for each in dict.fromkeys(path(record_id, self._older)) if each != record_id]
-
-    def is_circular(self, record: Record) -> bool:
-        """Tell whether what a record says it replaces is the one that stays of a circle with it."""
-        return record.supersedes is not None and record.id in self.circles.get(record.supersedes, ())
 
     def complaints(self) -> list[str]:
         """Return what is wrong, a sentence for each circle."""
@@ -103,7 +99,7 @@ class Replacements:
         near = {record_id}.union(*(self.circles.pop(newest) for newest in opened))
         for each in near:
             if self._replacing(each) and (met := circle(each, self._older)):  # nothing replaces what is new
-                newest = max(met, key=lambda member: (self._records[member].timestamp, member))
+                newest = max(met, key=lambda member: _age(self._records[member]))
                 self.circles[newest] = frozenset(met)
 
     def _replacing(self, record_id: str) -> list[str]:
@@ -132,6 +128,10 @@ def circle(start: str, following: Callable[[str], str | None]) -> list[str]:
     """Return the ids on the way from one on, if it leads back to that; else nothing."""
     met = path(start, following)
     return met if met[1:] and met[-1] == start else []
+
+
+def _age(record: Record) -> tuple[datetime, str]:
+    return record.timestamp, record.id
 
 
 def _may_replace(record: Record, older: Record | None) -> bool:

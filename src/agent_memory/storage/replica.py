@@ -210,5 +210,5 @@ def _shown(state: State[Any], request: SearchRequest) -> Masks | None:
     """Return which sealed rows may be found; None where nothing is sealed."""
     if state.sealed is None:
         return None
-    replaced = state.replacements.among_unsealed(request.now)
+    replaced = state.replacements.beside_sealed(request.now)
     return state.sealed.replacements.shown(request.now, replaced, superseded=request.include_superseded)

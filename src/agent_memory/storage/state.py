@@ -159,7 +159,7 @@ class State(Generic[R]):
         newest = sorted(last_first, key=_stored, reverse=True)
         found = list(islice((record for record in newest if self.is_valid(record, now)), limit))
         if self.sealed is not None:
-            shown = self.sealed.replacements.shown(now, self.replacements.among_unsealed(now), superseded=False)
+            shown = self.sealed.replacements.shown(now, self.replacements.beside_sealed(now), superseded=False)
             found += reversed(self.sealed.stored_last(limit, shown))
         return sorted(found, key=_stored, reverse=True)[:limit]
 

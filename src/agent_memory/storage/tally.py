@@ -25,6 +25,6 @@ def tally_of(state: State[Any], now: datetime) -> Tally:
     if state.sealed is not None:
         from agent_memory.storage.sealed.counting import count_sealed
 
-        tally.superseded += state.sealed.replacements.how_many(now, state.replacements.among_unsealed(now))
+        tally.superseded += state.sealed.replacements.how_many(now, state.replacements.beside_sealed(now))
         count_sealed(state.sealed.chain, tally, now)
     return tally

@@ -143,6 +143,33 @@ def test_a_state_is_the_same_whatever_is_sealed(
     assert known(opened(folder)) == known(replayed(folder))
 
 
+three = st.sampled_from(IDS[:3])
+replacing = st.builds(
+    lambda one, other, when: Change(
+        "put", "memory", one, {"content": "tea", "category": "learning", "timestamp": when} | other
+    ),
+    three,
+    st.fixed_dictionaries({}, optional={"supersedes": three}),
+    st.sampled_from([(NOW - timedelta(days=days)).isoformat() for days in range(3)]),
+)
+
+
+@given(parts=st.lists(st.lists(replacing, max_size=4), min_size=1, max_size=4))
+def test_what_replaces_each_other_all_around_is_shown_alike_whatever_is_sealed(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[Change]]
+) -> None:
+    """No program of ours closes such a circle; what is sealed must not tell whether one was closed and opened again."""
+    folder = AgentFolder(tmp_path_factory.mktemp("home") / "bob")
+    for part in parts[:-1]:
+        written(folder, part)
+        seal_up(folder, MEMORY, None, least=1)
+    written(folder, parts[-1])
+    state, whole = opened(folder), replayed(folder)
+
+    assert known(state) == known(whole)
+    assert state.replacements.circles == whole.replacements.circles
+
+
 @given(parts=st.lists(st.lists(changes(), max_size=8), min_size=2, max_size=4))
 def test_a_state_that_takes_new_segments_into_use_stays_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, parts: list[list[Change]]
@@ -177,7 +204,7 @@ def test_which_rows_may_be_found_follows_what_replaces_them(tmp_path: Path) -> N
     state = opened(folder)
 
     assert state.sealed is not None
-    replaced = state.replacements.among_unsealed(NOW)
+    replaced = state.replacements.beside_sealed(NOW)
 
     shown = state.sealed.replacements.shown(NOW, replaced, superseded=False)
     every = state.sealed.replacements.shown(NOW - timedelta(days=1), replaced, superseded=True)

@@ -10,7 +10,7 @@ from agent_memory.retrieval.sealed import meeting
 from agent_memory.segments import PINNED, TRUSTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def order_of(
     listing: Listing,
     now: datetime,
     keys: Sequence[tuple[float, float]],
-    replaced: Collection[str],
+    replaced: Mapping[str, bool],
 ) -> tuple[list[int | str], int]:
     """Return what is to be shown, in order, and how many records there are in all.
 
@@ -34,7 +34,7 @@ def order_of(
         listing: Which of them.
         now: The present.
         keys: Those of the records that are not sealed and are listed, in the order of storing.
-        replaced: Ids of those that a record replaces that is not sealed.
+        replaced: By id, whether a record is replaced, where that does not follow from what is sealed alone.
 
     Returns:
         The ids of sealed records, and the places in `keys` of others.
@@ -60,7 +60,7 @@ def order_of(
 
 
 def _admitted(
-    sealed: SealedRecords[Any], listing: Listing, now: datetime, replaced: Collection[str]
+    sealed: SealedRecords[Any], listing: Listing, now: datetime, replaced: Mapping[str, bool]
 ) -> NDArray[np.int64]:
     """Return the numbers of the rows that are listed."""
     chain = sealed.chain

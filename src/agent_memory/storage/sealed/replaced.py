@@ -10,7 +10,7 @@ from agent_memory.models import from_seconds
 from agent_memory.segments import TRUSTS, hash_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -81,27 +81,28 @@ class SealedReplacements:
                 if older:
                     yield str(older)
 
-    def how_many(self, now: datetime, replaced: Collection[str]) -> int:
+    def how_many(self, now: datetime, replaced: Mapping[str, bool]) -> int:
         """Return how many rows that count are replaced, by one of them or by those that are not sealed."""
         masks = zip(self.replaced_rows(now, replaced), self.chain.alive, strict=True)
         return sum(int((mask & alive).sum()) for mask, alive in masks)
 
-    def replaced_rows(self, now: datetime, replaced: Collection[str]) -> Masks:
+    def replaced_rows(self, now: datetime, replaced: Mapping[str, bool]) -> Masks:
         """Return which rows are replaced, by one that has not expired; see `shown`."""
         masks = [np.zeros(len(alive), bool) for alive in self.chain.alive]
         if self.replaces_any or replaced:
             older, newer = self._replacements()
             valid = self.chain.counting() & (self.chain.column("expires") > now.timestamp())
             self._set(masks, older[valid[newer]].tolist(), to=True)
-            self._set(masks, self._numbers(replaced), to=True)
+            for number, is_replaced in self._numbers(replaced):
+                self._set(masks, [number], to=is_replaced)
         return masks
 
-    def shown(self, now: datetime, replaced: Collection[str], *, superseded: bool) -> Masks:
+    def shown(self, now: datetime, replaced: Mapping[str, bool], *, superseded: bool) -> Masks:
         """Return which rows may be found.
 
         Args:
             now: Those that have expired by then may not.
-            replaced: Ids of those that a record replaces that is not sealed.
+            replaced: By id, whether a record is replaced, where that does not follow from these alone.
             superseded: Let those be found that were replaced, too.
         """
         moment = now.timestamp()
@@ -115,11 +116,13 @@ class SealedReplacements:
             older, newer = self._replacements()
             found = np.concatenate([np.empty(0, bool), *masks])  # one that has expired hides nothing
             self._set(masks, older[found[newer]].tolist(), to=False)
-            self._set(masks, self._numbers(replaced), to=False)
+            for number, is_replaced in self._numbers(replaced):
+                self._set(masks, [number], to=bool(found[number]) and not is_replaced)
         return masks
 
-    def _numbers(self, ids: Collection[str]) -> list[int]:
-        return [number for one in ids if (number := self.chain.find(one)) is not None]
+    def _numbers(self, replaced: Mapping[str, bool]) -> list[tuple[int, bool]]:
+        every = ((self.chain.find(one), is_replaced) for one, is_replaced in replaced.items())
+        return [(number, is_replaced) for number, is_replaced in every if number is not None]
 
     def _set(self, masks: Masks, numbers: Iterable[int], *, to: bool) -> None:
         for number in numbers:

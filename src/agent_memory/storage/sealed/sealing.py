@@ -189,6 +189,8 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     invalid = {one: {"data": state.table.as_in_journal(one), "why": why} for one, why in state.table.invalid.items()}
     if here is None or state.unsealed < least or len(json.dumps(invalid)) > _MOST_INVALID:
         return False
+    if state.replacements.circles:  # which of one is shown may change with any of it; the doctor breaks them
+        return False
     touched = {*state.changed_at, *state.table.records}
     hides = np.array([hash_of(one.encode()) for one in chain.among(touched)], np.uint64)
     rows = _rows(state, chain)
@@ -227,7 +229,7 @@ def _row(state: State[Any], record: Record, arrival: int) -> Row:
     data = record.to_record() if record.id in state.table.invalid else state.table.as_in_journal(record.id)
     moments = {"promoted": record.promoted_at, "accessed": record.last_accessed, "expires": record.expires_at}
     fields: dict[str, Any] = {name: moment.timestamp() for name, moment in moments.items() if moment is not None}
-    if record.supersedes is not None and not state.replacements.is_circular(record):
+    if record.supersedes is not None:
         fields["older"] = record.supersedes
     return Row(
         id=record.id,
