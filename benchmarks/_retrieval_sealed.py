@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.models import MEMORY, Memory
 from agent_memory.storage.sealed.sealing import seal_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.memories import FileStorage
     from benchmarks._retrieval_data import Item
 
@@ -20,6 +21,7 @@ _SHARES: Final = (32 / 63, 40 / 63, 42 / 63)
 """Where segments end: each is a quarter of the one before it, so that they are not merged, and a third is left over."""
 _CHANGED: Final = 10
 _FORGOTTEN: Final = 5
+_CATEGORY: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 def portions(items: Sequence[Item], way: str) -> list[Sequence[Item]]:
@@ -35,7 +37,7 @@ def portions(items: Sequence[Item], way: str) -> list[Sequence[Item]]:
 
 
 async def filled(
-    opened: Callable[[], FileStorage], items: Sequence[Item], way: str, embedder: str
+    opened: Callable[[], FileStorage], items: Sequence[Item], way: str, identity: EmbedderIdentity | None
 ) -> tuple[FileStorage, dict[str, str]]:
     """Store memories and seal them; return a storage that is open, and the key of each id.
 
@@ -47,37 +49,44 @@ async def filled(
         opened: Opens the storage.
         items: What to store.
         way: One of `WAYS`.
-        embedder: `local` or `none`.
+        identity: Whose vectors are sealed; None for none.
     """
     keys: dict[str, str] = {}
     changed: dict[str, str] = {}
     forgotten: list[str] = []
     *sealed, rest = portions(items, way)
     for portion in sealed:
-        storage = opened()
+        storage, memories = opened(), list[Memory]()
         for at, item in enumerate(portion):
             draft = way == "mixed" and at % _CHANGED == 0
-            stored = await _stored(storage, item, item.text + " Draft" * draft)
-            keys[stored] = item.key
+            memories.append(_memory(storage, item, item.text + " Draft" * draft))
+            keys[memories[-1].id] = item.key
             if draft:
-                changed[stored] = item.text
+                changed[memories[-1].id] = item.text
             if way == "mixed" and at % _FORGOTTEN == 1:
-                forgotten.append(await _stored(storage, item, f"{item.text} Twice"))
+                memories.append(_memory(storage, item, f"{item.text} Twice"))
+                forgotten.append(memories[-1].id)
+        await storage.store_many(memories)
         await storage.prepare()
         await storage.close()
-        identity = LocalEmbedder().identity if embedder == "local" else None
         assert seal_up(storage.folder, MEMORY, identity, least=1) or not portion
     storage = opened()
     for one, text in changed.items():
         await storage.update(one, {"content": text})
     for one in forgotten:
         await storage.delete(one)
-    for item in rest:
-        keys[await _stored(storage, item, item.text)] = item.key
+    memories = [_memory(storage, item, item.text) for item in rest]
+    await storage.store_many(memories)
+    keys |= {memory.id: item.key for memory, item in zip(memories, rest, strict=True)}
     await storage.prepare()
     return storage, keys
 
 
-async def _stored(storage: FileStorage, item: Item, text: str) -> str:
-    memory = Memory(agent_id=storage.agent_id, content=text, timestamp=item.when, created_by_session=item.session)
-    return await storage.store(memory)
+def _memory(storage: FileStorage, item: Item, text: str) -> Memory:
+    return Memory(
+        agent_id=storage.agent_id,
+        content=text,
+        timestamp=item.when,
+        created_by_session=item.session,
+        category=item.category if _CATEGORY.fullmatch(item.category) else "note",
+    )

@@ -11,10 +11,14 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("rank_bm25")
 
+from agent_memory.embeddings.testing import HashEmbedder
 from benchmarks import retrieval
 from benchmarks._retrieval_data import Item, load_jsonl, load_locomo
-from benchmarks._retrieval_metrics import Reference, interval, measure, outcome
+from benchmarks._retrieval_metrics import auc, interval, measure, outcome, rejected
+from benchmarks._retrieval_report import overview
+from benchmarks._retrieval_rivals import Reference, Rivals
 from benchmarks._retrieval_sealed import portions
+from benchmarks._retrieval_vectors import KeptVectors
 
 TALK = {
     "sample_id": "conv-1",
@@ -29,6 +33,7 @@ TALK = {
         "session_10_date_time": "9:00 am on 3 June, 2023",
         "session_10": [{"speaker": "Ann", "dia_id": "D10:1", "text": "Bye"}],
     },
+    "observation": {"session_1_observation": {"Ben": [["Ben has a red kayak.", "D1:2"], ["Ben is here.", "D1:2"]]}},
     "qa": [
         {"question": "What is red?", "evidence": ["D1:2"], "category": 4},
         {"question": "Both?", "evidence": ["D1:1; D10:1"], "category": 1},
@@ -122,7 +127,84 @@ def test_the_reference_stems_and_leaves_out_what_shares_no_word() -> None:
     when = datetime(2025, 1, 1, tzinfo=UTC)
     texts = {"a": "running shoes", "b": "a cat", "c": "the dog"}
     reference = Reference([Item(key, text, when, "") for key, text in texts.items()])
-    assert reference.search("who runs the race") == ["a"]
+    assert reference.search("who runs the race").keys == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("name", "Ben: Look at this [a red kayak]"),
+        ("none", "Look at this [a red kayak]"),
+        ("bold", "**Ben:** Look at this [a red kayak]"),
+        ("clock", "[13:56] Ben says: Look at this [a red kayak]"),
+        ("json", '{"speaker": "Ben", "text": "Look at this [a red kayak]"}'),
+    ],
+)
+def test_a_turn_is_written_in_the_form_that_is_asked_for(locomo: Path, form: str, text: str) -> None:
+    (group,) = load_locomo(locomo, [], "turn", form)
+    assert group.items[1].text == text
+
+
+def test_each_fact_drawn_from_an_answer_is_one(locomo: Path) -> None:
+    (group,) = load_locomo(locomo, [], "turn", "observations")
+    assert [item.text for item in group.items] == ["Ben has a red kayak.", "Ben is here."]
+    assert ([query.gold for query in group.queries], group.skipped) == ([("O1:0", "O1:1")], 2)
+
+
+def _set(tmp_path: Path, *rows: dict[str, Any]) -> Path:
+    path = tmp_path / "set.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return path
+
+
+def test_a_line_with_a_speaker_is_a_turn_in_the_form_asked_for(tmp_path: Path) -> None:
+    path = _set(tmp_path, {"type": "memory", "id": "1", "text": "hi", "speaker": "Ann", "session": "s"})
+    (group,) = load_jsonl(path, "bold")
+    assert (group.items[0].text, group.items[0].session) == ("**Ann:** hi", "s")
+
+
+def test_a_question_with_an_empty_answer_is_one_that_nothing_answers(tmp_path: Path) -> None:
+    path = _set(
+        tmp_path,
+        {"type": "memory", "id": "1", "text": "hi"},
+        {"type": "query", "text": "none", "gold": []},
+        {"type": "query", "text": "lost", "gold": ["2"]},
+    )
+    (group,) = load_jsonl(path)
+    assert ([query.text for query in group.unanswerable], group.skipped) == (["none"], 1)
+
+
+def test_numbers_that_tell_all_apart_have_an_area_of_one() -> None:
+    assert (auc([3, 2], [1, 0]), auc([1], [1]), auc([0], [1])) == (1, 0.5, 0)
+    assert rejected([0.1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], [0.2, 0.05]) == 0.5
+
+
+def test_rivals_are_words_and_cosines_and_both() -> None:
+    when = datetime(2025, 1, 1, tzinfo=UTC)
+    items = [Item(key, text, when, "") for key, text in {"a": "a red kayak", "b": "the dog", "c": "red tea"}.items()]
+    found = Rivals(items, HashEmbedder()).search("a red kayak")
+    assert [found[name].keys[0] for name in ("BM25", "MiniLM", "RRF")] == ["a", "a", "a"]
+    assert Rivals(items, None).search("kayak").keys() == {"BM25"}
+
+
+class _Counting(HashEmbedder):
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> Any:
+        self.texts += texts
+        return super().embed_documents(texts)
+
+
+def test_what_was_embedded_is_kept_for_the_next_run(tmp_path: Path) -> None:
+    first, again = _Counting(), _Counting()
+    for embedder, texts in ((first, ["one", "two"]), (again, ["two", "one", "three"])):
+        kept = KeptVectors(embedder, tmp_path / "vectors.sqlite3")
+        vectors = kept.embed_documents(texts)
+        kept.close()
+        assert vectors == pytest.approx(HashEmbedder().embed_documents(texts), abs=1e-3)
+    assert (first.texts, again.texts) == (["one", "two"], ["three"])
 
 
 def test_a_run_through_the_products_own_storage(
@@ -158,7 +240,40 @@ def test_two_thirds_are_sealed_in_segments_that_are_not_merged() -> None:
     assert [len(portion) for portion in portions(items, "mixed")] == [32, 8, 2, 21]
 
 
-@pytest.mark.parametrize("extra", [["--k", "0"], ["--k", "x"], ["--conversations", "conv-9"]])
+def test_the_worst_form_stands_first(
+    locomo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["retrieval", "--locomo", str(locomo), "--embedder", "none", "--k", "1,10", "--form", "all", "--json"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    assert retrieval.main() == 0
+    reports = json.loads(capsys.readouterr().out)["sets"]
+    assert [report["form"] for report in reports] == ["name", "none", "bold", "clock", "json", "observations"]
+    for share, report in enumerate(reports):
+        report["product"]["frac@10"]["mean"] = 1 - share / 10
+    shown = overview(reports, [1, 10]).splitlines()
+    assert [line.split()[1] for line in shown[1:7]] == ["observations", "json", "clock", "bold", "none", "name"]
+
+
+def test_outdated_answers_and_questions_without_any_are_figures_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _set(
+        tmp_path,
+        {"type": "memory", "id": "new", "text": "The bucket is called kelp and only kelp"},
+        {"type": "memory", "id": "old", "text": "A bucket named otter was used for files before we moved on"},
+        {"type": "query", "text": "bucket kelp", "gold": ["new"], "stale": ["old"], "now": "2025-02-01"},
+        {"type": "query", "text": "bucket otter", "gold": ["new"], "stale": ["old"]},
+        {"type": "query", "text": "rhubarb", "gold": []},
+    )
+    monkeypatch.setattr(sys, "argv", ["retrieval", "--jsonl", str(path), "--embedder", "none", "--json"])
+    assert retrieval.main() == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["queries"], report["unanswerable_queries"]) == (2, 1)
+    assert (report["current"]["product"], report["unanswerable"]["product"]["auc"]) == (0.5, 1)
+    assert report["by_group"][""]["queries"] == 2
+
+
+@pytest.mark.parametrize("extra", [["--k", "0"], ["--k", "x"], ["--conversations", "conv-9"], ["--form", "verse"]])
 def test_arguments_that_make_no_sense_end_with_two(
     locomo: Path, monkeypatch: pytest.MonkeyPatch, extra: list[str]
 ) -> None:
