@@ -1,17 +1,24 @@
-"""What a ranking is worth: metrics and bootstrap intervals."""
+"""What a ranking is worth: metrics, bootstrap intervals, and the BM25 reference that is measured beside the product."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from rank_bm25 import BM25Okapi
+
+from agent_memory.retrieval.tokens import STOP_WORDS, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmarks._retrieval_data import Item
+
 DEPTH: Final = 100  # how far down a ranking is read: the product's own highest limit
 _RESAMPLES: Final = 4_000
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -73,3 +80,27 @@ def rejected(answerable: Sequence[float], unanswerable: Sequence[float], kept: f
     """Return which share of the unanswerable lies below the number that a share `kept` of the answerable reaches."""
     cut = np.quantile(np.asarray(answerable), 1 - kept, method="lower")
     return float((np.asarray(unanswerable) < cut).mean())
+
+
+class Reference:
+    """rank-bm25 over the memories' texts, with Snowball stems and the product's own stop words."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._keys = [item.key for item in items]
+        self._index = BM25Okapi([_terms(item.text) or [""] for item in items]) if items else None
+
+    def search(self, query: str) -> list[str]:
+        """Return the keys of memories with a score above 0, best first, at most 100."""
+        return [key for key, _ in self.scored(query)]
+
+    def scored(self, query: str) -> list[tuple[str, float]]:
+        """Return what `search` does, with the scores."""
+        if self._index is None:
+            return []
+        scores = self._index.get_scores(_terms(query))
+        order = np.argsort(-scores, kind="stable")[:DEPTH]
+        return [(self._keys[at], float(scores[at])) for at in order if scores[at] > 0]
+
+
+def _terms(text: str) -> list[str]:
+    return [stem(word) for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
