@@ -61,6 +61,12 @@ class Corpus:
     talks: Talks = field(default_factory=Talks)
     sealed: SealedCorpus | None = None
 
+    def id_of(self, number: int) -> str:
+        """Return the id of a document."""
+        if number < SEALED_FROM or self.sealed is None:
+            return self.ids[number]
+        return self.sealed.rows.id_of(number)
+
 
 @dataclass(frozen=True, slots=True)
 class Search:

@@ -41,7 +41,10 @@ _SECONDS_A_DAY: Final = 86_400.0
 
 
 class TalkEvidence(NamedTuple):
-    """Evidence from the talk around a turn, each in 0..1; a plain document among turns is a talk of its own."""
+    """Evidence from what stands around a document in its session, each in 0..1.
+
+    A document without a session is one of its own, where others have one.
+    """
 
     window: float
     session: float
@@ -50,17 +53,9 @@ class TalkEvidence(NamedTuple):
     time: float
 
 
-# How much each kind of evidence counts for a turn of a talk. Fitted by likelihood, leaving one conversation out at a
-# time, then rounded to halves: the folds differ by more. What leaving one out costs: see each line.
-WORDS: Final = 1.0  # its own BM25; -.001 / 0 with the window, but ranks exact hits first
-DENSE: Final = 3.5  # cosine: -.027 / -.02
-TALK: Final = TalkEvidence(
-    window=2.5,  # BM25 of the turn read together with those before and after: -.016 / -.006
-    session=3.5,  # relevance of its talk: -.014 / -.014
-    length=3.0,  # "Thanks!" answers nothing: -.01 / -.02
-    speaker=2.5,  # said by whom the question names: -.003 / -.06
-    time=2.0,  # a word of time when the question asks when: 0 / -.01
-)
+WORDS: Final = 0.5
+DENSE: Final = 1.0
+TALK: Final = TalkEvidence(window=0.7, session=0.5, length=0.5, speaker=0.8, time=0.5)
 _ALL: Final = WORDS + DENSE + sum(TALK)
 
 
@@ -94,7 +89,7 @@ def similarity(evidence: Evidence) -> float:
     if evidence.talk is None:
         # Words count by the share of the question they hold, see `ENOUGH_WORDS`, not against the answer's best.
         return evidence.share if evidence.dense is None else (evidence.share + evidence.dense) / 2
-    score = sum(map(mul, TALK, evidence.talk), WORDS * evidence.words)
+    score = sum(map(mul, TALK, evidence.talk), WORDS * evidence.share)
     return score / (_ALL - DENSE) if evidence.dense is None else (score + DENSE * evidence.dense) / _ALL
 
 

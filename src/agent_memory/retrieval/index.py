@@ -25,6 +25,7 @@ from agent_memory.retrieval.results import (
     SearchLimits,
 )
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
+from agent_memory.retrieval.tokens import index_terms
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
@@ -142,10 +143,21 @@ class SearchIndex:
 
         Safe to call before taking the owner's lock for `search`: a remote embedder may take its time.
         """
-        question = read_question(request.text, request.now, self.corpus.talks.speakers())
+        speakers = self.corpus.talks.speakers()
+        question = read_question(request.text, request.now, speakers, self._is_listener, self._is_stranger)
         if self.vectors is None or not question.embedded_text:
             return question
         return replace(question, vector=self.vectors.embed_query(question.embedded_text))
+
+    def _is_listener(self, word: str) -> bool:
+        return self.corpus.talks.is_listener(word, self._holding(word))
+
+    def _is_stranger(self, word: str) -> bool:
+        return not self._holding(word) and self.corpus.talks.are_asking(self.corpus.postings.documents)
+
+    def _holding(self, word: str) -> int:
+        """Return how many documents hold a word, whole or in parts."""
+        return max(map(self.corpus.postings.frequency, index_terms(word)), default=0)
 
     def search(
         self,
@@ -199,7 +211,7 @@ class SearchIndex:
         entry.tells_time = tells_time(terms)
         corpus.ids[entry.number] = document.id
         corpus.facets.add(entry.number, document)
-        corpus.talks.add(document, entry.arrival)
+        corpus.talks.add(document, entry.arrival, entry.number)
         if self.vectors is not None:
             self.vectors.put(document.id, embedded_texts(document.text))
 
@@ -209,7 +221,7 @@ class SearchIndex:
         document, corpus = entry.document, self.corpus
         corpus.postings.remove(entry.number, document_terms(document))
         corpus.facets.remove(entry.number, document)
-        corpus.talks.remove(document.id)
+        corpus.talks.remove(entry.number)
         del corpus.ids[entry.number]
         entry.number = UNREAD
 

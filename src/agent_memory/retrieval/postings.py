@@ -103,15 +103,19 @@ class Postings:
             if not documents:
                 del self._terms[term]
 
+    def frequency(self, term: str) -> int:
+        """Return how many documents hold a term, those of the background included."""
+        using = len(self._terms[term][0]) if term in self._terms else 0
+        return using + (self._background.frequency(term) if self._background is not None else 0)
+
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term, 0 for one that no document holds."""
-        if (every := self._documents) != self._weighed:  # some of the background count no more
+        if (every := self.documents) != self._weighed:  # some of the background count no more
             self._idf.clear()
             self._weighed = every
         known = self._idf.get(term)
         if known is None:
-            using = len(self._terms[term][0]) if term in self._terms else 0
-            using += self._background.frequency(term) if self._background is not None else 0
+            using = self.frequency(term)
             known = math.log(1 + (max(0, every - using) + 0.5) / (using + 0.5)) if using else 0.0
             self._idf[term] = known
         return known
@@ -157,20 +161,16 @@ class Postings:
     def norm(self) -> Norm:
         """What a document's length counts, with those of the background."""
         length = self._total_length + (self._background.length if self._background is not None else 0)
-        return Norm(self._k1 * (1 - self._b), self._k1 * self._b * self._documents / max(1, length))
+        return Norm(self._k1 * (1 - self._b), self._k1 * self._b * self.documents / max(1, length))
 
     @property
-    def _documents(self) -> int:
+    def documents(self) -> int:
+        """How many there are, with those of the background."""
         return self._alive + (self._background.documents if self._background is not None else 0)
-
-    def _length_of(self, number: int) -> int:
-        if self._background is not None and number >= SEALED_FROM:
-            return self._background.length_of(number)
-        return self._lengths[number]
 
     def full_score(self, weights: Mapping[str, float]) -> float:
         """Return what a document of average length would score that holds every term once, unknown terms too."""
-        unknown = math.log(1 + (self._documents + 0.5) / 0.5)
+        unknown = math.log(1 + (self.documents + 0.5) / 0.5)
         return sum(weight * (self.idf(term) or unknown) for term, weight in weights.items())
 
     def window_scores(self, weights: Mapping[str, float], windows: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
@@ -187,9 +187,13 @@ class Postings:
         for document, window in windows.items():
             for one in window:
                 within.setdefault(one, []).append(document)
-        flat, slope = self.norm
+        (flat, slope), background = self.norm, self._background
+        lengths = {
+            one: background.length_of(one) if background is not None and one >= SEALED_FROM else self._lengths[one]
+            for one in within
+        }
         heaviness = {
-            document: flat + slope * sum([self._length_of(one) for one in window]) / len(window)
+            document: flat + slope * sum([lengths[one] for one in window]) / len(window)
             for document, window in windows.items()
         }
         for term, weight in weights.items():

@@ -11,11 +11,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.dates import named_days
+from agent_memory.retrieval.names import capitalised_in, is_english, named_in, without_names
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
-from agent_memory.retrieval.turns import named_in, without_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
@@ -29,18 +30,28 @@ _MAX_CHARS: Final = 10_000
 _MAX_EMBEDDED_CHARS: Final = 2_000  # more than any model of ours reads of a query
 
 
-def read_question(query: str, now: datetime, speakers: AbstractSet[str] = frozenset()) -> Question:
+def read_question(
+    query: str,
+    now: datetime,
+    speakers: AbstractSet[str] = frozenset(),
+    is_listener: Callable[[str], bool] = lambda _: False,
+    is_stranger: Callable[[str], bool] = lambda _: False,
+) -> Question:
     """Read a query.
 
     Args:
         query: Any text; only its first 10,000 characters count.
         now: What "yesterday" is counted from.
         speakers: Folded names of those who speak in remembered talks.
+        is_listener: Tells of a capitalised word, folded, whether it is the name of somebody whom texts only call.
+        is_stranger: Tells of one whether it is that of somebody in a talk whom no text names.
     """
     # Half a surrogate pair is no text: tokenizers and sqlite would raise on it.
     query = query[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
     weights = {term: float(count) for term, count in Counter(query_terms(query)).items()}
     weights |= dict.fromkeys(named_days(query, now), 1.0)
     named = named_in(query, speakers)
-    embedded_text = without_names(query, named)[:_MAX_EMBEDDED_CHARS]
+    likely, english = capitalised_in(query), is_english(query)
+    silent = {word for word in likely if is_listener(word) or (english and is_stranger(word))}
+    embedded_text = without_names(query, named | silent)[:_MAX_EMBEDDED_CHARS]
     return Question(weights, named, _ASKS_TIME.match(query) is not None, embedded_text)

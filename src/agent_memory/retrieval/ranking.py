@@ -62,13 +62,16 @@ def rank_recent(search: Search) -> Ranking:
 
 
 def _pool(search: Search, found: CandidateLists) -> list[str]:
-    """Choose which candidates to look at closely: the best of each list, and the neighbours of those in a talk."""
+    """Choose which candidates to look at closely: the best of each list, and what stands beside the very best."""
     among_best = search.limits.with_neighbours
     by_words = found.words[: search.size]
     by_embedding = [record_id for record_id, _ in found.near[: search.size]]
     pool = dict.fromkeys([*by_words, *by_embedding])
-    for record_id in [*by_words[:among_best], *by_embedding[:among_best]]:
-        for near in search.corpus.talks.neighbours(record_id):
+    corpus = search.corpus
+    best = dict.fromkeys([*by_words[:among_best], *by_embedding[:among_best]])
+    places = corpus.talks.places([corpus.documents[record_id].number for record_id in best])
+    for place in places.values():
+        for near in map(corpus.id_of, place.neighbours):
             if near not in pool and search.admits(near):
                 pool[near] = None
     return list(pool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,7 +12,8 @@ from agent_memory.models import Document, from_seconds
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
 from agent_memory.retrieval.sealed_words import SealedWords
-from agent_memory.segments import NONE, TELLS_TIME, TRUSTS, arrivals
+from agent_memory.retrieval.turns import NO_SESSION, Standing
+from agent_memory.segments import ASKS, NONE, TELLS_TIME, TRUSTS, arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,6 +73,13 @@ class SealedRows:
     def place(self, number: int) -> tuple[int, int]:
         """Return the segment of a number, and the row in there."""
         return self._chain.place_of(number - SEALED_FROM)
+
+    def id_of(self, number: int) -> str:
+        """Return the id of a number; keeps its entry."""
+        at, row = self.place(number)
+        record_id = self._chain.segments[at].id(row)
+        self._entry(number - SEALED_FROM, record_id)
+        return record_id
 
     def by_segment(self, numbers: Iterable[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield sealed numbers, ascending, by the segment they are in; others are left out."""
@@ -177,10 +186,10 @@ class SealedWeights:
 
 
 class SealedTalks:
-    """Turns of sealed documents.
+    """What sealed documents say of talks.
 
     Args:
-        rows: By id.
+        rows: By number.
         chain: Their segments.
     """
 
@@ -188,29 +197,50 @@ class SealedTalks:
         self._rows = rows
         self._chain = chain
 
+    @cached_property
+    def asking(self) -> int:
+        """How many hold a question, those that count no more included."""
+        return sum(int(np.count_nonzero(each.columns["flags"] & ASKS)) for each in self._chain.segments)
+
     def people(self) -> frozenset[str]:
         """Return the folded names of all who speak in a talk of one segment, of turns or within one document."""
         segments = self._chain.segments
         within = {key.decode() for segment in segments for key in segment.lists("talkers").keys.every()}
         return frozenset(within.union(*(map(bytes.decode, segment.strings("people").every()) for segment in segments)))
 
-    def session_of(self, record_id: str) -> str:
-        """Return the session whose turn a document is, empty if it is none."""
-        entry = self._rows.get(record_id)
-        if entry is None:
-            return ""
-        at, row = self._rows.place(entry.number)
-        segment = self._chain.segments[at]
-        place = int(segment.columns["session"][row])
-        return "" if place == NONE else segment.lists("sessions").keys[place].decode()
+    def calls(self, word: str) -> int:
+        """Return how many call a word, those that count no more included."""
+        return sum(len(segment.lists("called").of(word).rows) for segment in self._chain.segments)
 
-    def said_in(self, session: str) -> dict[str, tuple[float, int, str]]:
-        """Return the turns of a session that count: id to moment, arrival and speaker."""
-        found: dict[str, tuple[float, int, str]] = {}
-        for segment, alive in zip(self._chain.segments, self._chain.alive, strict=True):
-            rows = segment.lists("sessions").of(session).rows
-            for row in rows[alive[rows]].tolist():
-                speaker = segment.strings("speakers")[int(segment.columns["speaker"][row])].decode()
-                place = int(segment.arrivals[row])
-                found[segment.id(row)] = (float(segment.columns["moment"][row]), place, speaker)
+    def sessions_of(self, numbers: Iterable[int]) -> dict[int, int]:
+        """Return the session of each of some documents, without those that stand in none."""
+        found: dict[int, int] = {}
+        for at, some in self._rows.by_segment(numbers):
+            rows = some - (SEALED_FROM + self._chain.firsts[at])
+            sessions = self._chain.segments[at].columns["session"][rows].tolist()
+            pairs = zip(some.tolist(), sessions, strict=True)
+            found.update((number, session) for number, session in pairs if session != NO_SESSION)
         return found
+
+    def standing_in(self, sessions: Iterable[int], at_most: int) -> dict[int, list[Standing]]:
+        """Return the documents of some sessions that count; of each one more than `at_most` where it has more."""
+        wanted = np.array(list(sessions), np.uint64)
+        found: dict[int, list[Standing]] = {session: [] for session in wanted.tolist()}
+        for first, segment, alive in zip(self._chain.firsts, self._chain.segments, self._chain.alive, strict=False):
+            known, places = segment.columns["session.hash"], segment.columns["session.row"]
+            moments, arrived = segment.columns["moment"], segment.arrivals
+            begins, ends = (np.searchsorted(known, wanted, side=side).tolist() for side in ("left", "right"))
+            for standing, begin, end in zip(found.values(), begins, ends, strict=True):
+                if begin < end:
+                    rows = places[begin:end]
+                    rows = rows[alive[rows]][: at_most + 1 - len(standing)]
+                    numbers = (rows.astype(np.int64) + (SEALED_FROM + first)).tolist()
+                    standing.extend(map(Standing, moments[rows].tolist(), arrived[rows].tolist(), numbers))
+        return found
+
+    def speaker_of(self, number: int) -> str:
+        """Return who says a document, empty where its form does not tell."""
+        at, row = self._rows.place(number)
+        segment = self._chain.segments[at]
+        place = int(segment.columns["speaker"][row])
+        return "" if place == NONE else segment.strings("speakers")[place].decode()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings import text_hash
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
-from agent_memory.retrieval.turns import session_of, speaker_of, speakers_within
-from agent_memory.segments import TELLS_TIME
+from agent_memory.retrieval.turns import said_by
+from agent_memory.segments import ASKS, TELLS_TIME
 
 if TYPE_CHECKING:
     from agent_memory.models import Document
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def searched_fields(document: Document) -> dict[str, Any]:
     """Return those fields of a `Row` that searches ask for."""
     terms = document_terms(document)
-    people = speakers_within(document.text)
-    speaker = None if people else speaker_of(document.text)
+    said = said_by(document)
     return {
         "timestamp": document.timestamp.timestamp(),
         "moment": document.moment.timestamp(),
@@ -27,9 +26,10 @@ def searched_fields(document: Document) -> dict[str, Any]:
         "facets": document.facets,
         "access_count": document.access_count,
         "trust": document.trust,
-        "flags": TELLS_TIME if tells_time(terms) else 0,
-        "session": session_of(document) if speaker else "",
-        "speaker": speaker or "",
-        "speakers": sorted(people),
+        "flags": (TELLS_TIME if tells_time(terms) else 0) | (ASKS if said.asks else 0),
+        "session": said.session,
+        "speaker": said.speaker,
+        "speakers": sorted(said.speakers),
+        "called": sorted(said.called),
         "pieces": list(dict.fromkeys(text_hash(text) for text in embedded_texts(document.text))),
     }

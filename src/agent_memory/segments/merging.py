@@ -13,7 +13,7 @@ from agent_memory.segments.lists import ListsFile
 from agent_memory.segments.segment import NONE, About, by_row, write_about
 from agent_memory.segments.strings import StringsFile
 from agent_memory.segments.vectors import join_vectors, vectors_within
-from agent_memory.segments.writing import HASH_BYTES, PLAIN, sorted_hashes, write_people, write_strings
+from agent_memory.segments.writing import HASH_BYTES, PLAIN, sessions_of, sorted_hashes, write_people, write_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,9 +78,8 @@ def merge(
         for part in parts:
             file.append_from(part.segment.strings(name), part.kept)
         file.close()
-    for name in ("terms", "facets", "talkers"):
+    for name in ("terms", "facets", "talkers", "called"):
         _merge_lists(folder, name, parts)
-    _write_places(folder, "session", _merge_lists(folder, "sessions", parts), parts)
     names, places = _merge_speakers(folder, parts)
     _write_places(folder, "speaker", places, parts)
     write_people(folder, names, column_of(folder, "session"), column_of(folder, "speaker"), talking)
@@ -89,6 +88,7 @@ def merge(
         {
             **_hashes("id", parts),
             **_hashes("text", parts),
+            **sessions_of(column_of(folder, "session")),
             **_older(parts),
             "hides": np.empty(0, np.uint64) if oldest else _hides(parts),
         },
@@ -175,22 +175,15 @@ def _merge_speakers(folder: Path, parts: Sequence[_Part]) -> tuple[list[bytes], 
     return names, [np.array([place[name] for name in known], np.int64) for known in every]
 
 
-def _merge_lists(folder: Path, name: str, parts: Sequence[_Part]) -> list[NDArray[np.int64]]:
-    """Write the lists of all parts; return the new place of each key of each part, `NONE` where no row is left."""
+def _merge_lists(folder: Path, name: str, parts: Sequence[_Part]) -> None:
+    """Write the lists of all parts, without keys that no row is left of."""
     lists: list[Lists] = [part.segment.lists(name) for part in parts]
-    places = [np.full(len(each.keys), NONE, np.int64) for each in lists]
     file = ListsFile(folder, name, counted=name == "terms")
-    written = 0
     for keys, found in _stretches(lists):
         lengths, rows, counts = _joined(parts, lists, found, len(keys))
         left = lengths > 0
-        new = np.where(left, written + np.cumsum(left) - 1, NONE)
-        for at, (first, of_key) in found.items():
-            places[at][first : first + len(of_key)] = new[of_key]
         file.append(compress(keys, left.tolist()), lengths[left], rows, counts)
-        written += int(left.sum())
     file.close()
-    return places
 
 
 _Stretch = tuple[list[bytes], dict[int, tuple[int, list[int]]]]

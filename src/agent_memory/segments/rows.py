@@ -13,6 +13,7 @@ TRUSTS: Final = ("high", "medium", "low")
 
 TELLS_TIME: Final = 1
 PINNED: Final = 2
+ASKS: Final = 4
 
 
 class Row(NamedTuple):
@@ -29,13 +30,14 @@ class Row(NamedTuple):
         promoted, accessed: When it was promoted and last accessed; minus infinity when it never was.
         access_count: How often it was accessed.
         trust: One of `TRUSTS`.
-        flags: `TELLS_TIME` and `PINNED`.
+        flags: `TELLS_TIME`, `PINNED` and `ASKS`.
         length: How many terms it has, repeats included.
         terms: How often each term stands in it.
         facets: Names and values.
-        session: Whose turn it is, when it has the form of one; empty otherwise.
-        speaker: Who says that turn.
+        session: The number of the session that it stands in, 64 bits; 0 for none.
+        speaker: Who says it, when it has the form of a turn; empty otherwise.
         speakers: Who speaks in a whole talk that it holds.
+        called: Words that it calls, as if they were names.
         pieces: Hashes of the texts that are embedded for it, 32 bytes each.
         arrival: Its place in the order of storing, which no change alters.
     """
@@ -56,8 +58,9 @@ class Row(NamedTuple):
     access_count: int = 0
     trust: str = "medium"
     flags: int = 0
-    session: str = ""
+    session: int = 0
     speaker: str = ""
     speakers: Sequence[str] = ()
+    called: Sequence[str] = ()
     pieces: Sequence[bytes] = ()
     arrival: int = 0

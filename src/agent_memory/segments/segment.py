@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the arrays' names and meaning, and of how text is read into terms: with another one, all are made anew."""
 
 NONE: Final = 2**32 - 1
-"""A row's session or speaker when it has none."""
+"""A row's speaker when it has none."""
 
 _ABOUT: Final = "segment.json"
 
@@ -54,9 +54,9 @@ ARRAYS: Final = frozenset(
     [
         *("seq", "timestamp", "moment", "expires", "promoted", "accessed", "access_count", "trust", "flags", "length"),
         *("session", "speaker", "arrival", "hides"),
-        *("id.hash", "id.row", "text.hash", "text.row", "older.hash", "older.row", "piece.hash", "piece.row"),
+        *(name + part for name in ("id", "text", "older", "session", "piece") for part in (".hash", ".row")),
         *(name + part for name in ("ids", "data", "forgotten", "speakers", "people") for part in ("", ".ends")),
-        *(name + part for name in ("terms", "facets", "sessions", "talkers") for part in _LISTED),
+        *(name + part for name in ("terms", "facets", "talkers", "called") for part in _LISTED),
         "terms.counts",
     ]
 )
@@ -101,10 +101,9 @@ class Segment:
         return known
 
     def lists(self, name: str) -> Lists:
-        """Return rows by key: by `terms` (with counts), `facets` (see `facet_key`), `sessions` and `talkers`.
+        """Return rows by key: by `terms` (with counts), `facets` (see `facet_key`), `talkers` and `called`.
 
-        Sessions are those whose turns rows are, and the column `session` has the key's place; talkers are who speaks in
-        a whole talk that a row holds.
+        Talkers are who speaks in a whole talk that a row holds; what is called are words that it calls like names.
         """
         known = self._lists.get(name)
         if known is None:

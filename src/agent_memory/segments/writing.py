@@ -34,6 +34,7 @@ PLAIN: Final[Mapping[str, type[np.generic]]] = {
     "access_count": np.uint32,
     "flags": np.uint8,
     "length": np.uint32,
+    "session": np.uint64,
 }
 """Columns that are a field of `Row` each, and their types."""
 
@@ -41,7 +42,7 @@ HASH_BYTES: Final = 32
 _MOST: Final[Mapping[type[np.generic], int]] = {np.uint32: 2**32 - 1, np.uint16: 2**16 - 1}
 
 
-Talking = Callable[["NDArray[np.uint32]", "NDArray[np.uint32]"], "NDArray[np.uint32]"]
+Talking = Callable[["NDArray[np.uint64]", "NDArray[np.uint32]"], "NDArray[np.uint32]"]
 """Given the columns `session` and `speaker` of rows that are turns: the speakers who take part in a talk."""
 
 
@@ -67,18 +68,18 @@ def seal(
     Raises:
         StorageError: No room, for instance.
     """
-    sessions = _Keys(row.session for row in rows)
     speakers = _Keys(row.speaker for row in rows)
+    sessions = np.array([row.session for row in rows], np.uint64)
     write_columns(
         folder,
         {
             **{name: _plain(rows, name, dtype) for name, dtype in PLAIN.items()},
             "trust": np.array([TRUSTS.index(row.trust) for row in rows], np.uint8),
             "arrival": np.array([row.arrival for row in rows], np.int64),
-            "session": sessions.numbers,
             "speaker": speakers.numbers,
             **sorted_hashes("id", np.array([hash_of(row.id.encode()) for row in rows], np.uint64)),
             **sorted_hashes("text", np.array([prefix_of(row.text_hash) for row in rows], np.uint64)),
+            **sessions_of(sessions),
             **_older(rows),
             **_pieces(rows),
             "hides": np.empty(0, np.uint64) if hides is None else np.unique(hides),
@@ -88,11 +89,11 @@ def seal(
     write_strings(folder, "data", [row.data for row in rows])
     write_strings(folder, "forgotten", sorted(forgotten))
     write_strings(folder, "speakers", speakers.keys)
-    write_people(folder, speakers.keys, sessions.numbers, speakers.numbers, talking)
+    write_people(folder, speakers.keys, sessions, speakers.numbers, talking)
     _write_lists(folder, "terms", (row.terms for row in rows), counted=True)
     _write_lists(folder, "facets", (dict.fromkeys(map(facet_key, row.facets), 1) for row in rows))
-    _write_lists(folder, "sessions", ({row.session: 1} if row.session else {} for row in rows))
     _write_lists(folder, "talkers", (dict.fromkeys(row.speakers, 1) for row in rows))
+    _write_lists(folder, "called", (dict.fromkeys(row.called, 1) for row in rows))
     write_about(folder, about._replace(rows=len(rows), terms=sum(row.length for row in rows)))
 
 
@@ -107,6 +108,17 @@ def sorted_hashes(name: str, hashes: NDArray[np.uint64]) -> dict[str, NDArray[An
     return {f"{name}.hash": hashes[order], f"{name}.row": order.astype(np.uint32)}
 
 
+def sessions_of(sessions: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+    """Return the columns by which rows are found from the number of their session.
+
+    Args:
+        sessions: That of each row, 0 for none.
+    """
+    rows = np.flatnonzero(sessions)
+    columns = sorted_hashes("session", sessions[rows])
+    return columns | {"session.row": rows[columns["session.row"]].astype(np.uint32)}
+
+
 def write_strings(folder: Path, name: str, strings: Iterable[bytes]) -> None:
     """Write strings that are all at hand."""
     file = StringsFile(folder, name)
@@ -115,10 +127,10 @@ def write_strings(folder: Path, name: str, strings: Iterable[bytes]) -> None:
 
 
 def write_people(
-    folder: Path, names: Sequence[bytes], session: NDArray[np.uint32], speaker: NDArray[np.uint32], talking: Talking
+    folder: Path, names: Sequence[bytes], session: NDArray[np.uint64], speaker: NDArray[np.uint32], talking: Talking
 ) -> None:
     """Write the names of those who take part in a talk of this segment."""
-    turns = session != NONE
+    turns = (session != 0) & (speaker != NONE)
     write_strings(folder, "people", [names[place] for place in talking(session[turns], speaker[turns]).tolist()])
 
 

@@ -376,10 +376,33 @@ class TestTalks:
         assert best.id == "mem-00000000001e"
         assert (best.parts["length"], best.parts["speaker"], best.parts["session"]) == (1, 0.5, 1)
 
-    def test_labelled_notes_are_not_taken_for_a_talk(self) -> None:
+    def test_labels_of_notes_are_nobody_who_speaks(self) -> None:
         index = SearchIndex()
         for number, line in enumerate(["Note: use uv", "Decision: no ORM", "Note: ruff", "Decision: uv it is"]):
             index.put(make(number, line, created_by_session="s1"))
+        assert {hit.parts["speaker"] for hit in index.search(asked("decision on uv", 5)).hits} == {0.5}
+
+    @pytest.mark.parametrize(
+        "form", ["{}: {}", "{1}", "**{}:** {}", "[10:02] {} says: {}", '{{"speaker": "{}", "text": "{}"}}']
+    )
+    def test_an_answer_is_found_by_the_words_of_its_question_in_any_form(self, form: str) -> None:
+        index = SearchIndex()
+        lines = [
+            "Where did you buy the kayak?",
+            "By the old lighthouse.",
+            "So nice!",
+            "I know.",
+            "Any tea?",
+            "No, thanks.",
+        ]
+        for number, line in enumerate(lines):
+            index.put(make(number, form.format(("Ann", "Ben")[number % 2], line), created_by_session="s1"))
+        assert ids(index, "where was the kayak bought", limit=2) == [0, 1]
+
+    def test_facts_without_a_session_have_no_evidence_from_one(self) -> None:
+        index = SearchIndex()
+        for number, line in enumerate(["use uv", "no ORM", "ruff", "uv it is", "tea"]):
+            index.put(make(number, line))
         assert all("window" not in hit.parts for hit in index.search(asked("uv", 5)).hits)
 
     def test_a_neighbour_the_filter_forbids_is_not_brought_in(self, talk: SearchIndex) -> None:

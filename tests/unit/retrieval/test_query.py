@@ -26,6 +26,17 @@ def test_names_are_left_out_of_what_is_embedded() -> None:
     assert read_question("When is Caroline's party?", NOW, {"caroline"}).embedded_text == "When is party?"
 
 
+def test_names_that_are_only_called_are_left_out_of_what_is_embedded() -> None:
+    text = read_question("Wann war Kate in Rom?", NOW, is_listener={"kate"}.__contains__).embedded_text
+    assert text == "Wann war in Rom?"
+
+
+def test_names_that_no_talk_holds_are_left_out_of_an_english_question_alone() -> None:
+    questions = ["When was Kate in Rome?", "Wann war Kate in Rome?"]
+    embedded = [read_question(each, NOW, is_stranger={"kate", "war"}.__contains__).embedded_text for each in questions]
+    assert embedded == ["When was in Rome?", "Wann war Kate in Rome?"]
+
+
 def test_a_question_that_is_only_a_name_is_embedded_whole() -> None:
     assert read_question("Caroline?", NOW, {"caroline"}).embedded_text == "Caroline?"
 

@@ -45,7 +45,7 @@ EMBEDDER = HashEmbedder()
 
 
 def documents() -> list[Document]:
-    """Return facts and the turns of three talks, of some weeks."""
+    """Return facts, the turns of three talks, and two sessions without speakers, of some weeks."""
     random_ = random.Random(5)
     found = []
     for at in range(120):
@@ -54,6 +54,9 @@ def documents() -> list[Document]:
         if at % 3:
             said = f"{random_.choice(['Ann', 'Bob'])}: {said}"
             fields["created_by_session"] = f"s{at // 40}"
+        elif at % 2:
+            said = random_.choice([f"Hi Kate! {said}?", f"{said}, Kate.", said])
+            fields["created_by_session"] = f"plain{at // 60}"
         moment = NOW - timedelta(days=random_.randint(0, 60), minutes=at)
         memory = Memory(agent_id="bob", id=f"mem-{at:012x}", content=said, timestamp=moment, **fields)
         found.append(MEMORY.document(memory))
@@ -108,7 +111,14 @@ def indexes(
     other.close()
 
 
-QUESTIONS = ["what did Ann say about the ledger audit", "redis", "when is the deploy in march?", "garden cat walk", ""]
+QUESTIONS = [
+    "what did Ann say about the ledger audit",
+    "redis",
+    "when is the deploy in march?",
+    "garden cat walk",
+    "where does Kate walk with Rita",
+    "",
+]
 
 
 def same(one: Ranking, other: Ranking) -> None:

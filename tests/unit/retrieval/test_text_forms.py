@@ -54,3 +54,8 @@ def test_a_talk_in_one_memory_is_cut_between_its_lines() -> None:
 @pytest.mark.parametrize(("content", "tells"), [("I went yesterday", True), ("in 2022", True), ("I went", False)])
 def test_words_of_time(content: str, tells: bool) -> None:
     assert tells_time(index_terms(content)) is tells
+
+
+def test_a_turn_is_embedded_alike_in_any_form() -> None:
+    forms = ["Jon: hi", "**Jon:** hi", "[10:02] Jon says: hi", '{"speaker": "Jon", "text": "hi"}']
+    assert {text for form in forms for text in embedded_texts(form)} == {"Jon: hi"}

@@ -44,9 +44,10 @@ def rows(draw: Any) -> list[Row]:
                 length=len(words),
                 facets=[("tag", word) for word in dict.fromkeys(words[:2])],
                 older=draw(st.sampled_from(["", "mem-1", "mem-2"])),
-                session=draw(NAMES),
+                session=draw(st.sampled_from([0, 1, 2**64 - 1])),
                 speaker=draw(NAMES),
                 speakers=draw(st.sampled_from([(), ("ann", "bob")])),
+                called=draw(st.sampled_from([(), ("ann",), ("bob", "cy")])),
                 pieces=[sha256(word.encode()).digest() for word in words[:2]],
                 arrival=40 - number,
             )
@@ -69,7 +70,7 @@ def sealed(folder: Path, every: Sequence[Row], hides: Sequence[str] = (), first:
 
 def read_back(segment: Segment) -> list[Row]:
     """Return the rows of a segment, from its arrays alone."""
-    lists = {name: segment.lists(name) for name in ("terms", "facets", "talkers")}
+    lists = {name: segment.lists(name) for name in ("terms", "facets", "talkers", "called")}
     held: dict[str, list[dict[str, int]]] = {name: [{} for _ in range(len(segment))] for name in lists}
     for name, each in lists.items():
         for number in range(len(each.keys)):
@@ -83,6 +84,8 @@ def read_back(segment: Segment) -> list[Row]:
     text_hashes = dict(zip(columns["text.row"].tolist(), columns["text.hash"].tolist(), strict=True))
     for row in range(len(segment)):
         session, speaker = int(columns["session"][row]), int(columns["speaker"][row])
+        standing = columns["session.row"][columns["session.hash"] == session].tolist()
+        assert standing == (np.flatnonzero(columns["session"] == session).tolist() if session else [])
         record = segment.record(row)
         digest = sha256(record["content"].encode()).digest()
         assert text_hashes[row] == int.from_bytes(digest[:8], "little")
@@ -101,9 +104,10 @@ def read_back(segment: Segment) -> list[Row]:
                 arrival=int(segment.arrivals[row]),
                 facets=[tuple(key.split("\0", 1)) for key in held["facets"][row]],  # type: ignore[misc]
                 older=known.get(older.get(row, 0), ""),
-                session=segment.lists("sessions").keys[session].decode() if session != NONE else "",
+                session=session,
                 speaker=segment.strings("speakers")[speaker].decode() if speaker != NONE else "",
                 speakers=tuple(held["talkers"][row]),
+                called=tuple(held["called"][row]),
                 pieces=[piece.tobytes() for piece in columns["piece.hash"][columns["piece.row"] == row]],
             )
         )
