@@ -82,6 +82,10 @@ class ServiceSettings(_Settings):
     similarity_threshold: Fraction | None = Field(
         default=None, description="Least cosine of a hit found by meaning alone; empty: the embedder's measured floor."
     )
+    min_answer_confidence: Fraction | None = Field(
+        default=None,
+        description="Least confidence of an answer that does not say `not_known`; empty: the measured default, 0.2.",
+    )
     embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",
         description="What turns text into vectors: `local`, `openai`, `none`, or what an installed distribution offers "

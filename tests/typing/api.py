@@ -61,7 +61,7 @@ async def on_behalf_of_a_model() -> None:
 
     service = open_service("bob", ServiceSettings(storage_root="memories", embedder="none"))
     await service.store("Tea at four", Caller("session-1", emit, trust="medium"))
-    await service.search("tea", 3, SearchFilters(category="note", tags=["home"]), counts_as_access=False)
+    await service.search("tea", 3, SearchFilters(category="note", tags=["home"]), min_answer_confidence=0.5)
     await service.close()
 
 

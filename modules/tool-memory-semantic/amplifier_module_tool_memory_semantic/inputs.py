@@ -64,6 +64,7 @@ class SearchInput(Input):
     filters: FiltersInput | None = None
     include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
     explain: SkipJsonSchema[bool] = False
+    min_answer_confidence: SkipJsonSchema[float | None] = Field(None, ge=0, le=1)
 
 
 @_with_fields_of(Memory)

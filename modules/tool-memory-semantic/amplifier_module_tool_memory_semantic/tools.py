@@ -93,6 +93,7 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             filters,
             include_superseded=args.include_superseded,
             explain=args.explain,
+            min_answer_confidence=args.min_answer_confidence,
             caller=self.session.caller,
         )
         self.session.note_returned(result.memory for result in found)

@@ -147,7 +147,7 @@ async def _filters(run: Run) -> SearchFilters:
 @command(rows=True)
 async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
-    memories = [await run.service.get(each) for each in await resolved(run.service, memory_id)]
+    memories = [await run.service.open(each, run.caller) for each in await resolved(run.service, memory_id)]
     replaced = await run.service.admin.replaced_by([memory.id for memory in memories])
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
     run.screen.rows({"memories": documents}, "memories", _COLUMNS)
@@ -205,7 +205,6 @@ async def search(
         include_superseded=superseded,
         explain=explain,
         caller=run.caller,
-        counts_as_access=False,  # who looks into an agent's memory must not change what it finds
     )
     results, replaced = found.results, found.replaced
     hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in results]
@@ -217,6 +216,8 @@ async def search(
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id))
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
+    if results and results.not_known:
+        run.screen.note("None of these is likely to be the answer.")
     if not results:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
         raise typer.Exit(NOT_FOUND)

@@ -40,6 +40,7 @@ class MemoryStorage(RecordStorage[Memory]):
         include_superseded: bool = False,
         explain: bool = False,
         patience: float | None = None,
+        min_answer_confidence: float | None = None,
     ) -> SearchResults:
         """Return the best matches, best first. Does not count as an access.
 
@@ -52,12 +53,23 @@ class MemoryStorage(RecordStorage[Memory]):
             patience: Seconds to wait at most until what is stored is found by its embedding, too; 0 does not wait, None
                 waits as long as this storage was made to. `SearchResults.mode` says how it was searched, `degraded` why
                 it could not be better.
+            min_answer_confidence: Least `SearchResults.answer_confidence` of an answer that does not say `not_known`, 0
+                to 1; None takes that of the settings.
 
         Raises:
-            ValidationError: The limit or a filter is wrong.
+            ValidationError: The limit, a filter or the least confidence is wrong.
             StorageError: The memories cannot be read.
         """
-        request = SearchRequest(query, limit, self._clock(), filters_of(filters), include_superseded, explain, patience)
+        request = SearchRequest(
+            query,
+            limit,
+            self._clock(),
+            filters_of(filters),
+            include_superseded,
+            explain,
+            patience,
+            min_answer_confidence,
+        )
         results = _results_of(await self.answer(request))
         if not self.opened.embeddings.is_empty:
             results.degraded = weakness(results, self.embedding_status())
@@ -178,8 +190,21 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
     """Return an answer in its public form."""
     ranking = answer.ranking
     results = [
-        MemorySearchResult(memory=memory, relevance_score=hit.score, match_type=hit.match_type, parts=hit.parts)
+        MemorySearchResult(
+            memory=memory,
+            relevance_score=hit.score,
+            match_type=hit.match_type,
+            parts=hit.parts,
+            answer_confidence=hit.confidence,
+        )
         for hit, memory in zip(ranking.hits, answer.records, strict=True)
     ]
     rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
-    return SearchResults(results, total_found=ranking.total_found, mode=ranking.mode, rejected=rejected)
+    return SearchResults(
+        results,
+        total_found=ranking.total_found,
+        mode=ranking.mode,
+        rejected=rejected,
+        answer_confidence=ranking.confidence,
+        not_known=ranking.not_known,
+    )

@@ -139,6 +139,8 @@ class SearchRequest:
         filters: Conditions that every result meets.
         include_superseded: Find what was replaced, too.
         explain: Also report what was left out, and why.
+        min_answer_confidence: Least confidence of an answer that does not say `not_known`, 0 to 1; None takes that of
+            the settings.
         patience: Seconds to wait at most until what is stored is found by its embedding, too; None leaves that to the
             storage.
 
@@ -153,6 +155,7 @@ class SearchRequest:
     include_superseded: bool = False
     explain: bool = False
     patience: float | None = None
+    min_answer_confidence: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -160,10 +163,22 @@ class SearchRequest:
         check_limit(self.limit)
         if not 1 <= self.limit <= MAX_RESULTS:
             raise ValidationError(f"limit must lie between 1 and {MAX_RESULTS}, got {self.limit}.")
+        least = self.min_answer_confidence
+        if least is not None and (isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1):
+            raise ValidationError(f"min_answer_confidence must lie between 0 and 1, got {least!r}.")
 
 
 class MemorySearchResult(BaseModel):
-    """One hit: the memory, its rank score in 0..1, how it was matched, and the raw parts of the score."""
+    """One hit of a search.
+
+    Attributes:
+        memory: What was found.
+        relevance_score: What orders the hits of one answer, 0..1; it does not compare hits of different answers.
+        match_type: Which list found it.
+        parts: Raw parts of the score.
+        answer_confidence: How sure it is that this memory answers the question, 0..1, whatever else was found; None
+            where nothing was asked, or where the scratchpad alone was searched.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -171,6 +186,7 @@ class MemorySearchResult(BaseModel):
     relevance_score: float = Field(ge=0, le=1, allow_inf_nan=False)
     match_type: MatchType
     parts: dict[str, float] = Field(default_factory=dict)
+    answer_confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
 
 
 class SearchResults(list[MemorySearchResult]):
@@ -181,6 +197,10 @@ class SearchResults(list[MemorySearchResult]):
         mode: Whether the answer was found by keyword alone or hybrid.
         rejected: With `explain`, what was considered and left out: `{id, reason, parts}` each.
         degraded: Why the answer is weaker than it could be and what to do, in a sentence or two; None when it is not.
+        answer_confidence: How sure it is that memory answers the question, 0..1, whatever the limit; None where nothing
+            was asked, or where the scratchpad alone was searched.
+        not_known: Whether that is less than `min_answer_confidence`: then the results are the nearest there is, and
+            likely no answer.
     """
 
     def __init__(
@@ -191,9 +211,13 @@ class SearchResults(list[MemorySearchResult]):
         mode: SearchMode = "keyword",
         rejected: list[dict[str, Any]] | None = None,
         degraded: str | None = None,
+        answer_confidence: float | None = None,
+        not_known: bool = False,
     ) -> None:
         super().__init__(results or [])
         self.total_found = total_found
         self.mode: SearchMode = mode
         self.rejected = rejected or []
         self.degraded = degraded
+        self.answer_confidence = answer_confidence
+        self.not_known = not_known

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from datetime import datetime
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 _NAME: Final = (
     r"(?P<{}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
@@ -50,6 +50,11 @@ def day_terms(day: date) -> tuple[str, ...]:
     return f"@{day.year}", f"@{month}", f"@{day.year}-{month}", f"@{month}-{day.day:02}"
 
 
+def is_day_term(term: str) -> bool:
+    """Tell whether a term stands for a day, month or year, and for no word."""
+    return term.startswith("@")
+
+
 def named_days(question: str, now: datetime) -> set[str]:
     """Return the terms of the days, months and years a question names, outright or seen from `now`."""
     terms = {f"@{year}" for year in _YEAR.findall(question)}
@@ -69,7 +74,7 @@ def named_days(question: str, now: datetime) -> set[str]:
 def _named(match: re.Match[str]) -> set[str]:
     name = match["month1"] or match["month2"] or match["month3"]
     day = match["day1"] or match["day2"]
-    month = f"{_MONTHS.index(name[:3].lower()) + 1:02}"
+    month = f"{MONTHS.index(name[:3].lower()) + 1:02}"
     year = match["year"]
     # Tell the month from the verb: "in May" and "since may" are months, "how much may we" is not.
     is_month = day or year or name.lower() not in {"may", "mar"} or _BEFORE_MAY.search(match.string[: match.start()])
@@ -92,5 +97,5 @@ def _relative(phrase: str, today: date) -> set[str]:
         if unit == "month":
             day = today if which == "this" else today.replace(day=1) - timedelta(days=1)
             return set(day_terms(day)[1:3])
-        back = (today.weekday() - _WEEKDAYS.index(unit)) % 7 or 7
+        back = (today.weekday() - WEEKDAYS.index(unit)) % 7 or 7
     return set(day_terms(today - timedelta(days=back)))

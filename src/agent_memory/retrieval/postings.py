@@ -198,7 +198,7 @@ class Postings:
         }
         for term, weight in weights.items():
             together: dict[int, int] = {}
-            for document, frequency in self._among(term, within):
+            for document, frequency in self.among(term, within):
                 for window_of in within[document]:
                     together[window_of] = together.get(window_of, 0) + frequency
             gain = weight * self.idf(term) * (self._k1 + 1)
@@ -206,7 +206,7 @@ class Postings:
                 found[document] += gain * frequency / (frequency + heaviness[document])
         return found
 
-    def _among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
+    def among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
         """Yield those of some documents that hold a term, with its frequency there."""
         if self._background is not None:
             yield from self._background.counts(term, wanted)

@@ -14,6 +14,7 @@ from agent_memory.retrieval.dates import named_days
 from agent_memory.retrieval.names import capitalised_in, is_english, named_in, without_names
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
+from agent_memory.retrieval.wording import is_foreign, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,4 +55,5 @@ def read_question(
     likely, english = capitalised_in(query), is_english(query)
     silent = {word for word in likely if is_listener(word) or (english and is_stranger(word))}
     embedded_text = without_names(query, named | silent)[:_MAX_EMBEDDED_CHARS]
-    return Question(weights, named, _ASKS_TIME.match(query) is not None, embedded_text)
+    asks_time = _ASKS_TIME.match(query) is not None
+    return Question(weights, named, asks_time, embedded_text, names_in(query), is_foreign(query))

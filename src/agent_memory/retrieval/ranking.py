@@ -8,15 +8,16 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
-from agent_memory.retrieval import fusion, turns
+from agent_memory.retrieval import confidence, fusion, turns
 from agent_memory.retrieval.candidates import find
+from agent_memory.retrieval.confidence import Support
 from agent_memory.retrieval.fusion import Evidence
 from agent_memory.retrieval.results import Hit, Ranking, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from agent_memory.models import MatchType
+    from agent_memory.models import MatchType, SearchMode
     from agent_memory.retrieval.candidates import CandidateLists, Search
     from agent_memory.retrieval.results import IndexedDocument
 
@@ -33,14 +34,18 @@ def rank(search: Search) -> Ranking:
     scored = sorted([_key(search, record_id, each, now) for record_id, each in evidence.items()])
     # Use can lift a score above 1; one divisor for the whole answer keeps the order.
     scale = max(1.0, -scored[0][0]) if scored else 1.0
-    hits = tuple([_hit(search, key, evidence[key[2]], now, scale) for key in scored[:limit]])
+    sure = _Confidence(search, evidence, [key[2] for key in scored])
+    hits = tuple([_hit(search, key, evidence[key[2]], now, scale, sure.support_of(key[2])) for key in scored[:limit]])
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
         rejected += _left_out(search, found)
     brought_in = sum(each.bm25 <= 0 and _match_type(each, search.floor) == "keyword" for each in evidence.values())
     total = found.total + brought_in
-    return Ranking(hits, total, "keyword" if search.cosines is None else "hybrid", tuple(rejected))
+    mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
+    how_sure, asked = confidence.of_answer(sure.support), search.request.min_answer_confidence
+    least = search.settings.min_answer_confidence if asked is None else asked
+    return Ranking(hits, total, mode, tuple(rejected), how_sure, how_sure < least, sure.support)
 
 
 def rank_recent(search: Search) -> Ranking:
@@ -59,6 +64,46 @@ def rank_recent(search: Search) -> Ranking:
         parts = {"similarity": fusion.RECENT_SIMILARITY, "freshness": fresh}
         hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts))
     return Ranking(tuple(hits), total, "keyword")
+
+
+class _Confidence:
+    """What tells how sure an answer is: the nearest document, and the words of the first ones.
+
+    Args:
+        search: What was asked.
+        evidence: What is known of each candidate.
+        ranked: All candidates, best first.
+    """
+
+    def __init__(self, search: Search, evidence: Mapping[str, Evidence], ranked: Sequence[str]) -> None:
+        self._search, self._evidence = search, evidence
+        question, postings = search.question, search.corpus.postings
+        near = max(evidence, key=self._cosine, default=None) if search.cosines is not None else None
+        nearest = next(iter(ranked), None) if near is None else near
+        shown = [*ranked[: max(search.request.limit, confidence.FIRST)], *([nearest] if nearest is not None else [])]
+        numbers = {search.corpus.documents[one].number: one for one in shown}
+        holding: dict[str, set[str]] = {}
+        for term in question.weights:
+            for number, _ in postings.among(term, numbers):
+                holding.setdefault(numbers[number], set()).add(term)
+        self._coverage = confidence.Coverage(question.weights, postings.full_score, question.names, holding)
+        self.support = self._support(nearest, ranked[: confidence.FIRST])
+
+    def support_of(self, record_id: str) -> Support:
+        """Return what speaks for one of the hits."""
+        return self._support(record_id, [record_id])
+
+    def _support(self, nearest: str | None, together: Sequence[str]) -> Support:
+        nearness = None
+        if self._search.cosines is not None:
+            least = self._search.least
+            nearness = fusion.scaled(self._cosine(nearest), least, 1.0) if nearest is not None else 0.0
+        name_only = nearest is not None and self._coverage.is_name_only(nearest)
+        return Support(nearness, self._coverage.of(together), name_only, self._search.question.is_foreign)
+
+    def _cosine(self, record_id: str) -> float:
+        cosine = self._evidence[record_id].cosine
+        return self._search.least if cosine is None else cosine
 
 
 def _pool(search: Search, found: CandidateLists) -> list[str]:
@@ -113,7 +158,9 @@ def _factors(search: Search, indexed: IndexedDocument, now: float) -> tuple[floa
     return fresh, fusion.access(document.access_count, settings), fusion.trusted(document.trust)
 
 
-def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float) -> Hit:
+def _hit(
+    search: Search, key: _Key, evidence: Evidence, now: float, scale: float, support: Support | None = None
+) -> Hit:
     fresh, access, trusted = _factors(search, search.corpus.documents[key[2]], now)
     parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence), "freshness": fresh, "access": access}
     if trusted != 1:
@@ -122,7 +169,8 @@ def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:
         parts |= evidence.talk._asdict()
-    return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts)
+    sure = None if support is None else confidence.of_hit(support)
+    return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts, sure, support)
 
 
 def _match_type(evidence: Evidence, floor: float) -> MatchType:

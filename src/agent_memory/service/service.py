@@ -19,6 +19,7 @@ from agent_memory.models import (
     Scratchpad,
     SearchResults,
     filters_of,
+    is_memory_id,
     to_text,
     utc_now,
 )
@@ -224,11 +225,12 @@ class MemoryService:
         *,
         include_superseded: bool = False,
         explain: bool = False,
+        min_answer_confidence: float | None = None,
         caller: Caller = NOBODY,
-        counts_as_access: bool = True,
     ) -> Found:
-        """Return the best matches and count an access for each, unless `counts_as_access` is False.
+        """Return the best matches, or the memory whose id the query is.
 
+        Only the latter counts as an access, see `open`: a hit that is shown is not used yet.
         When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
 
         Raises:
@@ -241,15 +243,17 @@ class MemoryService:
         started, degraded, replaced = time.perf_counter(), None, dict[str, str]()
         limit = self.settings.default_search_limit if limit is None else limit
         try:
-            results = await self.storage.search(
+            named = await self._named(query, caller) if filters is None else None
+            results = named or await self.storage.search(
                 query,
                 limit,
                 filters,
                 include_superseded=include_superseded,
                 explain=explain,
+                min_answer_confidence=min_answer_confidence,
                 patience=self._limits.search_patience,
             )
-            if include_superseded or explain:
+            if include_superseded or explain or named:
                 met = [hit.memory.id for hit in results] + [each["id"] for each in results.rejected]
                 replaced = await self.storage.replaced_by(met)
         except StorageError as error:
@@ -262,11 +266,21 @@ class MemoryService:
         if degraded:
             await self._degradation.failed("storage", "storage", degraded, caller)
             return Found(results, latency, degraded, replaced)
-        if results and counts_as_access:
-            self._background.run(self.pad.count_access([result.memory for result in results], caller))
+        if results:
             self._background.run(self.migration.look(caller))
         degraded = await self._degradation.after_search(results, caller)
         return Found(results, latency, degraded, replaced)
+
+    async def _named(self, query: str, caller: Caller) -> SearchResults | None:
+        """Return the memory whose id a query is, None if it is none."""
+        if not (isinstance(query, str) and is_memory_id(query.strip())):
+            return None
+        try:
+            memory = await self.open(query.strip(), caller)
+        except UnknownIdError:
+            return None
+        hit = MemorySearchResult(memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1)
+        return SearchResults([hit], total_found=1, answer_confidence=1.0)
 
     async def get(self, memory_id: str) -> Memory:
         """Return one memory.
@@ -277,6 +291,16 @@ class MemoryService:
         memory = await self.storage.get(memory_id)
         if memory is None:
             raise UnknownIdError(f"There is no memory {quoted(memory_id)}.")
+        return memory
+
+    async def open(self, memory_id: str, caller: Caller = NOBODY) -> Memory:
+        """Return one memory to somebody who asks for it by its id, and count an access, behind the answer.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+        """
+        memory = await self.get(memory_id)
+        self._background.run(self.pad.count_access([memory], caller))
         return memory
 
     async def list_recent(self, limit: int = 10) -> list[Memory]:

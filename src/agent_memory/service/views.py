@@ -61,6 +61,10 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
         "search_latency_ms": found.latency_ms,
         "mode": found.mode,
     }
+    if found.results.answer_confidence is not None:
+        view["answer_confidence"] = round(found.results.answer_confidence, 2)
+    if found.results.not_known:
+        view["not_known"] = True
     if found.degraded:
         view["degraded"] = found.degraded
     if explain:
@@ -94,7 +98,8 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
 
 
 def _score(hit: MemorySearchResult) -> dict[str, Any]:
-    return {"relevance_score": round(hit.relevance_score, 4), "match_type": hit.match_type}
+    sure = {} if hit.answer_confidence is None else {"answer_confidence": round(hit.answer_confidence, 2)}
+    return {"relevance_score": round(hit.relevance_score, 4), **sure, "match_type": hit.match_type}
 
 
 def _parts(hit: MemorySearchResult, *, explain: bool) -> dict[str, Any]:

@@ -186,10 +186,10 @@ def test_list_is_newest_first_without_the_replaced_or_in_the_order_of_the_scratc
     assert ids(bob("list", "--scratchpad", "--json"), "memories") == [B, C]
 
 
-def test_show_has_every_field_and_is_no_access(bob: Run) -> None:
+def test_show_has_every_field_and_opens_the_memory(bob: Run) -> None:
     text = bob("show", A).stdout
     shown = document(bob("show", A, "--json"))
-    assert (shown["superseded_by"], shown["access_count"]) == (C, 0)
+    assert (shown["superseded_by"], shown["access_count"]) == (C, 1)
     assert {"access_count", "links", "metadata", "source", "trust"} <= shown.keys()
     assert f"replaced by {C}" in text
     assert text.endswith("The ledger is in MySQL.\n")
@@ -197,7 +197,7 @@ def test_show_has_every_field_and_is_no_access(bob: Run) -> None:
 
 def test_looking_changes_nothing(bob: Run, root: Path) -> None:
     journal = (root / "bob" / "memories.yaml").read_bytes()
-    for command in (["search", "tea"], ["list"], ["show", B], ["status"], ["export"]):
+    for command in (["search", "tea"], ["list"], ["status"], ["export"]):
         bob(*command)
     assert (root / "bob" / "memories.yaml").read_bytes() == journal
 

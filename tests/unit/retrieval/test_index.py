@@ -408,3 +408,46 @@ class TestTalks:
     def test_a_neighbour_the_filter_forbids_is_not_brought_in(self, talk: SearchIndex) -> None:
         found = ids(talk, "kayak", tags=["boat"])
         assert found == [1]
+
+
+# -- how sure an answer is --------------------------------------------------------------------------------------------
+
+
+def test_how_sure_an_answer_is_does_not_depend_on_the_limit_or_the_best(index: SearchIndex) -> None:
+    known = index.search(asked("PostgreSQL ledger"))
+    unknown = index.search(asked("ledger of Mongolia"))
+    assert known.confidence is not None
+    assert unknown.confidence is not None
+    assert known.confidence > unknown.confidence
+    assert index.search(asked("PostgreSQL ledger", 1)).confidence == known.confidence
+    assert index.search(asked("PostgreSQL ledger", explain=True)).confidence == known.confidence
+
+
+def test_a_hit_with_more_of_the_question_is_the_surer_one(index: SearchIndex) -> None:
+    first, second = index.search(asked("PostgreSQL ledger")).hits
+    assert first.confidence is not None
+    assert second.confidence is not None
+    assert first.confidence > second.confidence
+
+
+def test_an_answer_below_the_least_says_that_it_is_not_known(index: SearchIndex) -> None:
+    request = asked("PostgreSQL ledger")
+    assert not index.search(request).not_known
+    assert index.search(replace(request, min_answer_confidence=1)).not_known
+    assert index.search(asked("xylophone")).not_known
+    assert not index.search(replace(asked("xylophone"), min_answer_confidence=0)).not_known
+
+
+def test_where_nothing_is_asked_nothing_is_sure(index: SearchIndex) -> None:
+    latest = index.search(asked(""))
+    assert (latest.confidence, latest.not_known) == (None, False)
+    assert {hit.confidence for hit in latest.hits} == {None}
+
+
+def test_what_is_near_in_meaning_makes_an_answer_surer(hybrid: SearchIndex, worker: EmbeddingWorker) -> None:
+    hybrid.warm()
+    assert worker.drain(20)
+    near, far = hybrid.search(asked("which database was picked")), hybrid.search(asked("who plays the violin"))
+    assert near.confidence is not None
+    assert far.confidence is not None
+    assert near.confidence > far.confidence

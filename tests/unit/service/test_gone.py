@@ -69,7 +69,7 @@ async def test_what_is_forgotten_or_has_expired_once_it_is_compacted(
     assert holding(folder) == []
 
 
-@pytest.mark.parametrize("how", ["store", "search"])
+@pytest.mark.parametrize("how", ["store", "open"])
 async def test_what_has_expired_long_ago_after_the_next_write(
     opened: Callable[[], MemoryService], clock: FrozenClock, folder: Path, how: str
 ) -> None:
@@ -79,7 +79,8 @@ async def test_what_has_expired_long_ago_after_the_next_write(
     if how == "store":
         await service.store({"content": "Works in Oslo"})
     else:
-        await service.search("tea")
+        (tea,) = await service.list_recent()
+        await service.open(tea.id)
     await service.settle()
     assert holding(folder) == []
     await service.close()

@@ -22,16 +22,52 @@ def break_journal(folder: Path) -> None:
     (folder / "memories.yaml").mkdir()
 
 
-async def test_a_search_counts_an_access_for_each_hit_behind_the_answer(
+async def test_a_hit_that_is_shown_is_not_used_yet(service: MemoryService) -> None:
+    memory = (await service.store({"content": "peppermint tea"})).memory
+    found = await service.search("peppermint")
+    await service.settle()
+    assert found.latency_ms >= 0
+    assert (await service.get(memory.id)).access_count == 0
+
+
+async def test_what_is_asked_for_by_its_id_is_used_behind_the_answer(
     service: MemoryService, clock: FrozenClock
 ) -> None:
     memory = (await service.store({"content": "peppermint tea"})).memory
     now = clock.advance(hours=1)
-    found = await service.search("peppermint")
+    assert (await service.open(memory.id)).content == "peppermint tea"
     await service.settle()
-    assert found.latency_ms >= 0
     after = await service.get(memory.id)
     assert (after.access_count, after.last_accessed) == (1, now)
+
+
+async def test_a_search_for_an_id_answers_with_that_memory_and_uses_it(service: MemoryService) -> None:
+    old = (await service.store({"content": "peppermint tea"})).memory
+    new = (await service.store({"content": "green tea", "supersedes": old.id})).memory
+    found = await service.search(f" {old.id} ")
+    assert [hit.memory.id for hit in found] == [old.id]
+    assert found.replaced == {old.id: new.id}
+    assert (found.results.answer_confidence, found.results.not_known) == (1, False)
+    await service.settle()
+    assert [(await service.get(each)).access_count for each in (old.id, new.id)] == [1, 0]
+
+
+async def test_a_search_for_an_unknown_id_is_a_search(service: MemoryService) -> None:
+    await service.store({"content": "peppermint tea"})
+    assert list(await service.search("mem-0123456789ab")) == []
+
+
+async def test_an_answer_says_that_nothing_is_known(service: MemoryService) -> None:
+    await service.store({"content": "peppermint tea"})
+    known = (await service.search("peppermint tea")).results
+    unknown = (await service.search("capital of Mongolia")).results
+    assert known.answer_confidence is not None
+    assert unknown.answer_confidence is not None
+    assert known.answer_confidence > unknown.answer_confidence
+    assert (known.not_known, unknown.not_known) == (False, True)
+    assert (await service.search("peppermint tea", min_answer_confidence=1)).results.not_known
+    with pytest.raises(ValidationError):
+        await service.search("tea", min_answer_confidence=2)
 
 
 async def test_the_default_limit_is_a_setting(make_service: Services) -> None:
@@ -124,7 +160,7 @@ async def test_the_last_write_is_the_last_change_and_no_access(make_service: Ser
 
 async def test_closing_finishes_what_was_begun_and_may_be_repeated(service: MemoryService, folder: Path) -> None:
     memory = (await service.store({"content": "peppermint tea"})).memory
-    await service.search("peppermint")
+    await service.open(memory.id)
     await service.close()
     await service.close()
     assert memory.id in (folder / "scratchpad.yaml").read_text()

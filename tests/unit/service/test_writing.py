@@ -317,7 +317,7 @@ async def test_the_third_access_promotes_and_is_told_once(
     told = []
     for _ in range(5):
         clock.advance(minutes=1)
-        await service.search("peppermint", caller=listener.caller)
+        await service.open(wanted.id, listener.caller)
         await service.settle()
         told.append(len(listener.of("memory:promoted")))
     assert told == [0, 0, 1, 1, 1]
@@ -334,7 +334,7 @@ async def test_a_memory_that_is_used_often_comes_back_into_the_pad_and_its_file(
     clock.advance(minutes=1)
     await service.store({"content": "coffee"})
     clock.advance(minutes=1)
-    await service.search("peppermint", caller=listener.caller)
+    await service.open(wanted.id, listener.caller)
     await service.settle()
     assert [event["memory_id"] for event in listener.of("memory:promoted")] == [wanted.id]
     assert wanted.id in (folder / "scratchpad.yaml").read_text()

@@ -167,7 +167,8 @@ async def test_searching_answers_hits_counts_and_mode(tools: dict[str, Any]) -> 
     found = await done(tools, "search", query="peppermint")
     (hit,) = found["results"]
     assert hit.keys() == {
-        "id", "content", "category", "tags", "relevance_score", "match_type", "timestamp", "access_count",
+        "id", "content", "category", "tags", "relevance_score", "answer_confidence", "match_type", "timestamp",
+        "access_count",
     }  # fmt: skip
     assert (hit["id"], hit["tags"], hit["match_type"]) == (memory_id, ["drink"], "keyword")
     assert 0 <= hit["relevance_score"] <= 1

@@ -1,0 +1,104 @@
+"""How sure it is that memory answers a question: from raw evidence to one number in 0..1. Pure functions.
+
+Other than a rank score it does not depend on the other hits of the answer, so that answers can be compared with each
+other, and with a least that a caller asks for. The constants come from `python -m benchmarks.confidence`, which fits
+them and measures them on sets left out; docs/search.md has the figures.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_memory.retrieval.dates import is_day_term
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+FIRST: Final = 3
+"""Hits that are read together: what one of them does not say of the question, another one may."""
+
+DEFAULT_LEAST: Final = 0.2
+"""Below it an answer says `not_known`, unless the caller or the settings name another number."""
+
+
+class Support(NamedTuple):
+    """What speaks for an answer, or for one hit.
+
+    Attributes:
+        nearness: The cosine, 0..1 between the embedder's floor and 1; None without an embedder.
+        covered: Share of the question's words that is found, each counted by how rare it is, 0..1.
+        name_only: Whether nothing but a proper name is shared with the question: much is near it that tells of the same
+            person or product, and answers nothing.
+        is_foreign: Whether the question is in another language than English: its words are not expected to be found.
+    """
+
+    nearness: float | None
+    covered: float
+    name_only: bool = False
+    is_foreign: bool = False
+
+
+class Weights(NamedTuple):
+    """Log odds: a base, and what each part of a `Support` adds."""
+
+    base: float
+    nearness: float
+    covered: float
+    name_only: float
+    is_foreign: float
+
+
+ANSWER: Final = Weights(-2.79, 5.72, 2.53, -1.21, 1.78)
+ANSWER_BY_WORDS: Final = Weights(-1.70, 0.0, 3.66, -0.56, 1.41)
+HIT: Final = Weights(-4.44, 3.61, 3.13, -0.75, 1.35)
+HIT_BY_WORDS: Final = Weights(-3.94, 0.0, 4.65, 0.0, 1.21)
+
+
+def of_answer(support: Support) -> float:
+    """Return how sure it is that memory answers a question, where half of all questions are answered; 0..1."""
+    return _probability(ANSWER_BY_WORDS if support.nearness is None else ANSWER, support)
+
+
+def of_hit(support: Support) -> float:
+    """Return how sure it is that this one answers the question, 0..1."""
+    return _probability(HIT_BY_WORDS if support.nearness is None else HIT, support)
+
+
+def _probability(weights: Weights, support: Support) -> float:
+    values = (1.0, support.nearness or 0.0, support.covered, float(support.name_only), float(support.is_foreign))
+    return 1 / (1 + math.exp(-math.fsum(weight * value for weight, value in zip(weights, values, strict=True))))
+
+
+class Coverage:
+    """What a question's words weigh, and which of them are found where.
+
+    Args:
+        weights: The question's terms, and how often each is said.
+        full_score: Tells how rare such terms are, also one that no document holds.
+        names: Those that belong to proper names.
+        holding: Which of the terms each document that matters holds, by its id.
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, float],
+        full_score: Callable[[Mapping[str, float]], float],
+        names: Collection[str],
+        holding: Mapping[str, Collection[str]],
+    ) -> None:
+        words = {term: weight for term, weight in weights.items() if not is_day_term(term)}
+        self._weights = {term: full_score({term: weight}) for term, weight in words.items()}
+        self._all = sum(self._weights.values())
+        self._names = names
+        self._holding = holding
+
+    def of(self, record_ids: Iterable[str]) -> float:
+        """Return the share of the question's words that some documents hold together; 0 if it has none."""
+        found = {term for one in record_ids for term in self._holding.get(one, ())}
+        return sum(self._weights.get(term, 0.0) for term in found) / self._all if self._all > 0 else 0.0
+
+    def is_name_only(self, record_id: str) -> bool:
+        """Tell whether a document shares nothing but proper names with a question that asks for more."""
+        shared = self._weights.keys() & set(self._holding.get(record_id, ()))
+        return bool(shared) and shared <= set(self._names) and len(self._weights) > len(shared)

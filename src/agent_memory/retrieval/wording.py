@@ -1,0 +1,51 @@
+"""What the wording of a question says about how its evidence is to be read. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from agent_memory.retrieval.tokens import STOP_WORDS, query_terms
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_TITLE: Final = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
+_OTHER_WORDS: Final = """
+    wie wer wann wo wohin woher warum wieso weshalb welche welcher welches welchen welchem wem wessen
+    que qué cual cuál cuales cuáles donde dónde quien quién cuando cuándo como cómo cuanto cuánto cuantos cuántos por
+    qui quel quelle quels quelles où quand combien pourquoi est-ce comment quoi
+    chi quale quali dove quando quanto quanti perché cosa
+    quem qual quais onde quantos porque
+"""
+_ASKING: Final = frozenset(_OTHER_WORDS.split())
+"""Question words of German, Spanish, French, Italian and Portuguese; none is an English word of its own but "comment",
+"come" and "wo", which an English function word beside them outweighs."""
+
+_LATIN_END: Final = "\u0250"
+
+
+def is_foreign(question: str) -> bool:
+    """Tell whether a question is in another language than English, as far as that is plain from a few words.
+
+    True for a question mostly in another script than the Latin, or with a question word of another language and no
+    English function word but such as both have.
+    """
+    letters = [char for char in question if char.isalpha()]
+    if sum(char >= _LATIN_END for char in letters) * 2 > len(letters):
+        return True
+    words = {word.casefold() for word in _WORD.findall(question)}
+    return not words.isdisjoint(_ASKING) and words.isdisjoint(STOP_WORDS - _SHARED)
+
+
+_SHARED: Final = frozenset({"a", "am", "an", "as", "do", "he", "her", "him", "i", "in", "is", "me", "my", "so", "was"})
+
+
+def names_in(question: str) -> frozenset[str]:
+    """Return the terms of the proper names that an English question holds: words in title case within it.
+
+    Not its first word, and nothing of a question that is written in title case throughout.
+    """
+    words = _TITLE.findall(question)
+    titled = [word for word in words[1:] if word[0].isupper() and word[1:].islower()]
+    if not words or 2 * len(titled) > len(words) or is_foreign(question):
+        return frozenset()
+    return frozenset([term for word in titled for term in query_terms(word)])

@@ -1,0 +1,45 @@
+"""What the wording of a question says about how its evidence is to be read."""
+
+import pytest
+
+from agent_memory.retrieval.wording import is_foreign, names_in
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Welche Datenbank benutzen wir?",
+        "¿Dónde vive Mara ahora?",
+        "Quel est le budget ?",
+        "\u6211\u4eec\u4ec0\u4e48\u65f6\u5019\u53d1\u5e03",
+        "\u0413\u0434\u0435 \u0436\u0438\u0432\u0451\u0442",
+    ],
+)
+def test_a_question_in_another_language(question: str) -> None:
+    assert is_foreign(question)
+    assert names_in(question) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which database do we use?",
+        "k8s",
+        "PRs max LOC",
+        "what does \u4f60\u597d mean",
+        "who said wie geht's",
+        "",
+        "naïve café",
+    ],
+)
+def test_a_question_in_english_or_of_no_language(question: str) -> None:
+    assert not is_foreign(question)
+
+
+def test_names_are_words_in_title_case_within_a_question() -> None:
+    assert names_in("What is Mara's phone number in Hamburg?") == {"mara", "hamburg"}
+
+
+@pytest.mark.parametrize("question", ["What does API error E4017 mean?", "Who is on call?", "Release Notes Of May"])
+def test_acronyms_codes_first_words_and_headings_are_no_names(question: str) -> None:
+    assert names_in(question) == frozenset()
