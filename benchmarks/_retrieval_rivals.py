@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from agent_memory.retrieval import embedded_texts
+from agent_memory.retrieval.text_forms import pieces_of
 from benchmarks._retrieval_metrics import DEPTH, Reference
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Rivals:
     """Three rankings of one group's texts.
 
     `BM25` is rank-bm25 with Snowball stems and the product's stop words. `MiniLM` is the cosine with the nearest of a
-    text's pieces, which are the product's. `RRF` joins the two by reciprocal ranks with the usual 60, untuned.
+    text's pieces, as it is written. `RRF` joins the two by reciprocal ranks with the usual 60, untuned.
 
     Args:
         items: The memories.
@@ -46,7 +46,7 @@ class Rivals:
         self._keys = [item.key for item in items]
         self._embedder = embedder if items else None
         if self._embedder is not None:
-            pieces = [embedded_texts(item.text) for item in items]
+            pieces = [pieces_of(item.text) for item in items]
             self._begins = np.cumsum([0, *map(len, pieces[:-1])])
             self._vectors = self._embedder.embed_documents([text for texts in pieces for text in texts])
 

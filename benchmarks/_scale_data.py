@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SPAN: Final = timedelta(days=365)
 _AT_ONCE: Final = 5_000
 _TAGS: Final = 100
+_A_SESSION: Final = 20
 _SECONDS: Final = 10.0
 _LEAST: Final = 3
 
@@ -38,7 +39,7 @@ def settings_of(root: Path, embedder: str = "none") -> ServiceSettings:
 
 
 def each_memory(size: int, now: datetime) -> Iterator[Memory]:
-    """Yield memories of all categories, each with one of a hundred tags, spread evenly over the year before `now`."""
+    """Yield memories of all categories, twenty a session, with one of a hundred tags each, in a year before `now`."""
     rng, step = random.Random(size), SPAN / size
     for number in range(size):
         yield Memory(
@@ -47,6 +48,7 @@ def each_memory(size: int, now: datetime) -> Iterator[Memory]:
             content=sentence(rng, number),
             category=CATEGORIES[number % len(CATEGORIES)],
             tags=[f"tag{number % _TAGS}"],
+            created_by_session=f"session-{number // _A_SESSION}",
             timestamp=now - (size - number) * step,
         )
 

@@ -33,11 +33,11 @@ class Background(Protocol):
     def frequency(self, term: str) -> int:
         """Return how many hold a term."""
 
-    def length_of(self, number: int) -> int:
-        """Return how many terms one has."""
+    def lengths_of(self, numbers: Iterable[int]) -> dict[int, int]:
+        """Return how many terms each of some has; numbers of others are left out."""
 
-    def counts(self, term: str, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Yield those of some that hold a term, with its frequency there."""
+    def counts(self, terms: Iterable[str], numbers: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
+        """Return for each term those of some documents that hold it, with its frequency there."""
 
 
 class Postings:
@@ -188,17 +188,17 @@ class Postings:
             for one in window:
                 within.setdefault(one, []).append(document)
         (flat, slope), background = self.norm, self._background
-        lengths = {
-            one: background.length_of(one) if background is not None and one >= SEALED_FROM else self._lengths[one]
-            for one in within
-        }
+        lengths = {one: self._lengths[one] for one in within if one < SEALED_FROM}
+        if background is not None:
+            lengths |= background.lengths_of(within)
         heaviness = {
             document: flat + slope * sum([lengths[one] for one in window]) / len(window)
             for document, window in windows.items()
         }
+        held = self.held(weights, within)
         for term, weight in weights.items():
             together: dict[int, int] = {}
-            for document, frequency in self.among(term, within):
+            for document, frequency in held[term]:
                 for window_of in within[document]:
                     together[window_of] = together.get(window_of, 0) + frequency
             gain = weight * self.idf(term) * (self._k1 + 1)
@@ -206,10 +206,14 @@ class Postings:
                 found[document] += gain * frequency / (frequency + heaviness[document])
         return found
 
-    def among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
-        """Yield those of some documents that hold a term, with its frequency there."""
-        if self._background is not None:
-            yield from self._background.counts(term, wanted)
+    def held(self, terms: Iterable[str], wanted: Collection[int]) -> dict[str, list[tuple[int, int]]]:
+        """Return for each term those of some documents that hold it, with its frequency there."""
+        every = list(terms)
+        background = self._background
+        elsewhere = background.counts(every, wanted) if background is not None else {}
+        return {term: [*elsewhere.get(term, ()), *self._among(term, wanted)] for term in every}
+
+    def _among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
         documents, frequencies = self._terms.get(term, ((), ()))
         if len(documents) < _SCARCE * len(wanted):
             yield from (pair for pair in zip(documents, frequencies, strict=True) if pair[0] in wanted)

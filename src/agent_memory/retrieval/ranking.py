@@ -83,8 +83,8 @@ class _Confidence:
         shown = [*ranked[: max(search.request.limit, confidence.FIRST)], *([nearest] if nearest is not None else [])]
         numbers = {search.corpus.documents[one].number: one for one in shown}
         holding: dict[str, set[str]] = {}
-        for term in question.weights:
-            for number, _ in postings.among(term, numbers):
+        for term, held in postings.held(question.weights, numbers).items():
+            for number, _ in held:
                 holding.setdefault(numbers[number], set()).add(term)
         self._coverage = confidence.Coverage(question.weights, postings.full_score, question.names, holding)
         self.support = self._support(nearest, ranked[: confidence.FIRST])

@@ -164,17 +164,24 @@ class SealedWeights:
         """Return how many rows that count hold a term; of a frequent one, about how many."""
         return sum(words.frequency(term, alive) for words, alive in zip(self.words, self._chain.alive, strict=True))
 
-    def length_of(self, number: int) -> int:
-        """Return how many terms a row has."""
-        at, row = self._rows.place(number)
-        return int(self._chain.segments[at].columns["length"][row])
-
-    def counts(self, term: str, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Yield those of some rows that hold a term, with its frequency there."""
+    def lengths_of(self, numbers: Iterable[int]) -> dict[int, int]:
+        """Return how many terms each of some rows has."""
+        found: dict[int, int] = {}
         for at, some in self._rows.by_segment(numbers):
-            first = SEALED_FROM + self._chain.firsts[at]
-            counts = self.words[at].counts_of(term, some - first)
-            yield from ((number, count) for number, count in zip(some.tolist(), counts.tolist(), strict=True) if count)
+            lengths = self._chain.segments[at].columns["length"][some - (SEALED_FROM + self._chain.firsts[at])]
+            found.update(zip(some.tolist(), lengths.tolist(), strict=True))
+        return found
+
+    def counts(self, terms: Iterable[str], numbers: Iterable[int]) -> dict[str, list[tuple[int, int]]]:
+        """Return for each term those of some rows that hold it, with its frequency there."""
+        found: dict[str, list[tuple[int, int]]] = {term: [] for term in terms}
+        for at, some in self._rows.by_segment(numbers):
+            rows = some - (SEALED_FROM + self._chain.firsts[at])
+            for term, held in found.items():
+                counts = self.words[at].counts_of(term, rows)
+                holding = np.flatnonzero(counts)
+                held.extend(zip(some[holding].tolist(), counts[holding].tolist(), strict=True))
+        return found
 
     def scores_of(self, gains: Mapping[str, float], norm: Norm, numbers: Iterable[int]) -> dict[int, float]:
         """Return the BM25 score of each of some rows."""
