@@ -95,7 +95,7 @@ class SearchLimits:
     """
 
     pool: int = 60
-    with_neighbours: int = 20
+    with_neighbours: int = 10
     rejections: int = 50
     counted: int = 500
     few: int = 2_000

@@ -63,6 +63,7 @@ class SealedVectors:
         self._candidates, self._least = candidates, least
         self._exact = len(vectors) <= exact_to
         self._whole: NDArray[np.float32] | None = None
+        self._known: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # the last query, its cosines
 
     def __len__(self) -> int:
         return len(self._vectors)
@@ -108,7 +109,9 @@ class SealedVectors:
     def _all(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._whole is None:
             self._whole = self._vectors.of(slice(None))
-        return products(self._whole, query)
+        if self._known is None or self._known[0] is not query:  # a search asks for the nearest, then how many are near
+            self._known = query, products(self._whole, query)
+        return self._known[1]
 
     def _near_by_code(self, query: NDArray[np.float32], count: int, among: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the nearest pieces by code, so many or more of them of some rows, or all of these; others, too."""

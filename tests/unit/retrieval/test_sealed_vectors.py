@@ -125,3 +125,13 @@ def test_vectors_are_added_again_after_an_attempt_that_was_killed(tmp_path: Path
     add_vectors(segment.folder, "other", DIMENSION, [some_vectors(6)])
 
     assert len(Vectors(segment.folder / folder_name("other"))) == 6
+
+
+def test_another_query_is_compared_anew(tmp_path: Path) -> None:
+    vectors = some_vectors(50)
+    search = SealedVectors(segment := sealed(tmp_path / "s", vectors, [1] * 50), read(segment))
+    every = np.ones(50, bool)
+    for at in (3, 3, 30):
+        query = vectors[at].copy()
+        assert search.nearest(query, 1, 0.1, every).rows.tolist() == [at]
+        assert search.how_many(query, 0.3, every) == int((vectors @ query >= 0.3).sum())
