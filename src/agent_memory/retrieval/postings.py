@@ -211,17 +211,24 @@ class Postings:
         every = list(terms)
         background = self._background
         elsewhere = background.counts(every, wanted) if background is not None else {}
-        return {term: [*elsewhere.get(term, ()), *self._among(term, wanted)] for term in every}
+        found = {}
+        for term in every:
+            documents, frequencies = self._terms.get(term, ((), ()))
+            found[term] = [*elsewhere.get(term, ()), *_holding(documents, frequencies, wanted)]
+        return found
 
-    def _among(self, term: str, wanted: Collection[int]) -> Iterator[tuple[int, int]]:
-        documents, frequencies = self._terms.get(term, ((), ()))
-        if len(documents) < _SCARCE * len(wanted):
-            yield from (pair for pair in zip(documents, frequencies, strict=True) if pair[0] in wanted)
-            return
-        for document in wanted:
-            at = _position(documents, document)
-            if at is not None:
-                yield document, frequencies[at]
+
+def _holding(
+    documents: Sequence[int], frequencies: Sequence[int], wanted: Collection[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield those of some documents that a term's list holds, with its frequency there."""
+    if len(documents) < _SCARCE * len(wanted):
+        yield from (pair for pair in zip(documents, frequencies, strict=True) if pair[0] in wanted)
+        return
+    for document in wanted:
+        at = _position(documents, document)
+        if at is not None:
+            yield document, frequencies[at]
 
 
 def _position(documents: Sequence[int], document: int) -> int | None:
