@@ -37,7 +37,9 @@ _CAPITALISED: Final = re.compile(r"\b[^\W\d_a-z][^\W\d_]+(?=[,!.?\u2026]|$)")
 _CAPITALISED_ASCII: Final = re.compile(r"\b[A-Z][a-z]+(?=[,!.?]|$)")  # the same, in a third of the time
 _HEAD: Final = 120
 _ENDS: Final = ".!?\u2026"
-_GREETINGS: Final = ("hey", "hi", "hello", "thanks")
+_GREETED: Final = re.compile(
+    r"\b(?:[Hh]ey|[Hh]i|[Hh]ello|[Tt]hanks|[Mm]orning|[Ee]vening|[Nn]ight|[Bb]ye)[ ,]+([^\W\d_a-z][^\W\d_]+)"
+)
 
 
 class Turn(NamedTuple):
@@ -99,14 +101,13 @@ def addressed_in(text: str) -> frozenset[str]:
     turn = turn_of(text)
     words = text if turn is None else turn.words
     found = (_CAPITALISED_ASCII if words.isascii() else _CAPITALISED).finditer(words)
-    return frozenset([match[0].casefold() for match in found if _stands_alone(words, match)])
+    called = [match[0] for match in found if _stands_alone(words, match)]
+    return frozenset(map(str.casefold, [*called, *_GREETED.findall(words)]))
 
 
 def _stands_alone(text: str, match: re.Match[str]) -> bool:
-    if match[0].casefold() in _GREETINGS:
-        return False
-    before, after = text[max(0, match.start() - 8) : match.start()].rstrip(), text[match.end() : match.end() + 1]
-    if not before or before[-1] in _ENDS or before.casefold().rstrip(",").endswith(_GREETINGS):
+    before, after = text[max(0, match.start() - 3) : match.start()].rstrip(), text[match.end() : match.end() + 1]
+    if not before or before[-1] in _ENDS:
         return after in {",", "!"}
     return before[-1] == "," and (not after or after in _ENDS)
 

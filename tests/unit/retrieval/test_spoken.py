@@ -76,7 +76,8 @@ def test_an_object_that_nests_too_deep_is_no_turn() -> None:
 
 
 def test_a_text_calls_those_whose_names_stand_alone() -> None:
-    assert addressed_in("Hey Caroline! So good. Kate, did you? Thanks, Mel!") == {"caroline", "kate", "mel"}
+    assert addressed_in("Hey Caroline! So good. Kate, did you? It is late, Mel!") == {"caroline", "kate", "mel"}
+    assert addressed_in("Good evening Kate how are you? And thanks, Mel, bye") == {"kate", "mel"}
     assert addressed_in("Mel: That is great, Gin\u00e9!") == {"gin\u00e9"}
 
 
