@@ -200,7 +200,7 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
         for hit, memory in zip(ranking.hits, answer.records, strict=True)
     ]
     rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
-    return SearchResults(
+    found = SearchResults(
         results,
         total_found=ranking.total_found,
         mode=ranking.mode,
@@ -208,3 +208,5 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
         answer_confidence=ranking.confidence,
         not_known=ranking.not_known,
     )
+    found.looks_back = answer.looks_back
+    return found

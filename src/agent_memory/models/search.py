@@ -199,6 +199,8 @@ class SearchResults(list[MemorySearchResult]):
         degraded: Why the answer is weaker than it could be and what to do, in a sentence or two; None when it is not.
         answer_confidence: How sure it is that memory answers the question, 0..1, whatever the limit; None where nothing
             was asked, or where the scratchpad alone was searched.
+        looks_back: Whether a time that is over was asked for, so that what held then was found, too, though it was
+            replaced since.
         not_known: Whether that is less than `min_answer_confidence`: then the results are the nearest there is, and
             likely no answer.
     """
@@ -221,3 +223,4 @@ class SearchResults(list[MemorySearchResult]):
         self.degraded = degraded
         self.answer_confidence = answer_confidence
         self.not_known = not_known
+        self.looks_back = False

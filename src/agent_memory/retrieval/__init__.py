@@ -3,8 +3,9 @@
 from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, VectorSource
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
+from agent_memory.retrieval.periods import named_periods
 from agent_memory.retrieval.query import read_question
-from agent_memory.retrieval.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
+from agent_memory.retrieval.results import Hit, Period, Question, Ranking, RankingSettings, Rejected, SearchLimits
 from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.retrieval.tokens import query_terms
 
@@ -13,6 +14,7 @@ __all__ = [
     "DenseIndex",
     "ExactCosines",
     "Hit",
+    "Period",
     "Question",
     "Ranking",
     "RankingSettings",
@@ -22,6 +24,7 @@ __all__ = [
     "SearchLimits",
     "VectorSource",
     "embedded_texts",
+    "named_periods",
     "query_terms",
     "read_question",
 ]

@@ -83,6 +83,7 @@ class Search:
         floor: The least cosine of a hit by embedding alone.
         scope: What the search is limited to; None admits everything.
         masks: Which sealed documents may be found; empty where nothing is sealed.
+        within: The same search for each stretch of time that is asked about, of what was stored in it.
     """
 
     corpus: Corpus
@@ -95,6 +96,7 @@ class Search:
     floor: float = 0.0
     scope: Scope | None = None
     masks: Masks = field(default_factory=list)
+    within: tuple[Search, ...] = ()
 
     @property
     def size(self) -> int:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from operator import mul
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-    from agent_memory.retrieval.results import RankingSettings
+    from agent_memory.retrieval.results import Period, RankingSettings
 
 RECENT_SIMILARITY: Final = 0.5
 """What a document counts when the query says nothing: neither a hit nor a miss, so that age decides."""
@@ -36,6 +36,13 @@ LOW_TRUST: Final = 0.5
 
 Chosen, not fitted: a page can be stored many times over in the words of likely questions, and must not push out what a
 person said; at half it stays in sight where nothing else answers."""
+
+Place = Literal["within", "before", "outside"]
+"""Where a document lies in the time a question names; `before`, what was so before a time that is over: it may have
+been so then, too, while what came after it was not."""
+
+PLACES: Final[dict[Place, float]] = {"within": 1.0, "before": 0.9, "outside": 0.8}
+"""What a similarity keeps."""
 
 _SECONDS_A_DAY: Final = 86_400.0
 
@@ -79,6 +86,8 @@ class Evidence:
         share: `bm25` against what a document of average length with most of the question's words would have
             (`ENOUGH_WORDS`), or against the best of the answer where that is more.
         dense: `cosine` between the embedder's floor and the best of the answer; None as `cosine`.
+        place: Where it lies in the time that the question names; None where it names none.
+        alone: Whether nothing but what was so in that time is asked for.
         talk: What the talk around a turn tells; None when no candidate is a turn.
     """
 
@@ -88,9 +97,17 @@ class Evidence:
     share: float = 0.0
     dense: float | None = None
     talk: TalkEvidence | None = None
+    place: Place | None = None
+    alone: bool = False
 
 
 def similarity(evidence: Evidence) -> float:
+    """Return how well a document answers the question, 0..1, the time that it names included."""
+    found = _whatever_the_time(evidence)
+    return found if evidence.place is None else in_period(found, evidence.place, alone=evidence.alone)
+
+
+def _whatever_the_time(evidence: Evidence) -> float:
     """Return how well a document answers the question, 0..1; without an embedder its cosine does not count.
 
     A plain fact's is the mean of what its words and its embedding cover of the question.
@@ -144,6 +161,39 @@ def freshness(age_seconds: float, settings: RankingSettings) -> float:
 def trusted(trust: str) -> float:
     """Return what a score keeps by whose words they are."""
     return LOW_TRUST if trust == "low" else 1.0
+
+
+def in_period(similarity: float, place: Place, *, alone: bool) -> float:
+    """Return a similarity by where a document lies in the time that a question names, 0..1.
+
+    Args:
+        similarity: How well it answers the question, whatever the time.
+        place: Where it lies.
+        alone: Whether nothing but what was so in that time is asked for: then all that lies within comes first.
+    """
+    if alone:
+        return (similarity + (place == "within")) / 2
+    return similarity * PLACES[place]
+
+
+def place_of(moment: float, periods: Collection[Period], now: float) -> Place:
+    """Return where a moment lies in the stretches of time a question names, of which any will do.
+
+    Args:
+        moment: When what a document tells was so, in seconds.
+        periods: The stretches; without any everything lies within.
+        now: The moment of asking, in seconds.
+    """
+    bounds = [
+        (
+            -math.inf if each.start is None else each.start.timestamp(),
+            math.inf if each.end is None else each.end.timestamp(),
+        )
+        for each in periods
+    ]
+    if not bounds or any(start <= moment < end for start, end in bounds):
+        return "within"
+    return "before" if all(moment < end <= now for _, end in bounds) else "outside"
 
 
 def access(count: int, settings: RankingSettings) -> float:

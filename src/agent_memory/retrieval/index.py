@@ -7,8 +7,10 @@ owner lets one caller in at a time.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
+from agent_memory.models import DateRange
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.candidates import Corpus, Documents, Search
 from agent_memory.retrieval.facets import Scope
@@ -19,6 +21,7 @@ from agent_memory.retrieval.results import (
     SEALED_FROM,
     UNREAD,
     IndexedDocument,
+    Period,
     Question,
     Ranking,
     RankingSettings,
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.sealed_rows import Masks
 
 _SETTINGS, _LIMITS = RankingSettings(), SearchLimits()
+_ANY_COSINE: Final = -1.0
 
 
 class SearchIndex:
@@ -177,30 +181,33 @@ class SearchIndex:
         """
         self.warm()
         question = question or self.embedded_question(request)
+        search = self._search(request, question, hides, among)
+        if question.periods and request.filters.date_range is None:
+            narrowed = (_within(request, period) for period in question.periods)
+            within = tuple([self._search(each, question, hides, among, floor=_ANY_COSINE) for each in narrowed])
+            search = replace(search, within=within)
+        return (
+            rank_recent(search) if search.cosines is None and not (question.weights or search.within) else rank(search)
+        )
+
+    def _search(
+        self,
+        request: SearchRequest,
+        question: Question,
+        hides: Callable[[str], bool] | None,
+        among: Masks | None,
+        *,
+        floor: float | None = None,
+    ) -> Search:
         sealed = self.corpus.sealed
         masks = sealed.within(request.filters, among) if sealed is not None else []
-        scope = self._scope(request, hides, masks)
+        scope = _scope_of(self.corpus, request, hides, masks)
         search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope, masks=masks)
         if self.vectors is not None and question.vector is not None and self.vectors.ready:
             cosines, least = self.vectors.cosines(question.vector, scope), self.vectors.similarity_threshold
-            wanted = self._settings.similarity_threshold
+            wanted = self._settings.similarity_threshold if floor is None else floor
             search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
-        return rank_recent(search) if search.cosines is None and not question.weights else rank(search)
-
-    def _scope(self, request: SearchRequest, hides: Callable[[str], bool] | None, masks: Masks) -> Scope | None:
-        filters, documents, sealed = request.filters, self.corpus.documents, self.corpus.sealed
-        if filters.admits_all and sealed is None:
-            # Asking about each of 5,000 candidates takes 1 to 2 ms; most searches have nothing to ask.
-            return Scope(filters, lambda record_id: not hides(record_id)) if hides is not None else None
-
-        def admits(record_id: str) -> bool:
-            entry = documents[record_id]
-            if sealed is not None and entry.number >= SEALED_FROM:
-                return sealed.rows.admits(entry, masks)
-            return filters.admits(entry.document) and (hides is None or not hides(record_id))
-
-        # Who wants an explanation wants to see all that is left out.
-        return Scope(filters, admits, None if request.explain else self.corpus.facets.meeting(filters))
+        return search
 
     def _read(self, entry: IndexedDocument) -> None:
         document, corpus = entry.document, self.corpus
@@ -224,6 +231,31 @@ class SearchIndex:
         corpus.talks.remove(entry.number)
         del corpus.ids[entry.number]
         entry.number = UNREAD
+
+
+def _scope_of(
+    corpus: Corpus, request: SearchRequest, hides: Callable[[str], bool] | None, masks: Masks
+) -> Scope | None:
+    filters, documents, sealed = request.filters, corpus.documents, corpus.sealed
+    if filters.admits_all and sealed is None:
+        # Asking about each of 5,000 candidates takes 1 to 2 ms; most searches have nothing to ask.
+        return Scope(filters, lambda record_id: not hides(record_id)) if hides is not None else None
+
+    def admits(record_id: str) -> bool:
+        entry = documents[record_id]
+        if sealed is not None and entry.number >= SEALED_FROM:
+            return sealed.rows.admits(entry, masks)
+        return filters.admits(entry.document) and (hides is None or not hides(record_id))
+
+    # Who wants an explanation wants to see all that is left out.
+    return Scope(filters, admits, None if request.explain else corpus.facets.meeting(filters))
+
+
+def _within(request: SearchRequest, period: Period) -> SearchRequest:
+    """Return a request for what was stored in a stretch of time."""
+    until = None if period.end is None else period.end - timedelta(microseconds=1)
+    filters = request.filters.model_copy(update={"date_range": DateRange(start=period.start, end=until)})
+    return replace(request, filters=filters, explain=False)
 
 
 def _read_of(document: Document) -> tuple[object, ...]:

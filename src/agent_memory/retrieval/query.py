@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.dates import named_days
 from agent_memory.retrieval.names import capitalised_in, is_english, named_in, without_names
+from agent_memory.retrieval.periods import read_periods
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
-from agent_memory.retrieval.wording import is_foreign, names_in
+from agent_memory.retrieval.wording import asks_for_anything, is_foreign, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,11 +50,21 @@ def read_question(
     """
     # Half a surrogate pair is no text: tokenizers and sqlite would raise on it.
     query = query[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
-    weights = {term: float(count) for term, count in Counter(query_terms(query)).items()}
-    weights |= dict.fromkeys(named_days(query, now), 1.0)
+    time = read_periods(query, now)
+    weights = {term: float(count) for term, count in Counter(query_terms(time.kept)).items()}
+    if all(each.start and each.end for each in time.periods):  # the last day before a time is not what is asked for
+        weights |= dict.fromkeys(named_days(query, now), 1.0)
     named = named_in(query, speakers)
     likely, english = capitalised_in(query), is_english(query)
     silent = {word for word in likely if is_listener(word) or (english and is_stranger(word))}
-    embedded_text = without_names(query, named | silent)[:_MAX_EMBEDDED_CHARS]
-    asks_time = _ASKS_TIME.match(query) is not None
-    return Question(weights, named, asks_time, embedded_text, names_in(query), is_foreign(query))
+    return Question(
+        weights,
+        named,
+        asks_time=_ASKS_TIME.match(query) is not None,
+        embedded_text=without_names(time.kept, named | silent)[:_MAX_EMBEDDED_CHARS],
+        names=names_in(time.kept),
+        is_foreign=is_foreign(query),
+        periods=time.periods,
+        dates=frozenset(query_terms(time.dates)),
+        asks_for_period=bool(time.periods) and asks_for_anything(time.rest),
+    )

@@ -50,20 +50,27 @@ def rank(search: Search) -> Ranking:
 
 def rank_recent(search: Search) -> Ranking:
     """Answer a query that says nothing with the latest documents."""
-    admits, now = search.scope.admits if search.scope is not None else None, search.request.now.timestamp()
-    documents, sealed, limit = search.corpus.documents, search.corpus.sealed, search.request.limit
-    kept = [each for one, each in documents.items() if admits is None or admits(one)]
-    total = len(kept)
-    if sealed is not None:
-        kept += [documents[each.id] for each in sealed.latest(limit, search.masks)]
-        total += sum(int(mask.sum()) for mask in search.masks)
-    latest = heapq.nlargest(limit, kept, key=lambda each: (each.document.timestamp, each.document.id))
+    now = search.request.now.timestamp()
+    latest, total = _latest(search, search.request.limit)
     hits = []
     for each in latest:
         fresh = fusion.freshness(now - each.moment, search.settings)
         parts = {"similarity": fusion.RECENT_SIMILARITY, "freshness": fresh}
         hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts))
     return Ranking(tuple(hits), total, "keyword")
+
+
+def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
+    """Return the documents that were stored last, the latest first, and how many there are."""
+    corpus, scope, sealed = search.corpus, search.scope, search.corpus.sealed
+    meeting = scope.meeting if scope is not None else None
+    every = corpus.documents if meeting is None else [corpus.ids[int(number)] for number in meeting]
+    kept = [corpus.documents[one] for one in every if scope is None or scope.admits(one)]
+    total = len(kept)
+    if sealed is not None:
+        kept += [corpus.documents[each.id] for each in sealed.latest(count, search.masks)]
+        total += sum(int(mask.sum()) for mask in search.masks)
+    return heapq.nlargest(count, kept, key=lambda each: (each.document.timestamp, each.document.id)), total
 
 
 class _Confidence:
@@ -99,7 +106,11 @@ class _Confidence:
             least = self._search.least
             nearness = fusion.scaled(self._cosine(nearest), least, 1.0) if nearest is not None else 0.0
         name_only = nearest is not None and self._coverage.is_name_only(nearest)
-        return Support(nearness, self._coverage.of(together), name_only, self._search.question.is_foreign)
+        question = self._search.question
+        # What a question for a time alone has in words says nothing of what was so then.
+        within = any(self._evidence[one].place == "within" for one in together)
+        covered = float(within) if question.asks_for_period else self._coverage.of(together)
+        return Support(nearness, covered, name_only, question.is_foreign)
 
     def _cosine(self, record_id: str) -> float:
         cosine = self._evidence[record_id].cosine
@@ -119,7 +130,16 @@ def _pool(search: Search, found: CandidateLists) -> list[str]:
         for near in map(corpus.id_of, place.neighbours):
             if near not in pool and search.admits(near):
                 pool[near] = None
+    for each in search.within:
+        pool |= dict.fromkeys(_of_period(each))
     return list(pool)
+
+
+def _of_period(search: Search) -> list[str]:
+    """Choose what to look at closely of a stretch of time that is asked about: it may share no word with a question."""
+    found, most = find(search), search.limits.in_period
+    latest = [each.document.id for each in _latest(search, most)[0]] if search.question.asks_for_period else []
+    return [*found.words[:most], *[record_id for record_id, _ in found.near[:most]], *latest]
 
 
 def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[str, Evidence]:
@@ -141,7 +161,22 @@ def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[st
     talks = turns.evidence(gathered, question, corpus.talks, corpus.documents, corpus.postings)
     for record_id, talk in talks.items():
         gathered[record_id].talk = talk
+    if question.periods:
+        _place(search, gathered)
     return gathered
+
+
+def _place(search: Search, gathered: dict[str, Evidence]) -> None:
+    """Note where each candidate lies in the time that is asked about; one that names its dates lies within."""
+    documents, question, now = search.corpus.documents, search.question, search.request.now.timestamp()
+    numbers = {documents[record_id].number: record_id for record_id in gathered}
+    held = search.corpus.postings.held(question.dates, numbers)
+    holding = [{numbers[at] for at, _ in held.get(term, ())} for term in question.dates]
+    naming = set.intersection(*holding) if holding else set[str]()
+    for record_id, each in gathered.items():
+        is_named = record_id in naming
+        each.place = "within" if is_named else fusion.place_of(documents[record_id].moment, question.periods, now)
+        each.alone = question.asks_for_period
 
 
 def _key(search: Search, record_id: str, evidence: Evidence, now: float) -> _Key:

@@ -9,6 +9,8 @@ from agent_memory.errors import ConfigurationError
 from agent_memory.retrieval.confidence import DEFAULT_LEAST
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.models import Document, MatchType, SearchMode
     from agent_memory.retrieval.confidence import Support
@@ -84,6 +86,7 @@ class SearchLimits:
         pool: Best of each list whose evidence is gathered: 40 to 300 differ by .003 frac@10, 60 takes half the time of
             100.
         with_neighbours: Best of each list whose neighbours in a talk are looked at too: all of them win nothing.
+        in_period: Best of each list of what was stored in a stretch of time that is asked about.
         rejections: Of each reason, in an explanation: it is read by a person or paid for in tokens.
         counted: Documents of one list looked at for a count; beyond, it is estimated from these. Five hundred take
             about half a millisecond, and the error of such a share is below five percent of the list (two standard
@@ -96,6 +99,7 @@ class SearchLimits:
 
     pool: int = 60
     with_neighbours: int = 10
+    in_period: int = 30
     rejections: int = 50
     counted: int = 500
     few: int = 2_000
@@ -124,6 +128,26 @@ class IndexedDocument:
     tells_time: bool = False
 
 
+class Period(NamedTuple):
+    """A stretch of time, aware.
+
+    Attributes:
+        start: Its first moment; None for none.
+        end: The first moment behind it; None for none.
+    """
+
+    start: datetime | None
+    end: datetime | None
+
+    def covers(self, moment: datetime) -> bool:
+        """Tell whether a moment lies in it."""
+        return (self.start is None or self.start <= moment) and (self.end is None or moment < self.end)
+
+    def is_over(self, now: datetime) -> bool:
+        """Tell whether it is past."""
+        return self.end is not None and self.end <= now
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """The text of a request, read.
@@ -135,6 +159,9 @@ class Question:
         embedded_text: The text to embed; empty when there is nothing to embed.
         names: Terms of the proper names in it.
         is_foreign: Whether it is in another language than English.
+        periods: Stretches of time it names; what it asks for may lie in any.
+        dates: Terms of the days among them, which a text may hold.
+        asks_for_period: Whether it asks for whatever was in these, and for nothing else.
         vector: Its embedding, shape (dimension,); None while it is not computed.
     """
 
@@ -144,6 +171,9 @@ class Question:
     embedded_text: str
     names: frozenset[str] = frozenset()
     is_foreign: bool = False
+    periods: tuple[Period, ...] = ()
+    dates: frozenset[str] = frozenset()
+    asks_for_period: bool = False
     vector: Vector | None = None
 
 

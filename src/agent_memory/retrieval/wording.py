@@ -39,6 +39,20 @@ def is_foreign(question: str) -> bool:
 _SHARED: Final = frozenset({"a", "am", "an", "as", "do", "he", "her", "him", "i", "in", "is", "me", "my", "so", "was"})
 
 
+_ANY_WORDS: Final = """
+    what which who all any anything everything new list show tell give happen happened occur occurred change changed
+    changes decide decided decision decisions make made note noted notes store stored remember remembered learn learned
+    learnt say said discuss discussed do did done go going went wrong fix fixed find found add added work worked talk
+    talked memory memories event events thing things news happening
+"""
+_ANY: Final = frozenset(query_terms(_ANY_WORDS))
+
+
+def asks_for_anything(question: str) -> bool:
+    """Tell whether a question, its time taken away, names nothing of its own: "what happened", "what did we decide"."""
+    return _ANY.issuperset(query_terms(question))
+
+
 def names_in(question: str) -> frozenset[str]:
     """Return the terms of the proper names that an English question holds: words in title case within it.
 

@@ -253,7 +253,7 @@ class MemoryService:
                 min_answer_confidence=min_answer_confidence,
                 patience=self._limits.search_patience,
             )
-            if include_superseded or explain or named:
+            if include_superseded or explain or named or results.looks_back:
                 met = [hit.memory.id for hit in results] + [each["id"] for each in results.rejected]
                 replaced = await self.storage.replaced_by(met)
         except StorageError as error:

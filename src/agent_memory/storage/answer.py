@@ -10,10 +10,11 @@ from agent_memory.retrieval import Rejected
 from agent_memory.storage.replacements import path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from agent_memory.models import SearchRequest
-    from agent_memory.retrieval import Hit, Ranking
+    from agent_memory.retrieval import Hit, Period, Ranking
 
 LOOKED_AT: Final = 60
 """Hits among which replacements are looked for, as many as a ranking looks at closely."""
@@ -21,18 +22,63 @@ LOOKED_AT: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[R]):
-    """A ranking, and the record of each hit."""
+    """A ranking, the record of each hit, and whether it looks back: for a time that is over, at what was so then."""
 
     ranking: Ranking
     records: tuple[R, ...]
+    looks_back: bool = False
 
 
-def answer_of(ranking: Ranking, records: Mapping[str, R], request: SearchRequest) -> Answer[R]:
+def answer_of(
+    ranking: Ranking, records: Mapping[str, R], request: SearchRequest, *, looks_back: bool = False
+) -> Answer[R]:
     """Return the best `request.limit` hits with their records; the rest are rejected if asked to explain."""
     hits, cut = ranking.hits[: request.limit], ranking.hits[request.limit :] if request.explain else ()
     late = tuple([Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut])
     ranking = replace(ranking, hits=hits, rejected=late + ranking.rejected)
-    return Answer(ranking, tuple([records[hit.id] for hit in hits]))
+    return Answer(ranking, tuple([records[hit.id] for hit in hits]), looks_back)
+
+
+def as_it_was(
+    ranking: Ranking,
+    periods: Sequence[Period],
+    replaced_by: Callable[[str], str | None],
+    moment_of: Callable[[str], datetime],
+) -> Ranking:
+    """Return the ranking for times that are over: what held then is no worse than what has replaced it since.
+
+    What had been replaced before, or came later, and is replaced, is left out.
+
+    Args:
+        ranking: With what was replaced.
+        periods: The times, each with an end.
+        replaced_by: Returns what replaced a record, if anything did.
+        moment_of: Returns when what a record tells came to be so.
+    """
+    found = {hit.id: hit.score for hit in ranking.hits}
+    kept: list[tuple[float, bool, Hit]] = []
+    for hit in ranking.hits:
+        newer = replaced_by(hit.id)
+        if newer is None:
+            kept.append((-hit.score, True, hit))
+            continue
+        replaced, moment = moment_of(newer), moment_of(hit.id)
+        held = [
+            each
+            for each in periods
+            if each.end is not None and moment < each.end and (each.start is None or each.start < replaced)
+        ]
+        if held:
+            later = [each for each in dict.fromkeys(path(hit.id, replaced_by)[1:]) if moment_of(each) >= _end_of(held)]
+            score = max([hit.score, *(found[each] for each in later if each in found)])
+            kept.append((-score, False, replace(hit, score=score)))
+    kept.sort(key=lambda each: each[:2])
+    left_out = len(ranking.hits) - len(kept)
+    return replace(ranking, hits=tuple(hit for *_, hit in kept), total_found=ranking.total_found - left_out)
+
+
+def _end_of(periods: Iterable[Period]) -> datetime:
+    return min(each.end for each in periods if each.end is not None)
 
 
 def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) -> Ranking:

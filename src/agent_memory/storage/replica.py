@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Generic
 from agent_memory.errors import StorageError
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
-from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, current_first
+from agent_memory.retrieval import named_periods
+from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first
 from agent_memory.storage.changes import lost_since, to_delete, to_store, to_store_many, to_touch, to_update
 from agent_memory.storage.state import State, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from agent_memory.journal import Update
-    from agent_memory.models import Kind, SearchRequest
+    from agent_memory.models import Kind, Record, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
     from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.storage.change_log import Absorb, ChangeLog
@@ -80,21 +82,27 @@ class Replica(Generic[R]):
     def search(self, request: SearchRequest, question: Question | None = None) -> Answer[R]:
         """See `Storage.search`; `question` is what `SearchIndex.embedded_question` returned for this request."""
         state, now = self.refresh(), request.now
-        replaced_by = state.replacements.of
+        periods = named_periods(request.text, now) if state.replacements and not request.include_superseded else ()
+        past = [period for period in periods if period.is_over(now)]
+        superseded = request.include_superseded or bool(past)
+
+        def replaced_by(record_id: str) -> str | None:
+            return state.replacements.of(record_id, now)
 
         def hides(record_id: str) -> bool:
-            return state.records[record_id].is_expired(now) or (
-                not request.include_superseded and replaced_by(record_id, now) is not None
-            )
+            return state.records[record_id].is_expired(now) or (not superseded and replaced_by(record_id) is not None)
 
-        wanted = max(request.limit, LOOKED_AT) if request.include_superseded else request.limit
-        hidden = hides if state.replacements or state.expiring else None
         ranking = self.index.search(
-            replace(request, limit=wanted), question, hides=hidden, among=_shown(state, request)
+            replace(request, limit=max(request.limit, LOOKED_AT) if superseded else request.limit),
+            question,
+            hides=hides if state.replacements or state.expiring else None,
+            among=_shown(state, now, superseded=superseded),
         )
-        if request.include_superseded:
-            ranking = current_first(ranking, lambda record_id: replaced_by(record_id, now))
-        return answer_of(ranking, state.records, request)
+        if past:
+            ranking = as_it_was(ranking, past, replaced_by, lambda one: _moment_of(state.records[one]))
+        elif superseded:
+            ranking = current_first(ranking, replaced_by)
+        return answer_of(ranking, state.records, request, looks_back=bool(past))
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""
@@ -206,9 +214,13 @@ class Replica(Generic[R]):
                 self.log.keep_lost(lost)
 
 
-def _shown(state: State[Any], request: SearchRequest) -> Masks | None:
+def _moment_of(record: Record) -> datetime:
+    return record.observed_at or record.timestamp
+
+
+def _shown(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:
     """Return which sealed rows may be found; None where nothing is sealed."""
     if state.sealed is None:
         return None
-    replaced = state.replacements.beside_sealed(request.now)
-    return state.sealed.replacements.shown(request.now, replaced, superseded=request.include_superseded)
+    replaced = state.replacements.beside_sealed(now)
+    return state.sealed.replacements.shown(now, replaced, superseded=superseded)

@@ -410,6 +410,63 @@ class TestTalks:
         assert found == [1]
 
 
+# -- stretches of time ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dated() -> SearchIndex:
+    filled = SearchIndex()
+    for number, (content, day) in enumerate(
+        [
+            ("The ledger uses MySQL", "2025-05-20"),
+            ("Deploys go to Heroku", "2025-06-03"),
+            ("The ledger was moved to PostgreSQL", "2025-07-01"),
+            ("The crane broke on 14 July", "2025-07-16"),
+            ("We decided on blue buttons", "2026-01-20"),
+            ("Standup at ten", "2026-01-21"),
+        ],
+        start=1,
+    ):
+        filled.put(make(number, content, timestamp=f"{day}T09:00:00Z"))
+    return filled
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("what did we decide last week", [5, 6]),
+        ("what happened in June", [2]),
+        ("what changed before June 2025", [1]),
+        ("what went wrong on 14 July 2025", [4]),
+        ("ledger in May", [1]),
+        ("ledger since 15 June 2025", [3]),
+    ],
+)
+def test_what_was_so_at_the_time_that_is_asked_about_comes_first(
+    dated: SearchIndex, question: str, first: list[int]
+) -> None:
+    assert ids(dated, question)[: len(first)] == first
+
+
+def test_what_was_so_in_a_time_is_found_by_that_alone_and_is_an_answer(dated: SearchIndex) -> None:
+    known = dated.search(asked("what happened two weeks ago?"))
+    empty = dated.search(asked("what happened in 2019?"))
+    assert [int(hit.id[4:], 16) for hit in dated.search(asked("what happened last week?")).hits] == [6, 5]
+    assert known.confidence is not None
+    assert empty.not_known
+
+
+def test_a_date_range_that_is_asked_for_is_not_widened_by_the_words(dated: SearchIndex) -> None:
+    assert ids(dated, "ledger in May", date_range={"start": "2025-07-01", "end": "2025-07-10"}) == [3]
+
+
+def test_a_time_brings_up_what_is_near_in_no_way(hybrid: SearchIndex, worker: EmbeddingWorker) -> None:
+    hybrid.put(make(77, "xylophone", timestamp=NOW - timedelta(days=400)))
+    hybrid.warm()
+    assert worker.drain(20)
+    assert ids(hybrid, "what happened in December 2024")[0] == 77
+
+
 # -- how sure an answer is --------------------------------------------------------------------------------------------
 
 
