@@ -1,0 +1,162 @@
+"""What a drift world asks of a memory system, and a replay of a world on one: the replies, for the grader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One note as it was shown.
+
+    Attributes:
+        text: Exactly what the reader sees of it.
+        created_at: When it was written, in seconds since 1970; None where the system keeps no such time.
+        tombstone: It only says that something was put to rest.
+        neighbors: Keys of notes shown with it.
+    """
+
+    key: str
+    text: str
+    created_at: float | None = None
+    tombstone: bool = False
+    neighbors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """The answer to a question; `declined` says that what was asked is not in memory."""
+
+    hits: tuple[Hit, ...] = ()
+    declined: bool = False
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two notes that need a look; the hints `entailment` and `neutral` wave it through."""
+
+    a: str
+    b: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a write answered.
+
+    Attributes:
+        matched: The note that it was taken for, instead of being stored.
+        released: It says that this was put to rest before.
+        suspects: Pairs that it names.
+    """
+
+    matched: str | None = None
+    released: bool = False
+    suspects: tuple[Pair, ...] = ()
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a system can do at all; a family that needs more counts as failed."""
+
+    suspects: bool = False
+    trace: bool = False
+    temporal: bool = True
+
+
+class System(Protocol):
+    """A memory as a world sees it; keys are the world's own."""
+
+    async def inscribe(self, record: dict[str, Any], mode: str) -> Written:
+        """Store a note."""
+
+    async def link(self, start: str, end: str, verb: str) -> None:
+        """Let one note point at another."""
+
+    async def supersede(self, old: str, new: dict[str, Any]) -> None:
+        """Replace a note."""
+
+    async def settle(self) -> None:
+        """Finish what is under way."""
+
+    async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> Recalled:
+        """Search; `window` is half open."""
+
+    async def recall_path(self, path: str, k: int) -> Recalled:
+        """Search by the path of a file."""
+
+    async def lineage(self, key: str) -> list[str] | None:
+        """Return which notes this one replaced, or None where no such thing is kept."""
+
+    async def suspects(self) -> list[Pair]:
+        """Return the pairs that need a look."""
+
+    async def release(self, key: str, reason: str) -> None:
+        """Put to rest, with a trace where there is such a thing."""
+
+    async def purge(self, key: str) -> None:
+        """Remove."""
+
+
+@dataclass
+class Replies:
+    """What a system answered to one world, by the ids of the world's steps.
+
+    Attributes:
+        queue: All pairs that it named, in its queue and in answers to writes.
+        standing_tokens: Of the text that stands in every prompt.
+    """
+
+    recalled: dict[str, Recalled] = field(default_factory=dict)
+    written: dict[str, Written] = field(default_factory=dict)
+    lineage: dict[str, list[str] | None] = field(default_factory=dict)
+    queue: list[Pair] = field(default_factory=list)
+    standing_tokens: int = 0
+
+
+async def replay(world: dict[str, Any], system: System) -> Replies:
+    """Tell a system all that a world has to tell, in order, and keep its replies."""
+    replies = Replies()
+    for step in world["ops"]:
+        await _step(step, system, replies)
+    return replies
+
+
+async def _step(step: dict[str, Any], system: System, replies: Replies) -> None:
+    name = step.get("id", "")
+    match step["op"]:
+        case "inscribe":
+            written = await system.inscribe(step["record"], step["mode"])
+            replies.queue += written.suspects
+            if name:
+                replies.written[name] = written
+        case "recall":
+            window = step.get("window")
+            limits = (window["after"], window["before"]) if window else None
+            replies.recalled[name] = await system.recall(step["query"], step["k"], limits)
+        case "recall_path":
+            replies.recalled[name] = await system.recall_path(step["path"], step["k"])
+        case "lineage":
+            replies.lineage[name] = await system.lineage(step["key"])
+        case "suspects":
+            replies.queue += await system.suspects()
+        case _:
+            await _told(step, system)
+
+
+async def _told(step: dict[str, Any], system: System) -> None:
+    """Tell what has no answer."""
+    match step["op"]:
+        case "link":
+            await system.link(step["from"], step["to"], step["verb"])
+        case "supersede":
+            await system.supersede(step["old"], step["new"])
+        case "settle":
+            await system.settle()
+        case "release":
+            await system.release(step["key"], step["reason"])
+        case "purge":
+            await system.purge(step["key"])
+        case other:
+            raise ValueError(f"a world with a step {other!r} is of another format")
