@@ -27,7 +27,7 @@ from agent_memory.retrieval.results import (
     RankingSettings,
     SearchLimits,
 )
-from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.retrieval.turns import Talks
 
@@ -215,7 +215,7 @@ class SearchIndex:
         entry.number = corpus.postings.add(terms)
         entry.moment = document.moment.timestamp()
         entry.length_share = fusion.length_share(len(terms))
-        entry.tells_time = tells_time(terms)
+        entry.tells_time, entry.tells_change = tells_time(terms), tells_change(terms)
         corpus.ids[entry.number] = document.id
         corpus.facets.add(entry.number, document)
         corpus.talks.add(document, entry.arrival, entry.number)

@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-_ENGLISH_WORDS: Final = """
-    are at by can could did do does for from had has have how is list on should tell the to what when where which who
-    whom whose why would
-"""
-_ENGLISH: Final = frozenset(_ENGLISH_WORDS.split())
-"""Words with which questions begin."""
-
 _WORD: Final = re.compile(r"[^\W_]+")
 _SPACES: Final = re.compile(r"\s+")
 
@@ -44,12 +37,6 @@ def capitalised_in(query: str) -> list[str]:
     """
     likely = (word for word in _WORD.findall(query)[1:] if word[0].isupper() and not word.isupper())
     return [word.casefold() for word in likely if not tells_time(index_terms(word))]
-
-
-def is_english(query: str) -> bool:
-    """Tell whether a question begins as English ones do: in other languages not only names are capitalised."""
-    first = _WORD.search(query)
-    return first is not None and first[0].casefold() in _ENGLISH
 
 
 def without_names(query: str, named: Iterable[str]) -> str:

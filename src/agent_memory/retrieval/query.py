@@ -11,11 +11,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.dates import named_days
-from agent_memory.retrieval.names import capitalised_in, is_english, named_in, without_names
+from agent_memory.retrieval.names import capitalised_in, named_in, without_names
 from agent_memory.retrieval.periods import read_periods
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
-from agent_memory.retrieval.wording import asks_for_anything, is_foreign, names_in
+from agent_memory.retrieval.wording import asks_for_anything, asks_how_it_is, is_foreign, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,16 +55,17 @@ def read_question(
     if all(each.start and each.end for each in time.periods):  # the last day before a time is not what is asked for
         weights |= dict.fromkeys(named_days(query, now), 1.0)
     named = named_in(query, speakers)
-    likely, english = capitalised_in(query), is_english(query)
-    silent = {word for word in likely if is_listener(word) or (english and is_stranger(word))}
+    foreign = is_foreign(query)  # in other languages not only names are capitalised
+    silent = {word for word in capitalised_in(query) if is_listener(word) or (not foreign and is_stranger(word))}
     return Question(
         weights,
         named,
         asks_time=_ASKS_TIME.match(query) is not None,
         embedded_text=without_names(time.kept, named | silent)[:_MAX_EMBEDDED_CHARS],
         names=names_in(time.kept),
-        is_foreign=is_foreign(query),
+        is_foreign=foreign,
         periods=time.periods,
         dates=frozenset(query_terms(time.dates)),
         asks_for_period=bool(time.periods) and asks_for_anything(time.rest),
+        asks_how_it_is=not time.periods and asks_how_it_is(query),
     )

@@ -6,6 +6,7 @@ Reads the index, changes nothing. The arithmetic is `fusion`'s; the floor is app
 from __future__ import annotations
 
 import heapq
+import math
 from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import confidence, fusion, turns
@@ -182,24 +183,27 @@ def _place(search: Search, gathered: dict[str, Evidence]) -> None:
 def _key(search: Search, record_id: str, evidence: Evidence, now: float) -> _Key:
     """Return a sort key: best first, ties to the newer, then to the smaller id."""
     indexed = search.corpus.documents[record_id]
-    fresh, access, trusted = _factors(search, indexed, now)
-    return -(fusion.similarity(evidence) * fresh * access * trusted), -indexed.moment, record_id
+    factors = _factors(search, indexed, now)
+    return -(fusion.similarity(evidence) * math.prod(factors.values())), -indexed.moment, record_id
 
 
-def _factors(search: Search, indexed: IndexedDocument, now: float) -> tuple[float, float, float]:
-    """Return what a similarity is multiplied by, whatever the question: for its age, for its use, for its source."""
-    document, settings = indexed.document, search.settings
-    fresh = fusion.freshness(now - indexed.moment, settings)
-    return fresh, fusion.access(document.access_count, settings), fusion.trusted(document.trust)
+def _factors(search: Search, indexed: IndexedDocument, now: float) -> dict[str, float]:
+    """Return what a similarity is multiplied by: for its age, for its use, for a change it tells, for its source."""
+    document, settings, asks = indexed.document, search.settings, search.question.asks_how_it_is
+    return {
+        "freshness": fusion.freshness(now - indexed.moment, settings),
+        "access": fusion.access(document.access_count, settings),
+        "change": fusion.changed(tells_change=indexed.tells_change, asks_how_it_is=asks),
+        "trust": fusion.trusted(document.trust),
+    }
 
 
 def _hit(
     search: Search, key: _Key, evidence: Evidence, now: float, scale: float, support: Support | None = None
 ) -> Hit:
-    fresh, access, trusted = _factors(search, search.corpus.documents[key[2]], now)
-    parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence), "freshness": fresh, "access": access}
-    if trusted != 1:
-        parts["trust"] = trusted
+    factors = _factors(search, search.corpus.documents[key[2]], now)
+    parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence)}
+    parts |= {name: factor for name, factor in factors.items() if factor != 1 or name in {"freshness", "access"}}
     if evidence.cosine is not None:
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:

@@ -13,7 +13,7 @@ from agent_memory.retrieval import fusion
 from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
 from agent_memory.retrieval.sealed_words import SealedWords
 from agent_memory.retrieval.turns import NO_SESSION, Standing
-from agent_memory.segments import ASKS, NONE, TELLS_TIME, TRUSTS, arrivals
+from agent_memory.segments import ASKS, NONE, TELLS_CHANGE, TELLS_TIME, TRUSTS, arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -126,6 +126,7 @@ class SealedRows:
             moment=moment,
             length_share=fusion.length_share(int(columns["length"][row])),
             tells_time=bool(columns["flags"][row] & TELLS_TIME),
+            tells_change=bool(columns["flags"][row] & TELLS_CHANGE),
         )
         return entry
 

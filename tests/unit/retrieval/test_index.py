@@ -399,6 +399,13 @@ class TestTalks:
             index.put(make(number, form.format(("Ann", "Ben")[number % 2], line), created_by_session="s1"))
         assert ids(index, "where was the kayak bought", limit=2) == [0, 1]
 
+    def test_of_notes_that_answer_alike_one_that_tells_of_a_change_is_first(self) -> None:
+        index = SearchIndex()
+        for number, line in enumerate(["Mara now lives in Lisbon", "Mara lives in Hamburg with cats"]):
+            index.put(make(number, line))
+        assert index.search(asked("Where does Mara live?", 1)).hits[0].parts["change"] > 1
+        assert all("change" not in hit.parts for hit in index.search(asked("Where was Mara before?", 2)).hits)
+
     def test_facts_without_a_session_have_no_evidence_from_one(self) -> None:
         index = SearchIndex()
         for number, line in enumerate(["use uv", "no ORM", "ruff", "uv it is", "tea"]):

@@ -1,8 +1,6 @@
 """Names in a question."""
 
-import pytest
-
-from agent_memory.retrieval.names import capitalised_in, is_english, named_in, without_names
+from agent_memory.retrieval.names import capitalised_in, named_in, without_names
 
 
 def test_a_first_name_names_its_only_bearer() -> None:
@@ -12,13 +10,6 @@ def test_a_first_name_names_its_only_bearer() -> None:
 
 def test_names_may_be_capitalised_words_but_not_the_first_nor_days_nor_abbreviations() -> None:
     assert capitalised_in("When did Kate fly to Rome in May with KLM on Monday?") == ["kate", "rome"]
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"), [("What did Kate buy?", True), ("Wann hat Kate das Auto gekauft?", False), ("?", False)]
-)
-def test_english_questions_begin_with_words_of_their_own(query: str, expected: bool) -> None:
-    assert is_english(query) is expected
 
 
 def test_a_question_keeps_its_words_when_names_are_all_it_has() -> None:
