@@ -136,7 +136,7 @@ async def measure(facts: Facts, embedder: str = "local") -> dict[str, Any]:
             replaced = await product.replaced()
         finally:
             await product.close()
-    return _report(facts, shown, raised, replaced)
+    return report_of(facts, shown, raised, replaced)
 
 
 async def _store(product: Product, facts: Facts) -> set[frozenset[str]]:
@@ -155,12 +155,13 @@ async def _ask(product: Product, question: Question) -> list[str]:
     return [product.key_of(hit.memory.id) for hit in found]
 
 
-def _report(
+def report_of(
     facts: Facts,
     shown: list[tuple[Question, list[str]]],
     raised: set[frozenset[str]],
     replaced: set[tuple[str, str]],
 ) -> dict[str, Any]:
+    """Return the shares and counts from what was shown for each question, the suspects, and what replaced what."""
     current = [(question, _above(question, keys)) for question, keys in shown if question.kind != "history"]
     history = [bool(question.gold & set(keys)) for question, keys in shown if question.kind == "history"]
     changes = {frozenset(pair) for pair in facts.changes}
