@@ -73,6 +73,36 @@ class MemorySearchContract:
         assert all(0 <= score <= 1 for score in scores)
         assert all(r.match_type in {"keyword", "vector", "hybrid"} for r in found)
 
+    async def test_an_answer_says_how_sure_it_is_and_whether_it_is_known(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("green tea in the morning"))
+        await storage.store(memory_of("the train to Oslo"))
+        known, unknown = await storage.search("green tea"), await storage.search("whose violin is it")
+        assert known.answer_confidence is not None
+        assert unknown.answer_confidence is not None
+        assert known.answer_confidence > unknown.answer_confidence
+        assert (known.not_known, unknown.not_known) == (False, True)
+        assert known[0].answer_confidence is not None
+        assert (await storage.search("green tea", min_answer_confidence=1)).not_known
+        latest = await storage.search("")
+        assert (latest.answer_confidence, latest.not_known) == (None, False)
+        with pytest.raises(ValidationError):
+            await storage.search("tea", min_answer_confidence=1.1)
+
+    async def test_a_time_that_is_over_is_answered_by_what_held_then(
+        self, storage: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        old = await storage.store(memory_of("The office is in Berlin", timestamp=NOON - timedelta(days=30)))
+        new = await storage.store(
+            memory_of("The office is in Lyon", timestamp=NOON - timedelta(days=9), supersedes=old)
+        )
+        moved, began = (NOON - timedelta(days=days) for days in (9, 30))
+        before = await storage.search(f"where was the office before {moved:%Y-%m-%d}")
+        assert ([r.memory.id for r in before], before.looks_back) == ([old, new], True)
+        since = await storage.search(f"where is the office since {began:%Y-%m-%d}")
+        assert ([r.memory.id for r in since], since.looks_back) == ([new], False)
+        clock.advance(days=40)
+        assert [r.memory.id for r in await storage.search("where was the office yesterday")] == [new]
+
     async def test_another_objects_store_is_found_at_once(self, storage: MemoryStorage, other: MemoryStorage) -> None:
         assert list(await other.search("tea")) == []
         memory_id = await storage.store(memory_of("green tea"))

@@ -117,6 +117,8 @@ QUESTIONS = [
     "when is the deploy in march?",
     "garden cat walk",
     "where does Kate walk with Rita",
+    "what did we decide last week",
+    "what happened to the ledger before 2026-01-15",
     "",
 ]
 
