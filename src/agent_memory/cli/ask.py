@@ -217,7 +217,7 @@ async def search(
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if results and results.not_known:
-        run.screen.note("None of these is likely to be the answer.")
+        run.screen.note("Nothing here is sure to be the answer; these are the nearest.")
     if not results:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
         raise typer.Exit(NOT_FOUND)

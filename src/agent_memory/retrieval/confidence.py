@@ -49,10 +49,10 @@ class Weights(NamedTuple):
     is_foreign: float
 
 
-ANSWER: Final = Weights(-2.79, 5.72, 2.53, -1.21, 1.78)
-ANSWER_BY_WORDS: Final = Weights(-1.70, 0.0, 3.66, -0.56, 1.41)
-HIT: Final = Weights(-4.44, 3.61, 3.13, -0.75, 1.35)
-HIT_BY_WORDS: Final = Weights(-3.94, 0.0, 4.65, 0.0, 1.21)
+ANSWER: Final = Weights(-3.01, 6.12, 2.45, -1.34, 1.94)
+ANSWER_BY_WORDS: Final = Weights(-1.72, 0.0, 3.80, -0.42, 1.42)
+HIT: Final = Weights(-4.42, 3.81, 3.05, -0.33, 1.31)
+HIT_BY_WORDS: Final = Weights(-3.84, 0.0, 4.56, 0.0, 1.12)
 
 
 def of_answer(support: Support) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.models import DateRange
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.candidates import Corpus, Documents, Search
+from agent_memory.retrieval.dense import ExactCosines
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.postings import Postings
 from agent_memory.retrieval.query import read_question
@@ -184,7 +185,7 @@ class SearchIndex:
         search = self._search(request, question, hides, among)
         if question.periods and request.filters.date_range is None:
             narrowed = (_within(request, period) for period in question.periods)
-            within = tuple([self._search(each, question, hides, among, floor=_ANY_COSINE) for each in narrowed])
+            within = tuple([self._search(each, question, hides, among, search) for each in narrowed])
             search = replace(search, within=within)
         return (
             rank_recent(search) if search.cosines is None and not (question.weights or search.within) else rank(search)
@@ -196,16 +197,18 @@ class SearchIndex:
         question: Question,
         hides: Callable[[str], bool] | None,
         among: Masks | None,
-        *,
-        floor: float | None = None,
+        whole: Search | None = None,
     ) -> Search:
+        """Get a search ready: a whole one or, of `whole`, that of a stretch of time, where any cosine will do."""
         sealed = self.corpus.sealed
         masks = sealed.within(request.filters, among) if sealed is not None else []
         scope = _scope_of(self.corpus, request, hides, masks)
         search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope, masks=masks)
         if self.vectors is not None and question.vector is not None and self.vectors.ready:
-            cosines, least = self.vectors.cosines(question.vector, scope), self.vectors.similarity_threshold
-            wanted = self._settings.similarity_threshold if floor is None else floor
+            known = whole.cosines if whole is not None else None
+            exact = known if isinstance(known, ExactCosines) else None  # of all; an engine's are of a scope
+            cosines, least = exact or self.vectors.cosines(question.vector, scope), self.vectors.similarity_threshold
+            wanted = self._settings.similarity_threshold if whole is None else _ANY_COSINE
             search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
         return search
 

@@ -139,7 +139,10 @@ def _pool(search: Search, found: CandidateLists) -> list[str]:
 def _of_period(search: Search) -> list[str]:
     """Choose what to look at closely of a stretch of time that is asked about: it may share no word with a question."""
     found, most = find(search), search.limits.in_period
-    latest = [each.document.id for each in _latest(search, most)[0]] if search.question.asks_for_period else []
+    sealed = search.corpus.sealed
+    all_near = search.cosines is not None and not (sealed is not None and None in sealed.vectors)  # by any cosine
+    wants_latest = search.question.asks_for_period and not all_near
+    latest = [each.document.id for each in _latest(search, most)[0]] if wants_latest else []
     return [*found.words[:most], *[record_id for record_id, _ in found.near[:most]], *latest]
 
 
