@@ -96,8 +96,11 @@ def speakers_within(text: str) -> frozenset[str]:
 def addressed_in(text: str) -> frozenset[str]:
     """Return the folded names that a text calls: capitalised words that stand alone ("Kate, did you", "Thanks, Kate!").
 
-    Some are no names ("Well, ..."): only a word that is hardly ever used in another way is the name of a listener.
+    Some are no names ("Well, ..."): only a word that is hardly ever used in another way is the name of a listener. A
+    text that neither asks nor exclaims is not looked at: it is a fact more often than not, and facts are many.
     """
+    if "!" not in text and not asks(text):
+        return frozenset()
     turn = turn_of(text)
     words = text if turn is None else turn.words
     found = (_CAPITALISED_ASCII if words.isascii() else _CAPITALISED).finditer(words)

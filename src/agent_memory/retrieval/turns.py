@@ -8,6 +8,7 @@ has a speaker, and stands in the talk of its day where no session is known.
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -77,6 +78,7 @@ def said_by(document: Document) -> Said:
     return Said(session, speaker, people, addressed_in(document.text), asks(document.text))
 
 
+@lru_cache(maxsize=1_024)
 def session_number(session: str) -> int:
     """Return the number that stands for a session: 64 bits, never `NO_SESSION`."""
     return int.from_bytes(blake2b(session.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") or 1
@@ -154,7 +156,8 @@ class Talks:
         if said.session != NO_SESSION:
             standing = Standing(document.moment.timestamp(), arrival, number)
             self._in.setdefault(said.session, {})[number] = standing
-        self._calls.update(said.called)
+        if said.called:
+            self._calls.update(said.called)
         self._asking += said.asks
         self._has_changed(said)
 
