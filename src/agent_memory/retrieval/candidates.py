@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agent_memory.retrieval.facets import Facets
 from agent_memory.retrieval.results import SEALED_FROM
+from agent_memory.retrieval.tokens import index_terms
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
@@ -66,6 +67,18 @@ class Corpus:
         if number < SEALED_FROM or self.sealed is None:
             return self.ids[number]
         return self.sealed.rows.id_of(number)
+
+    def is_listener(self, word: str) -> bool:
+        """Tell whether a folded word is the name of somebody whom texts only call."""
+        return self.talks.is_listener(word, self._holding(word))
+
+    def is_stranger(self, word: str) -> bool:
+        """Tell whether a folded word is held by no document of a memory of talks."""
+        return not self._holding(word) and self.talks.are_asking(self.postings.documents)
+
+    def _holding(self, word: str) -> int:
+        """Return how many documents hold a word, whole or in parts."""
+        return max(map(self.postings.frequency, index_terms(word)), default=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from agent_memory.retrieval.results import (
     SearchLimits,
 )
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
-from agent_memory.retrieval.tokens import index_terms
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
@@ -148,21 +147,13 @@ class SearchIndex:
 
         Safe to call before taking the owner's lock for `search`: a remote embedder may take its time.
         """
-        speakers = self.corpus.talks.speakers()
-        question = read_question(request.text, request.now, speakers, self._is_listener, self._is_stranger)
+        corpus = self.corpus
+        question = read_question(
+            request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger
+        )
         if self.vectors is None or not question.embedded_text:
             return question
         return replace(question, vector=self.vectors.embed_query(question.embedded_text))
-
-    def _is_listener(self, word: str) -> bool:
-        return self.corpus.talks.is_listener(word, self._holding(word))
-
-    def _is_stranger(self, word: str) -> bool:
-        return not self._holding(word) and self.corpus.talks.are_asking(self.corpus.postings.documents)
-
-    def _holding(self, word: str) -> int:
-        """Return how many documents hold a word, whole or in parts."""
-        return max(map(self.corpus.postings.frequency, index_terms(word)), default=0)
 
     def search(
         self,
