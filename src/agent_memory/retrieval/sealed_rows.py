@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -204,11 +203,17 @@ class SealedTalks:
     def __init__(self, rows: SealedRows, chain: Chain) -> None:
         self._rows = rows
         self._chain = chain
+        self._asking = (-1, 0)
 
-    @cached_property
+    @property
     def asking(self) -> int:
-        """How many hold a question, those that count no more included."""
-        return sum(int(np.count_nonzero(each.columns["flags"] & ASKS)) for each in self._chain.segments)
+        """How many of those that count hold a question."""
+        documents, asking = self._asking
+        if documents != len(self._chain):
+            pairs = zip(self._chain.segments, self._chain.alive, strict=True)
+            asking = sum(int(np.count_nonzero(segment.columns["flags"][alive] & ASKS)) for segment, alive in pairs)
+            self._asking = (len(self._chain), asking)
+        return asking
 
     def people(self) -> frozenset[str]:
         """Return the folded names of all who speak in a talk of one segment, of turns or within one document."""
@@ -217,8 +222,9 @@ class SealedTalks:
         return frozenset(within.union(*(map(bytes.decode, segment.strings("people").every()) for segment in segments)))
 
     def calls(self, word: str) -> int:
-        """Return how many call a word, those that count no more included."""
-        return sum(len(segment.lists("called").of(word).rows) for segment in self._chain.segments)
+        """Return how many of those that count call a word."""
+        pairs = zip(self._chain.segments, self._chain.alive, strict=True)
+        return sum(int(np.count_nonzero(alive[segment.lists("called").of(word).rows])) for segment, alive in pairs)
 
     def sessions_of(self, numbers: Iterable[int]) -> dict[int, int]:
         """Return the session of each of some documents, without those that stand in none."""

@@ -109,13 +109,13 @@ class SealedTalks(Protocol):
 
     @property
     def asking(self) -> int:
-        """How many hold a question, those that count no more included."""
+        """How many of those that count hold a question."""
 
     def people(self) -> frozenset[str]:
         """Return who takes part in a talk of them."""
 
     def calls(self, word: str) -> int:
-        """Return how many call a word, those that count no more included."""
+        """Return how many of those that count call a word."""
 
     def sessions_of(self, numbers: Iterable[int]) -> dict[int, int]:
         """Return the session of each of some documents, without those that stand in none."""

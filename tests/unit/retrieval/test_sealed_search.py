@@ -222,6 +222,22 @@ def test_what_was_removed_weighs_no_words(indexes: tuple[SearchIndex, SearchInde
         same(*(index.search(SearchRequest(question, 12, NOW)) for index in (whole, split)))
 
 
+def test_what_was_removed_calls_nobody_and_asks_nothing(indexes: tuple[SearchIndex, SearchIndex]) -> None:
+    _, split = indexes
+    split.search(SearchRequest("ledger audit", 5, NOW))
+    corpus, talks = split.corpus.sealed, split.corpus.talks
+    assert corpus is not None
+    assert (talks.is_listener("kate", 20), talks.are_asking(20)) == (True, True)
+
+    gone = [document.id for document in documents() if "Kate" in document.text]
+    for one in gone:
+        split.remove(one)
+    corpus.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
+    split.forget_sealed(gone)
+
+    assert (talks.is_listener("kate", 20), talks.are_asking(20)) == (False, False)
+
+
 @pytest.mark.parametrize("arrays_from", [0, 1_000_000])
 def test_what_was_sealed_without_vectors_is_found_by_those_that_are_held(
     tmp_path: Path, worker: EmbeddingWorker, arrays_from: int

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WORDS = [f"word{number}" for number in range(30)]
-QUESTIONS = [*WORDS[:4], " ".join(WORDS[4:8]), " ".join(WORDS[:4])]
+QUESTIONS = [*WORDS[:4], " ".join(WORDS[4:8]), " ".join(WORDS[:4]), f"does Kate {WORDS[0]}", f"does Rita {WORDS[1]}"]
 OPERATIONS = ("store", "store", "store", "update", "delete", "touch", "seal", "seal without vectors", "compact", "open")
 LONG_AGO = timedelta(days=60)
 """Beyond the grace time of a compaction."""
@@ -70,12 +70,19 @@ class Session:
         self._ids: list[str] = []
 
     def _text(self) -> str:
-        return " ".join(self.choose.sample(WORDS, 4))
+        *words, last = self.choose.sample(WORDS, 4)
+        return f"{' '.join(words)}{self.choose.choice([f' {last}', ', Kate?'])}"
 
     async def _store(self) -> None:
         stored = self._clock() - timedelta(minutes=self.choose.randrange(10_000))
         older = self.choose.choice(self._ids) if self._ids and self.choose.random() < 0.2 else None
-        memory = Memory(agent_id="bob", content=self._text(), timestamp=stored, supersedes=older)
+        memory = Memory(
+            agent_id="bob",
+            content=self._text(),
+            timestamp=stored,
+            supersedes=older,
+            created_by_session=self.choose.choice(["", "talk"]),
+        )
         await self._storage.store(memory)
         self._ids.append(memory.id)
 
