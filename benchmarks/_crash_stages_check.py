@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from agent_memory.models import SearchResults
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say
-from benchmarks._crash_stages_victim import seal_all, storage_of, without_children
+from benchmarks._crash_stages_victim import seal_all, storage_of
+from benchmarks._sealing import without_children
 
 First = tuple[str, str, float]
 """How it was searched, the id of the first hit, and its score."""

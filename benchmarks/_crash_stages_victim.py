@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.models import MEMORY, Memory, utc_now
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.sealed import upkeep
 from agent_memory.storage.sealed.sealing import seal_up
 from benchmarks._crash_model import Expected, Pending, shown
 from benchmarks._crash_operations import AGENT, EMBEDDER, LONG_AGO, settings_for
 from benchmarks._crash_process import Shim, changes_files
+from benchmarks._sealing import without_children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
     from types import FrameType
 
@@ -96,16 +96,6 @@ class Order:
     stage: str = ""
     at: int = 0
     how: str = "before"
-
-
-@contextlib.contextmanager
-def without_children() -> Iterator[None]:
-    """Let no child seal beside what is to be killed or compared: what seals here is called by name."""
-    start, upkeep.start_child = upkeep.start_child, lambda command: None  # noqa: ARG005
-    try:
-        yield
-    finally:
-        upkeep.start_child = start
 
 
 def storage_of(root: Path, clock: Clock = utc_now) -> FileStorage:

@@ -14,6 +14,7 @@ from agent_memory.settings import ServiceSettings
 from benchmarks._retrieval_metrics import DEPTH, Outcome, outcome
 from benchmarks._retrieval_rivals import Found, Rivals
 from benchmarks._retrieval_sealed import filled
+from benchmarks._sealing import without_children
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +85,7 @@ async def measure(groups: Sequence[Group], backend: str, embedder: Embedder | No
     settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
     # By name: the vector backend comes with the engine.
     kind: type[FileStorage] = getattr(backends, "FileStorage" if backend == "file" else "VectorStorage")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, without_children():
         for number, group in enumerate(groups):
             clock = _Clock(group.now)
             opened = partial(kind, f"bench-{number}", folder, settings=settings, embedder=embedder, clock=clock)
