@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Document, Kind, Record
     from agent_memory.storage.sealed.records import SealedRecords
 
+_NO_CHANGE: Final = frozenset({"touch", "mark"})
+"""Operations that change nothing a record says."""
 _REACH: Final = 4
 """How many times as many sealed records as a scratchpad takes are looked at first; some may be no longer valid."""
 
@@ -92,7 +94,7 @@ class State(Generic[R]):
             self.table.begin_again()
             self._begin()
         for entry in update.entries:
-            if changes := {change.id: entry.seq for change in entry.changes if change.op != "touch"}:
+            if changes := {change.id: entry.seq for change in entry.changes if change.op not in _NO_CHANGE}:
                 self.changed_at |= changes
                 self.last_change = entry.at
         changed = self.table.apply(update.entries)

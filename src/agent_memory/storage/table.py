@@ -101,7 +101,7 @@ class RecordTable(Generic[R]):
             for change in entry.changes:
                 if change.kind != name:
                     continue
-                if change.id in sealed and change.id not in raw:
+                if change.id in sealed and change.id not in raw and change.op != "mark":
                     self._take_sealed(change.id)
                 if change.op in {"delete", "mark"}:
                     self._note_forgotten(change)

@@ -271,3 +271,5 @@ def _logged(function: Callable[..., object], *args: Any) -> None:
         function(*args)
     except AgentMemoryError as error:
         log.warning("background_work_failed", code=error.code, error=error.message)
+    except Exception as error:  # noqa: BLE001 - nobody waits for it, so this is the last to tell; a text may be in its words
+        log.warning("background_work_broke", error=type(error).__name__)

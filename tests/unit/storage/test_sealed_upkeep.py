@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY
 from agent_memory.segments import folder_name, open_chain
 from agent_memory.settings import ServiceSettings
@@ -19,10 +20,11 @@ from agent_memory.storage.sealed.sealing import seal_up
 from tests.support import memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.segments import Row
 
 ENOUGH = 3
 EMBEDDER = HashEmbedder()
@@ -210,3 +212,65 @@ async def test_a_session_goes_on_with_everything_while_a_compacted_journal_is_se
     assert len(seen) > 2
     assert [memory.content async for memory in storage.iter_all()] == before
     await storage.close()
+
+
+async def test_a_journal_that_is_put_back_while_it_is_sealed_leaves_nothing_of_what_came_later(
+    folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = opened(folder)
+    await storage.store(memory_of("tea"))
+    backup = folder.journal.read_bytes()
+    await storage.store(memory_of("coffee"))
+    await storage.compact(timedelta(0))
+    seal_up(folder, MEMORY, None, least=1)
+    await storage.store(memory_of("cocoa"))
+    await storage.close()
+    noted = sealing.invalid_in
+
+    def put_back(notes: dict[str, Any]) -> object:  # between the opening of the segments and the first look
+        folder.journal.write_bytes(backup)
+        return noted(notes)
+
+    monkeypatch.setattr(sealing, "invalid_in", put_back)
+    seal_up(folder, MEMORY, None, least=1)
+
+    after = opened(folder)
+    assert [memory.content async for memory in after.iter_all()] == ["tea"]
+    await after.close()
+
+
+async def test_accesses_are_sealed_in_stretches_too(folder: AgentFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = opened(folder)
+    memories = [memory_of(f"tea {number}") for number in range(20)]
+    await storage.store_many(memories)
+    seal_up(folder, MEMORY, None, least=1)
+    for memory in memories:
+        await storage.touch([memory.id])
+    await storage.close()
+    monkeypatch.setattr(sealing, "_BYTES_AT_ONCE", 1_000)
+    monkeypatch.setattr(sealing, "_MOST_AT_ONCE", 8)
+    held, really = [], sealing.seal
+
+    def counting(unfinished: Path, rows: Sequence[Row], *others: Any, **more: Any) -> None:
+        held.append(len(rows))
+        really(unfinished, rows, *others, **more)
+
+    monkeypatch.setattr(sealing, "seal", counting)
+    seal_up(folder, MEMORY, None, least=1)
+    assert sum(held) == 20
+    assert len(held) > 1
+
+
+async def test_a_note_about_a_sealed_record_changes_nothing(folder: AgentFolder) -> None:
+    storage = opened(folder)
+    await storage.store(memory := memory_of("tea in the morning"))
+    seal_up(folder, MEMORY, None, least=1)
+    await storage.close()
+    with Journal(folder.journal, {"memory"}).locked() as writer:
+        writer.append([Change("mark", "memory", memory.id, {"note": "seen"})])
+
+    for _ in range(2):
+        storage = opened(folder)
+        assert [found.memory.content for found in await storage.search("tea")] == [memory.content]
+        assert await storage.count() == 1
+        await storage.close()

@@ -168,3 +168,13 @@ async def test_what_is_left_to_do_behind_an_answer_is_no_failure_of_it_while_ano
     go_on.set()
     ending.join(5)
     assert not ending.is_alive()
+
+
+async def test_a_defect_in_what_nobody_waits_for_is_told_without_its_words(
+    patient: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    patient.submit(lambda: {}["the password is walnut"])
+    await patient.run(lambda: None)
+    assert "background_work_broke" in caplog.text
+    assert "KeyError" in caplog.text
+    assert "walnut" not in caplog.text

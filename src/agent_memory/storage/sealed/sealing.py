@@ -81,7 +81,7 @@ the rows can be divided by four, and each row is rewritten about four times in e
 _SMALL: Final = 5_000
 """Rows that are always one segment: each takes a start 4 ms to open, and so many take 40 ms to merge."""
 _MOST_AT_ONCE: Final = 20_000
-"""Changed records of one new segment, more or less: what is held in memory, some 120 MB."""
+"""Changed or accessed records of one new segment, more or less: what is held in memory, some 120 MB."""
 _BYTES_AT_ONCE: Final = 1 << 20
 _VECTORS_AT_ONCE: Final = 5_000
 _VECTORS_LOOKED_AT: Final = 100
@@ -182,7 +182,9 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     state = State(kind, folder.agent_id, sealed)
     policy = CompactionPolicy()
     policy.resume(notes.get(COUNTED, {}))
-    while len(state.changed_at) < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
+    while state.unsealed < _MOST_AT_ONCE and (update := journal.poll(most=_BYTES_AT_ONCE)).entries:
+        if update.reset:  # it was replaced meanwhile, and does not go on from these segments any more
+            return _seal_stretch(folder, kind, place, least)
         state.absorb(update)
         _count(policy, journal, update)
     last, here = journal.watermark[1], place_of(journal.reader)
