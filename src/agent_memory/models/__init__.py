@@ -5,6 +5,7 @@ from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offer
 from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
+from agent_memory.models.links import DERIVED_FROM, Linked, Surroundings, is_told, rests_on
 from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
 from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
 from agent_memory.models.observation import Observation
@@ -22,7 +23,7 @@ from agent_memory.models.search import (
     filters_of,
 )
 from agent_memory.models.tally import Tally
-from agent_memory.models.text import STEERING, check_text, content_hash, visible
+from agent_memory.models.text import STEERING, check_text, content_hash, content_mark, visible
 from agent_memory.models.times import Clock, as_utc, from_seconds, parse_bound, to_text, utc_now
 from agent_memory.models.version import Version
 
@@ -30,6 +31,7 @@ __all__ = [
     "ACCESS",
     "ANY_STATE",
     "CATEGORIES",
+    "DERIVED_FROM",
     "ESTIMATES",
     "IDENTITY",
     "MAX_CONTENT_CHARS",
@@ -43,6 +45,7 @@ __all__ = [
     "Facet",
     "Kind",
     "Link",
+    "Linked",
     "ListOrder",
     "Listed",
     "Listing",
@@ -59,6 +62,7 @@ __all__ = [
     "SearchResults",
     "Source",
     "SourceKind",
+    "Surroundings",
     "Tally",
     "Trust",
     "Version",
@@ -69,16 +73,19 @@ __all__ = [
     "check_text",
     "check_texts",
     "content_hash",
+    "content_mark",
     "describe",
     "filters_of",
     "from_seconds",
     "is_memory_id",
+    "is_told",
     "may_stand_for",
     "new_memory_id",
     "offered_fields",
     "offered_values",
     "parse_bound",
     "record_of",
+    "rests_on",
     "to_text",
     "utc_now",
     "visible",

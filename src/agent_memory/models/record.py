@@ -16,7 +16,7 @@ from pydantic_core.core_schema import str_schema
 from agent_memory.errors import ValidationError
 from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
 from agent_memory.models.invalid import describe
-from agent_memory.models.text import check_metadata, check_text, visible
+from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, visible
 from agent_memory.models.times import UtcDatetime, to_text, utc_now
 
 MAX_TAGS: Final = 50
@@ -88,10 +88,11 @@ class Source(Value):
 
 
 class Link(Value):
-    """A named relation to another record."""
+    """A named relation to another record; `said` is a mark of what that said then (see `content_mark`), or empty."""
 
     rel: str = Field(min_length=1, max_length=64)
     id: RecordId
+    said: str = Field(default="", pattern=rf"^(?:[0-9a-f]{{{MARK_CHARS}}})?$")
 
 
 def normalise_tags(tags: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_DEPTH: Final = 16
 MAX_KEY_CHARS: Final = 256
+MARK_CHARS: Final = 4
 
 _BREAKING: Final = "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029"
 _UNSEEN: Final = (
@@ -58,6 +59,11 @@ def content_hash(text: str) -> str:
     """Return the sha256 (hex) of `text` folded for case, width and white space: equal hashes mean a duplicate."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_mark(text: str) -> str:
+    """Return a mark of a text: enough to notice that it was changed, and too little to tell what it says."""
+    return content_hash(text)[:MARK_CHARS]
 
 
 def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -89,7 +89,8 @@ def merge(
             **_hashes("id", parts),
             **_hashes("text", parts),
             **sessions_of(column_of(folder, "session")),
-            **_older(parts),
+            **_leading("older", parts),
+            **_leading("linked", parts),
             "hides": np.empty(0, np.uint64) if oldest else _hides(parts),
         },
     )
@@ -131,12 +132,12 @@ def _hashes(name: str, parts: Sequence[_Part]) -> dict[str, NDArray[Any]]:
     return sorted_hashes(name, np.concatenate(hashes))
 
 
-def _older(parts: Sequence[_Part]) -> dict[str, NDArray[Any]]:
-    rows = np.concatenate([part.renumbered[part.segment.columns["older.row"]] for part in parts])
-    hashes = np.concatenate([part.segment.columns["older.hash"] for part in parts])
+def _leading(name: str, parts: Sequence[_Part]) -> dict[str, NDArray[Any]]:
+    rows = np.concatenate([part.renumbered[part.segment.columns[f"{name}.row"]] for part in parts])
+    hashes = np.concatenate([part.segment.columns[f"{name}.hash"] for part in parts])
     rows, hashes = rows[rows != _GONE], hashes[rows != _GONE]
     order = np.lexsort((rows, hashes))
-    return {"older.hash": hashes[order], "older.row": rows[order].astype(np.uint32)}
+    return {f"{name}.hash": hashes[order], f"{name}.row": rows[order].astype(np.uint32)}
 
 
 def _hides(parts: Sequence[_Part]) -> NDArray[np.uint64]:

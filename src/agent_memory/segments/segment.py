@@ -54,7 +54,7 @@ ARRAYS: Final = frozenset(
     [
         *("seq", "timestamp", "moment", "expires", "promoted", "accessed", "access_count", "trust", "flags", "length"),
         *("session", "speaker", "arrival", "hides"),
-        *(name + part for name in ("id", "text", "older", "session", "piece") for part in (".hash", ".row")),
+        *(name + part for name in ("id", "text", "older", "linked", "session", "piece") for part in (".hash", ".row")),
         *(name + part for name in ("ids", "data", "forgotten", "speakers", "people") for part in ("", ".ends")),
         *(name + part for name in ("terms", "facets", "talkers", "called") for part in _LISTED),
         "terms.counts",

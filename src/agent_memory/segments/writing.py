@@ -80,7 +80,8 @@ def seal(
             **sorted_hashes("id", np.array([hash_of(row.id.encode()) for row in rows], np.uint64)),
             **sorted_hashes("text", np.array([prefix_of(row.text_hash) for row in rows], np.uint64)),
             **sessions_of(sessions),
-            **_older(rows),
+            **_leading("older", ([row.older] if row.older else [] for row in rows)),
+            **_leading("linked", (row.links for row in rows)),
             **_pieces(rows),
             "hides": np.empty(0, np.uint64) if hides is None else np.unique(hides),
         },
@@ -144,12 +145,17 @@ class _Keys:
         self.numbers = np.array([place.get(word.encode(), NONE) for word in every], np.uint32)
 
 
-def _older(rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
-    """Return which rows replace which records, in the order of these records' hashes."""
-    pairs = sorted((hash_of(row.older.encode()), number) for number, row in enumerate(rows) if row.older)
+def _leading(name: str, targets: Iterable[Iterable[str]]) -> dict[str, NDArray[Any]]:
+    """Return which rows name which records, in the order of these records' hashes.
+
+    Args:
+        name: Of the columns.
+        targets: Ids of the records that each row names.
+    """
+    pairs = sorted((hash_of(one.encode()), number) for number, named in enumerate(targets) for one in {*named})
     return {
-        "older.hash": np.array([each for each, _ in pairs], np.uint64),
-        "older.row": np.array([number for _, number in pairs], np.uint32),
+        f"{name}.hash": np.array([each for each, _ in pairs], np.uint64),
+        f"{name}.row": np.array([number for _, number in pairs], np.uint32),
     }
 
 

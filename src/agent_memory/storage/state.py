@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
+from agent_memory.storage.linking import Linking
 from agent_memory.storage.recency import Order, Recency
 from agent_memory.storage.replacements import Replacements
 from agent_memory.storage.table import RecordTable
@@ -52,6 +53,7 @@ class State(Generic[R]):
         last_change: When the last change was made, UTC as text; None without any.
         expiring: Ids of those of these that expire.
         replacements: Which record replaced which.
+        links: Which records are linked to which.
         changed_at: Record id to the seq of its last change after what is sealed; accesses do not count. Gone records
             stay listed.
         last_change: When the last of these changes was made, UTC as text; None without any.
@@ -67,6 +69,7 @@ class State(Generic[R]):
 
     def _begin(self) -> None:
         self.replacements = Replacements(self.records, self.sealed.replacements if self.sealed is not None else None)
+        self.links = Linking(self.records, self.sealed.links if self.sealed is not None else None)
         self.changed_at: dict[str, int] = {}
         self.last_change = self.sealed.last_change if self.sealed is not None else None
         self.expiring: set[str] = set()
@@ -99,6 +102,7 @@ class State(Generic[R]):
                 self.last_change = entry.at
         changed = self.table.apply(update.entries)
         self.replacements.note(changed)
+        self.links.note(changed)
         there = [record for record in changed.values() if record is not None]
         self._texts.note(there)
         self.expiring.update(record.id for record in there if record.expires_at is not None)
@@ -118,6 +122,8 @@ class State(Generic[R]):
         self.changed_at = {one: seq for one, seq in self.changed_at.items() if seq > sealed.chain.last_seq}
         self.replacements = Replacements(self.records, sealed.replacements)
         self.replacements.note(self.table.records)
+        self.links = Linking(self.records, sealed.links)
+        self.links.note(self.table.records)
         self.expiring = {one for one, record in self.table.records.items() if record.expires_at is not None}
         self._texts = _Texts(self.kind, self.sealed)
         self._recency.clear()

@@ -44,6 +44,7 @@ def rows(draw: Any) -> list[Row]:
                 length=len(words),
                 facets=[("tag", word) for word in dict.fromkeys(words[:2])],
                 older=draw(st.sampled_from(["", "mem-1", "mem-2"])),
+                links=draw(st.sampled_from([(), ("mem-1",), ("mem-1", "mem-2")])),
                 session=draw(st.sampled_from([0, 1, 2**64 - 1])),
                 speaker=draw(NAMES),
                 speakers=draw(st.sampled_from([(), ("ann", "bob")])),
@@ -79,6 +80,7 @@ def read_back(segment: Segment) -> list[Row]:
             for row, count in zip(listed.rows.tolist(), counts, strict=True):
                 held[name][row][each.keys[number].decode()] = count
     columns, found = segment.columns, []
+    linked = columns["linked.hash"]
     older = dict(zip(columns["older.row"].tolist(), columns["older.hash"].tolist(), strict=True))
     known = {hash_of(each.encode()): each for each in ("mem-1", "mem-2")}
     text_hashes = dict(zip(columns["text.row"].tolist(), columns["text.hash"].tolist(), strict=True))
@@ -104,6 +106,7 @@ def read_back(segment: Segment) -> list[Row]:
                 arrival=int(segment.arrivals[row]),
                 facets=[tuple(key.split("\0", 1)) for key in held["facets"][row]],  # type: ignore[misc]
                 older=known.get(older.get(row, 0), ""),
+                links=tuple(sorted(known[one] for one in linked[columns["linked.row"] == row].tolist())),
                 session=session,
                 speaker=segment.strings("speakers")[speaker].decode() if speaker != NONE else "",
                 speakers=tuple(held["talkers"][row]),

@@ -18,6 +18,7 @@ from agent_memory.storage.sealed.opening import chain_of, invalid_in
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.state import State
+from agent_memory.storage.surroundings import surroundings_of
 from agent_memory.storage.tally import tally_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ LISTINGS = [
 ]
 
 some_id = st.sampled_from(IDS)
+some_links = st.fixed_dictionaries({"rel": st.sampled_from(["about", "derived_from"]), "id": some_id})
 moments = st.integers(-40, 3).map(lambda days: (NOW + timedelta(days=days)).isoformat())
 
 
@@ -61,6 +63,7 @@ def changes(draw: Any) -> Change:
                 {},
                 optional={
                     "supersedes": some_id,
+                    "links": st.lists(some_links, max_size=2),
                     "pinned": st.booleans(),
                     "expires_at": moments,
                     "trust": st.sampled_from(["low", "high"]),
@@ -93,6 +96,7 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "tally": tally_of(state, NOW),
         "recent": sorted(map(ORDER.moment, state.recent(ORDER, NOW))),  # equal ones may change places
         "replaced": state.replacements.all(NOW),
+        "around": {one: around(state, one) for one in state.records},
         "older": {one: state.replacements.older(one) for one in state.records},
         "same": {text: state.same_text(text, NOW) is not None for text in TEXTS},
         "forgotten": {text: state.was_forgotten(text) for text in TEXTS},
@@ -100,6 +104,12 @@ def known(state: State[Memory]) -> dict[str, Any]:
         "expired": state.has_expired(NOW),
         "lists": [listed(state, listing) for listing in LISTINGS],
     }
+
+
+def around(state: State[Memory], record_id: str) -> Any:
+    """Return what is told of a record besides itself, in no order: what was sealed counts as stored before."""
+    links, doubt = surroundings_of(state, state.records[record_id], NOW)
+    return set(links), doubt
 
 
 def listed(state: State[Memory], listing: Listing) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from agent_memory.models.kind import R
 from agent_memory.segments import PINNED, hash_of
+from agent_memory.storage.sealed.linked import SealedLinks
 from agent_memory.storage.sealed.replaced import SealedReplacements
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class SealedRecords(Generic[R]):
 
     Attributes:
         replacements: Which of them replace which records.
+        links: Which of them are linked to which records.
         invalid: As given, but for those that are about to change.
     """
 
@@ -66,6 +68,7 @@ class SealedRecords(Generic[R]):
         self._agent_id = agent_id
         self._kept: dict[str, R] = {}
         self.replacements = SealedReplacements(chain)
+        self.links = SealedLinks(chain)
 
     def __len__(self) -> int:
         return len(self.chain)

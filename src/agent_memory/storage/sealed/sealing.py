@@ -233,6 +233,7 @@ def _row(state: State[Any], record: Record, arrival: int) -> Row:
     fields: dict[str, Any] = {name: moment.timestamp() for name, moment in moments.items() if moment is not None}
     if record.supersedes is not None:
         fields["older"] = record.supersedes
+    fields["links"] = [link.id for link in record.links]
     return Row(
         id=record.id,
         seq=seq_of(state, record.id),

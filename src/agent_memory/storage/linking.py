@@ -1,0 +1,52 @@
+"""`Linking`: which records are linked to a record. Pure."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from agent_memory.models import Record
+
+_LOOKED_AT: Final = 64
+"""Records that lead to one and are loaded to see whether they may be told."""
+
+
+class SealedLinking(Protocol):
+    """What sealed records are linked to."""
+
+    def leading_to(self, record_id: str) -> Iterator[str]:
+        """Yield the ids of those that are probably linked to a record, the latest first."""
+
+
+class Linking:
+    """Answers which records are linked to one.
+
+    Args:
+        records: All of them, as they are at any time.
+        sealed: What those of them are linked to that are sealed.
+    """
+
+    def __init__(self, records: Mapping[str, Record], sealed: SealedLinking | None = None) -> None:
+        self._records = records
+        self._sealed = sealed
+        self._from: dict[str, dict[str, None]] = {}
+
+    def note(self, changed: Mapping[str, Record | None]) -> None:
+        """Learn which records have come or changed: None for one that is gone."""
+        for record_id, record in changed.items():
+            for link in record.links if record is not None else ():
+                known = self._from.setdefault(link.id, {})
+                known.pop(record_id, None)
+                known[record_id] = None
+
+    def leading_to(self, record_id: str) -> Iterator[Record]:
+        """Yield the records that are linked to one, the latest first; looks at some of very many alone."""
+        sealed: Iterable[str] = self._sealed.leading_to(record_id) if self._sealed is not None else ()
+        every = dict.fromkeys([*reversed(self._from.get(record_id, {})), *islice(sealed, _LOOKED_AT)])
+        for each in islice(every, _LOOKED_AT):
+            record = self._records.get(each)  # an id stays listed when its record is changed or deleted
+            if record is not None and any(link.id == record_id for link in record.links):
+                yield record
