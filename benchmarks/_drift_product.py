@@ -140,7 +140,7 @@ class Product:
             last = _moment(window[1]) - _MOMENT
             filters = {"date_range": {"start": _moment(window[0]), "end": last}}
         found = await self.service.search(query, k, filters)
-        hits = [(hit, views.brief_hit(hit, explain=False, superseded_by=None)) for hit in found]
+        hits = [(hit, views.brief_hit(hit, explain=False, superseded_by=None)) for hit in found.near]
         return Recalled(
             tuple(
                 Hit(

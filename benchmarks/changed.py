@@ -128,7 +128,7 @@ async def measure(facts: Facts, embedder: str = "local") -> dict[str, Any]:
     """Return the shares and counts; shares of 1."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     last = max(note.when for note in facts.notes) + timedelta(days=1)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         product = Product(Path(folder), settings, last.timestamp())
         try:
             raised = await _store(product, facts)

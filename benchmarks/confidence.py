@@ -108,7 +108,7 @@ def _sets(args: argparse.Namespace) -> Iterator[tuple[str, str, list[Group]]]:
 async def _asked(name: str, file: str, groups: list[Group], embedder: KeptVectors | None) -> list[Asked]:
     own = json.loads(_OWN.read_text("utf-8"))
     settings, found = ServiceSettings.model_validate({} if embedder else {"embedder": "none"}), []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # what seals ends a moment later
         for number, group in enumerate(groups):
             storage = FileStorage(f"bench-{number}", folder, settings=settings, embedder=embedder)
             try:

@@ -84,7 +84,7 @@ async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, A
 async def product_on(world: dict[str, Any], embedder: str) -> Grade:
     """Tell a world to a fresh memory and grade what it answers."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         product = Product(Path(folder), settings, world["spec"]["base_ts"])
         try:
             replies = await replay(world, product)

@@ -97,7 +97,7 @@ def load(path: Path) -> list[dict[str, Any]]:
 async def run(cases: list[dict[str, Any]], embedder: str = "local") -> list[Outcome]:
     """Return the outcome of each case."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         return [
             await _outcome(case, MemoryService(FileStorage(f"case-{number}", folder, settings=settings), settings))
             for number, case in enumerate(cases)
@@ -113,7 +113,9 @@ async def _outcome(case: dict[str, Any], service: MemoryService) -> Outcome:
             await _mutate(service, mutation)
         await service.admin.prepare()
         found = await service.search(case["probe"], RESULTS)
-        shown = "\n".join(shown_text(views.brief_hit(hit, explain=False, superseded_by=None)) for hit in found).lower()
+        shown = "\n".join(
+            shown_text(views.brief_hit(hit, explain=False, superseded_by=None)) for hit in found.near
+        ).lower()
         kept = "\n".join(memory.content for memory in await service.admin.everything()).lower()
     finally:
         await service.close()

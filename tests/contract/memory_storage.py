@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import Link, Memory, Source, new_memory_id
+from agent_memory.models import Link, Linked, Memory, Source, Surroundings, new_memory_id
 from tests.contract.memory_search import MemorySearchContract
 from tests.support import NOON, FrozenClock, memory_of, raises
 
@@ -83,6 +83,21 @@ class MemoryStorageContract(MemorySearchContract):
         assert (list(found), found.total_found) == ([], 0)
         assert (await storage.health())["status"] == "ok"
         assert await storage.was_forgotten("anything") is False
+
+    async def test_links_are_told_at_both_ends(self, storage: MemoryStorage) -> None:
+        tea = memory_of("peppermint tea")
+        mug = memory_of("a large mug", links=[Link(rel="derived_from", id=tea.id)])
+        await storage.store_many([tea, mug])
+        around = await storage.surroundings([tea.id, mug.id, UNKNOWN])
+        assert around == {
+            tea.id: Surroundings((Linked("derived_from", mug.id, "a large mug", is_incoming=True),)),
+            mug.id: Surroundings((Linked("derived_from", tea.id, "peppermint tea"),)),
+        }
+        (hit,) = [each for each in await storage.search("a large mug") if each.memory.id == mug.id]
+        assert hit.surroundings == around[mug.id]
+        await storage.delete(tea.id)
+        left = (await storage.surroundings([mug.id]))[mug.id]
+        assert left == Surroundings((), f"it is derived from {tea.id}, which was forgotten")
 
     async def test_storing_the_same_memory_again_changes_nothing(self, storage: MemoryStorage) -> None:
         memory = memory_of("tea")

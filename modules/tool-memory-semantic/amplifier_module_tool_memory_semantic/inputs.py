@@ -56,6 +56,13 @@ class FiltersInput(Input):
     min_access_count: SkipJsonSchema[int | None] = Field(None, ge=0)
 
 
+class LinkInput(Input):
+    """One end of a link."""
+
+    rel: str = Field(min_length=1, max_length=64)
+    id: _Id
+
+
 class SearchInput(Input):
     """Of memory_search."""
 
@@ -63,6 +70,7 @@ class SearchInput(Input):
     limit: int = Field(5, ge=1, le=100, description="1 to 100, by default 5")
     filters: FiltersInput | None = None
     include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
+    full: bool = Field(default=False, description="whole texts")
     explain: SkipJsonSchema[bool] = False
     min_answer_confidence: SkipJsonSchema[float | None] = Field(None, ge=0, le=1)
 
@@ -76,6 +84,7 @@ class StoreInput(Input):
     tags: list[str] = Field(default_factory=list)
     metadata: SkipJsonSchema[dict[str, JsonValue]] = Field(default_factory=dict)
     supersedes: _Id | None = Field(None, description="id of the memory that this makes untrue")
+    links: list[LinkInput] | None = Field(None, description="rel: because, derived_from, …")
 
 
 class MemoryIdInput(Input):
@@ -101,6 +110,7 @@ class UpdateInput(Input):
     tags: list[str] | None = Field(None, description="replace the old ones")
     pinned: bool | None = None
     expires_at: str | None = Field(None, description="ISO 8601; '' for never")
+    links: SkipJsonSchema[list[LinkInput] | None] = None
 
 
 class StatusInput(Input):

@@ -96,9 +96,10 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             min_answer_confidence=args.min_answer_confidence,
             caller=self.session.caller,
         )
-        self.session.note_returned(result.memory for result in found)
+        self.session.note_returned(result.memory for result in found.near)
         results, left_out = views.fitting(
-            views.brief_hit(hit, explain=args.explain, superseded_by=found.replaced.get(hit.memory.id)) for hit in found
+            views.brief_hit(hit, explain=args.explain, superseded_by=found.replaced.get(hit.memory.id), full=args.full)
+            for hit in found.near
         )
         return views.answer(found, results, explain=args.explain, **left_out)
 

@@ -23,7 +23,7 @@ from agent_memory.models import (
     filters_of,
     utc_now,
 )
-from agent_memory.service.views import answer, whole_hit, whole_memory
+from agent_memory.service.views import answer, around_whole, whole_hit, whole_memory
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -149,14 +149,18 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
     memories = [await run.service.open(each, run.caller) for each in await resolved(run.service, memory_id)]
     replaced = await run.service.admin.replaced_by([memory.id for memory in memories])
-    documents = [whole_memory(memory, replaced.get(memory.id)) for memory in memories]
+    around = await run.service.admin.surroundings([memory.id for memory in memories])
+    documents = [
+        {**whole_memory(memory, replaced.get(memory.id)), **around_whole(around[memory.id], "linked")}
+        for memory in memories
+    ]
     run.screen.rows({"memories": documents}, "memories", _COLUMNS)
     if len(documents) == 1 and run.screen.fields is None:
         run.screen.document(documents[0])
     for position, memory in enumerate(memories):
         if position:
             run.screen.show()
-        show_memory(run.screen, memory, replaced.get(memory.id))
+        show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id])
 
 
 def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
@@ -194,8 +198,12 @@ async def search(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show raw scores and what was left out, and why.")] = False,
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False,
 ) -> None:
-    """Find memories by meaning and by words, best first. Does not count as an access."""
+    """Find memories by meaning and by words, best first. Does not count as an access.
+
+    Shown are those near the best, and of long ones what they say about it.
+    """
     filters = await _filters(run)
     await wait_for_embeddings(run)
     found = await run.service.search(
@@ -207,17 +215,19 @@ async def search(
         caller=run.caller,
     )
     results, replaced = found.results, found.replaced
-    hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in results]
+    hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain)}
     if found.degraded:
         run.screen.note(found.degraded)
+    if results and results.not_known:
+        run.screen.note("Not known: nothing here is likely to be the answer. The nearest:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
-    for rank, hit in enumerate(results, start=1):
-        show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id))
+    for rank, hit in enumerate(found.near, start=1):
+        show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
-    if results and results.not_known:
-        run.screen.note("Nothing here is sure to be the answer; these are the nearest.")
+    if any(hit.excerpt is not None for hit in found.near) and not full and run.screen.out.is_terminal:
+        run.screen.note("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
     if not results:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
         raise typer.Exit(NOT_FOUND)
@@ -254,11 +264,12 @@ async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]
     """Print how the answer came about and the first few that are not in it."""
     how = "words and meaning" if results.mode == "hybrid" else "words alone"
     run.screen.show()
-    run.screen.show(f"{results.total_found} found, {len(results)} shown; searched by {how}.", style="bold")
+    shown = sum(hit.is_near for hit in results)
+    run.screen.show(f"{results.total_found} found, {shown} shown; searched by {how}.", style="bold")
     tally = Counter(each["reason"] for each in results.rejected)
     reasons = ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in tally.items())
-    shown = [await _why(run, each, replaced) for each in _some_of_each(results.rejected)]
-    show_left_out(run.screen, shown, len(results.rejected), reasons=reasons)
+    left = [await _why(run, each, replaced) for each in _some_of_each(results.rejected)]
+    show_left_out(run.screen, left, len(results.rejected), reasons=reasons)
 
 
 def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,14 +9,15 @@ from rich.text import Text
 
 from agent_memory.cli.text import day, minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
-from agent_memory.models import offered_values, utc_now
+from agent_memory.models import Linked, is_told, offered_values, utc_now
+from agent_memory.service.shortening import shown_links, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from agent_memory.cli.screen import Screen
-    from agent_memory.models import Memory, MemorySearchResult
+    from agent_memory.models import Memory, MemorySearchResult, Surroundings
     from agent_memory.service import Status
     from agent_memory.storage import AgentSummary
 
@@ -25,7 +26,12 @@ _LABEL_WIDTH: Final = 14
 _MULTIPLIED: Final = ("similarity", "freshness", "access", "trust")
 _DOT: Final = " · "
 _TIMES: Final = " \N{MULTIPLICATION SIGN} "
-REASONS: Final = {"beyond_limit": "beyond the limit", "below_floor": "below the floor", "filtered": "filtered out"}
+REASONS: Final = {
+    "beyond_limit": "beyond the limit",
+    "below_floor": "below the floor",
+    "filtered": "filtered out",
+    "not_near": "not near the best",
+}
 
 
 def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[str, str]) -> None:
@@ -34,10 +40,16 @@ def show_memories(screen: Screen, memories: Iterable[Memory], replaced: Mapping[
         _item(screen, position, memory, _summary(memory, replaced.get(memory.id)))
 
 
-def show_hit(screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> None:
-    """Print one hit of a search, with the parts of its score if asked to explain."""
+def show_hit(
+    screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None, full: bool = False
+) -> None:
+    """Print one hit of a search, its excerpt unless `full`, with the parts of its score if asked to explain."""
     summary = Text.assemble((f"{hit.relevance_score:.2f} ", "bold green"), (f"{hit.match_type}{_DOT}", "dim"))
-    _item(screen, rank - 1, hit.memory, summary + _summary(hit.memory, superseded_by))
+    if rank > 1:
+        screen.show()
+    screen.show(hit.memory.content if full or hit.excerpt is None else hit.excerpt)
+    screen.show(summary + _summary(hit.memory, superseded_by), indent=2)
+    _around(screen, hit.surroundings.doubt, shown_links(hit))
     if explain:
         screen.show(_parts(hit.parts), indent=2, style="cyan")
 
@@ -62,12 +74,18 @@ def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: i
         screen.show(f"… and {total - len(rejected)} more; --json lists them all.", indent=2, style="dim")
 
 
-def show_memory(screen: Screen, memory: Memory, superseded_by: str | None) -> None:
+def show_memory(screen: Screen, memory: Memory, superseded_by: str | None, surroundings: Surroundings) -> None:
     """Print everything that is known about one memory, its text last."""
     pinned = [("pinned", "bold yellow")] if memory.pinned else []
     screen.show(_join([(memory.id, "bold"), (memory.category, ""), *pinned]))
+    if surroundings.doubt:
+        _row(screen, "doubtful", surroundings.doubt, style="red")
     for label, value in _details(memory, superseded_by):
         _row(screen, label, value)
+    told = {link.id for link in surroundings.links if not link.is_incoming}
+    untold = [Linked(link.rel, link.id, "") for link in memory.links if link.id not in told and is_told(link.rel)]
+    for position, link in enumerate((*surroundings.links, *untold)):
+        _row(screen, "" if position else "links", _linked(link, title_of(link.text)))
     screen.show()
     screen.show(memory.content)
 
@@ -148,6 +166,19 @@ def _summary(memory: Memory, superseded_by: str | None = None) -> Text:
     return _join(parts)
 
 
+def _around(screen: Screen, doubt: str | None, links: Iterable[Linked]) -> None:
+    """Print below a hit why it may no longer hold, and what it is linked with."""
+    if doubt:
+        screen.show(f"doubtful: {doubt}", indent=2, style="red")
+    for link in links:
+        screen.show(_linked(link, title_of(link.text)), indent=2, style="dim", max_lines=1)
+
+
+def _linked(link: Linked, title: str) -> str:
+    arrow = "\N{LEFTWARDS ARROW}" if link.is_incoming else "\N{RIGHTWARDS ARROW}"
+    return f"{arrow} {one_line(link.rel)} {link.id}  {title}".rstrip()
+
+
 def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]:
     said = memory.source.kind + (f" ({memory.source.detail})" if memory.source.detail else "")
     session = f", session {memory.created_by_session}" if memory.created_by_session else ""
@@ -167,7 +198,6 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
         ("out of pad", minute(memory.evicted_at) if memory.evicted_at else ""),
         ("replaces", memory.supersedes or ""),
         ("replaced by", superseded_by or ""),
-        ("links", ", ".join(f"{link.rel} {link.id}" for link in memory.links)),
         ("metadata", to_json(memory.metadata) if memory.metadata else ""),
     ]
     return [(label, value) for label, value in rows if value]

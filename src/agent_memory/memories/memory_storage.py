@@ -196,8 +196,10 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
             match_type=hit.match_type,
             parts=hit.parts,
             answer_confidence=hit.confidence,
+            surroundings=around,
+            pieces=hit.pieces,
         )
-        for hit, memory in zip(ranking.hits, answer.records, strict=True)
+        for hit, memory, around in zip(ranking.hits, answer.records, answer.surroundings, strict=True)
     ]
     rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]
     found = SearchResults(
@@ -208,5 +210,5 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
         answer_confidence=ranking.confidence,
         not_known=ranking.not_known,
     )
-    found.looks_back = answer.looks_back
+    found.looks_back, found.words = answer.looks_back, ranking.words
     return found

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.invalid import describe
+from agent_memory.models.links import Surroundings
 from agent_memory.models.memory import Category, Memory
 from agent_memory.models.record import Record, normalise_tags
 from agent_memory.models.times import UtcDatetime, parse_bound
@@ -178,6 +179,10 @@ class MemorySearchResult(BaseModel):
         parts: Raw parts of the score.
         answer_confidence: How sure it is that this memory answers the question, 0..1, whatever else was found; None
             where nothing was asked, or where the scratchpad alone was searched.
+        surroundings: What it is linked with, and why it may no longer hold.
+        pieces: The cosine of each piece of a text that is embedded in several, where they are known.
+        is_near: Whether it is near the best hit; the service tells it, and tools and commands show those alone.
+        excerpt: What it says about the question, where that is not all it says; the service gives it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -187,6 +192,10 @@ class MemorySearchResult(BaseModel):
     match_type: MatchType
     parts: dict[str, float] = Field(default_factory=dict)
     answer_confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    surroundings: Surroundings = Surroundings()
+    pieces: tuple[float, ...] = ()
+    is_near: bool = True
+    excerpt: str | None = None
 
 
 class SearchResults(list[MemorySearchResult]):
@@ -203,6 +212,7 @@ class SearchResults(list[MemorySearchResult]):
             replaced since.
         not_known: Whether that is less than `min_answer_confidence`: then the results are the nearest there is, and
             likely no answer.
+        words: The question's terms, each with how much it tells.
     """
 
     def __init__(
@@ -224,3 +234,4 @@ class SearchResults(list[MemorySearchResult]):
         self.answer_confidence = answer_confidence
         self.not_known = not_known
         self.looks_back = False
+        self.words: Mapping[str, float] = {}

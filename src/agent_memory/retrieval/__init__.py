@@ -1,6 +1,7 @@
 """Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above."""
 
 from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, VectorSource
+from agent_memory.retrieval.excerpts import GAP, excerpt
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
 from agent_memory.retrieval.periods import named_periods
@@ -10,6 +11,7 @@ from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.retrieval.tokens import query_terms
 
 __all__ = [
+    "GAP",
     "Cosines",
     "DenseIndex",
     "ExactCosines",
@@ -24,6 +26,7 @@ __all__ = [
     "SearchLimits",
     "VectorSource",
     "embedded_texts",
+    "excerpt",
     "named_periods",
     "query_terms",
     "read_question",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from agent_memory.retrieval.dense import ExactCosines
 from agent_memory.retrieval.facets import Facets
 from agent_memory.retrieval.results import SEALED_FROM
 from agent_memory.retrieval.tokens import index_terms
@@ -144,6 +145,16 @@ class Search:
             numbers = {self.corpus.documents[one].number: one for one in wanted if one not in found}
             found |= {numbers[number]: cosine for number, cosine in sealed.cosines_of(vector, numbers).items()}
         return found
+
+    def pieces_of(self, record_id: str) -> tuple[float, ...]:
+        """Return the cosine of each piece of a text that is embedded in several; empty where they are not at hand."""
+        if not isinstance(self.cosines, ExactCosines):  # an engine tells the best piece alone
+            return ()
+        found = self.cosines.pieces_of(record_id)
+        sealed, vector = self.corpus.sealed, self.question.vector
+        if not found and sealed is not None and vector is not None:
+            found = sealed.pieces_of(vector, self.corpus.documents[record_id].number)
+        return tuple(found) if len(found) > 1 else ()
 
 
 @dataclass(slots=True)

@@ -22,6 +22,18 @@ DEFAULT_LEAST: Final = 0.2
 """Below it an answer says `not_known`, unless the caller or the settings name another number."""
 
 
+LIKELY_NONE: Final = 0.15
+"""At most so sure is an answer where `is_asked_of_none` holds."""
+
+ALIKE: Final = 10
+"""Memories that are looked at to tell whether many are alike."""
+_CROWD: Final = 0.16
+_NEAR: Final = 0.75
+_KNOWN: Final = 0.6
+_TOGETHER: Final = 0.66
+_MOST_WORDS: Final = 9
+
+
 class Support(NamedTuple):
     """What speaks for an answer, or for one hit.
 
@@ -37,6 +49,40 @@ class Support(NamedTuple):
     covered: float
     name_only: bool = False
     is_foreign: bool = False
+
+
+class Words(NamedTuple):
+    """What is known of a question's words in a memory of many notes that are alike.
+
+    Attributes:
+        crowd: The nearness of the tenth nearest memory, as in `Support`.
+        nearest: That of the nearest.
+        known: Share of the words that any memory holds, each counted by how rare it is, 0..1.
+        together: Share that one of the first ten holds by itself, 0..1.
+        asked: How many there are.
+    """
+
+    crowd: float
+    nearest: float
+    known: float
+    together: float
+    asked: int
+
+
+def is_asked_of_none(words: Words) -> bool:
+    """Tell whether memory likely knows the words of a question and not what is asked.
+
+    Where many notes are about like things, each is near a question about any of them, so that nearness tells nothing.
+    Its words do: the subject stands in one note, what is asked in others, and no note has both. Chosen on a world of
+    such notes (docs/truth.md); a long question is held by no single note, whatever it asks.
+    """
+    return (
+        words.crowd >= _CROWD
+        and words.nearest < _NEAR
+        and words.known >= _KNOWN
+        and words.together < _TOGETHER
+        and words.asked <= _MOST_WORDS
+    )
 
 
 class Weights(NamedTuple):
@@ -97,6 +143,18 @@ class Coverage:
         """Return the share of the question's words that some documents hold together; 0 if it has none."""
         found = {term for one in record_ids for term in self._holding.get(one, ())}
         return sum(self._weights.get(term, 0.0) for term in found) / self._all if self._all > 0 else 0.0
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """How much each word of the question tells."""
+        return self._weights
+
+    def share(self, is_known: Callable[[str], bool]) -> float:
+        """Return the share of the question's words that are known; 0 if it has none."""
+        return sum(weight for term, weight in self._weights.items() if is_known(term)) / (self._all or 1.0)
 
     def is_name_only(self, record_id: str) -> bool:
         """Tell whether a document shares nothing but proper names with a question that asks for more."""

@@ -225,6 +225,17 @@ class ExactCosines:
         owners, rows = self._index.pairs_of(record_ids) if len(self._all) else ([], [])
         return _best_of(owners, self._all[rows].tolist() if rows else [])
 
+    def pieces_of(self, record_id: str) -> list[float]:
+        """Return the cosine of each text that stands for a record, in their order.
+
+        Nothing for a single one, or while one has no vector.
+        """
+        keys, row_of = self._index.texts.get(record_id, ()), self._index.rows.of
+        if len(keys) == 1:  # as with most
+            return []
+        rows = [row_of[key] for key in keys if key in row_of]
+        return self._index.rows.cosines_of(rows, self._query) if len(rows) == len(keys) else []
+
     def at_least(self, floor: float, count: int | None = None) -> list[tuple[str, float]]:
         """See `Cosines`."""
         chosen = (self._values >= floor).nonzero()[0]

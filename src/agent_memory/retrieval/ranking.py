@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import confidence, fusion, turns
@@ -44,9 +45,12 @@ def rank(search: Search) -> Ranking:
     brought_in = sum(each.bm25 <= 0 and _match_type(each, search.floor) == "keyword" for each in evidence.values())
     total = found.total + brought_in
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
-    how_sure, asked = confidence.of_answer(sure.support), search.request.min_answer_confidence
+    how_sure, asked = sure.of_answer(), search.request.min_answer_confidence
     least = search.settings.min_answer_confidence if asked is None else asked
-    return Ranking(hits, total, mode, tuple(rejected), how_sure, how_sure < least, sure.support)
+    first = [replace(hit, pieces=search.pieces_of(hit.id)) for hit in hits[: search.limits.excerpted]]
+    hits = (*first, *hits[search.limits.excerpted :])
+    silent, words = how_sure < least, sure.coverage.weights
+    return Ranking(hits, total, mode, tuple(rejected), how_sure, silent, sure.support, words)
 
 
 def rank_recent(search: Search) -> Ranking:
@@ -88,14 +92,37 @@ class _Confidence:
         question, postings = search.question, search.corpus.postings
         near = max(evidence, key=self._cosine, default=None) if search.cosines is not None else None
         nearest = next(iter(ranked), None) if near is None else near
-        shown = [*ranked[: max(search.request.limit, confidence.FIRST)], *([nearest] if nearest is not None else [])]
+        shown = [*ranked[: max(search.request.limit, confidence.ALIKE)], *([nearest] if nearest is not None else [])]
         numbers = {search.corpus.documents[one].number: one for one in shown}
         holding: dict[str, set[str]] = {}
         for term, held in postings.held(question.weights, numbers).items():
             for number, _ in held:
                 holding.setdefault(numbers[number], set()).add(term)
-        self._coverage = confidence.Coverage(question.weights, postings.full_score, question.names, holding)
+        self.coverage = confidence.Coverage(question.weights, postings.full_score, question.names, holding)
         self.support = self._support(nearest, ranked[: confidence.FIRST])
+        self._first = ranked[: confidence.ALIKE]
+
+    def of_answer(self) -> float:
+        """Return how sure it is that memory answers the question."""
+        sure = confidence.of_answer(self.support)
+        return min(sure, confidence.LIKELY_NONE) if self._is_asked_of_none() else sure
+
+    def _is_asked_of_none(self) -> bool:
+        search, corpus = self._search, self._search.corpus
+        question, postings = search.question, corpus.postings
+        if self.support.nearness is None or question.is_foreign or question.asks_for_period:
+            return False
+        alike = heapq.nlargest(confidence.ALIKE, map(self._cosine, self._evidence))
+        if len(alike) < confidence.ALIKE or any(self._evidence[one].talk is not None for one in self._first[:1]):
+            return False  # of a talk no single turn holds what a question says
+        words = confidence.Words(
+            fusion.scaled(alike[-1], search.least, 1.0),
+            self.support.nearness,
+            self.coverage.share(lambda term: postings.frequency(term) > 0),
+            max(self.coverage.of([one]) for one in self._first),
+            len(self.coverage),
+        )
+        return confidence.is_asked_of_none(words)
 
     def support_of(self, record_id: str) -> Support:
         """Return what speaks for one of the hits."""
@@ -106,11 +133,11 @@ class _Confidence:
         if self._search.cosines is not None:
             least = self._search.least
             nearness = fusion.scaled(self._cosine(nearest), least, 1.0) if nearest is not None else 0.0
-        name_only = nearest is not None and self._coverage.is_name_only(nearest)
+        name_only = nearest is not None and self.coverage.is_name_only(nearest)
         question = self._search.question
         # What a question for a time alone has in words says nothing of what was so then.
         within = any(self._evidence[one].place == "within" for one in together)
-        covered = float(within) if question.asks_for_period else self._coverage.of(together)
+        covered = float(within) if question.asks_for_period else self.coverage.of(together)
         return Support(nearness, covered, name_only, question.is_foreign)
 
     def _cosine(self, record_id: str) -> float:

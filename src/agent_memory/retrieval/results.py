@@ -9,6 +9,7 @@ from agent_memory.errors import ConfigurationError
 from agent_memory.retrieval.confidence import DEFAULT_LEAST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from agent_memory.embeddings.protocol import Vector
@@ -87,6 +88,7 @@ class SearchLimits:
             100.
         with_neighbours: Best of each list whose neighbours in a talk are looked at too: all of them win nothing.
         in_period: Best of each list of what was stored in a stretch of time that is asked about.
+        excerpted: Best hits of which it is told which pieces of their texts are near.
         rejections: Of each reason, in an explanation: it is read by a person or paid for in tokens.
         counted: Documents of one list looked at for a count; beyond, it is estimated from these. Five hundred take
             about half a millisecond, and the error of such a share is below five percent of the list (two standard
@@ -100,6 +102,7 @@ class SearchLimits:
     pool: int = 60
     with_neighbours: int = 10
     in_period: int = 30
+    excerpted: int = 10
     rejections: int = 50
     counted: int = 500
     few: int = 2_000
@@ -192,6 +195,7 @@ class Hit:
         parts: Raw parts of the score, for people: `bm25`, `cosine`, `similarity`, `freshness`, `access`, ...
         confidence: How sure it is that it answers the question, 0..1; None where nothing was asked.
         support: What the confidence is drawn from.
+        pieces: The cosine of each piece of a text that is embedded in several; empty for any other, or not known.
     """
 
     id: str
@@ -200,6 +204,7 @@ class Hit:
     parts: dict[str, float] = field(default_factory=dict)
     confidence: float | None = None
     support: Support | None = None
+    pieces: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +228,7 @@ class Ranking:
         confidence: How sure it is that memory answers the question, 0..1; None where nothing was asked.
         not_known: Whether that is less than the least that was asked for.
         support: What the confidence is drawn from.
+        words: The question's terms, each with how much it tells.
     """
 
     hits: tuple[Hit, ...]
@@ -232,3 +238,4 @@ class Ranking:
     confidence: float | None = None
     not_known: bool = False
     support: Support | None = None
+    words: Mapping[str, float] = field(default_factory=dict)

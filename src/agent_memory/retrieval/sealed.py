@@ -110,6 +110,14 @@ class SealedCorpus:
                 found.update((number, cosine) for number, cosine in pairs if cosine > _NO_VECTOR)
         return found
 
+    def pieces_of(self, query: Vector, number: int) -> list[float]:
+        """Return the cosine of each piece of a row, in their order; nothing where there are no vectors of it."""
+        for at, rows in self.rows.by_segment([number]):
+            vectors = self.vectors[at]
+            if vectors is not None:
+                return vectors.pieces_of(query, int(rows[0]) - (SEALED_FROM + self.chain.firsts[at]))
+        return []
+
 
 def meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
     """Return which rows of a segment meet filters."""

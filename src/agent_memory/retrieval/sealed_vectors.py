@@ -77,6 +77,14 @@ class SealedVectors:
         np.maximum.at(found, np.repeat(np.arange(len(rows)), counts), products(self._vectors.of(pieces), query))
         return found
 
+    def pieces_of(self, query: NDArray[np.float32], row: int) -> list[float]:
+        """Return the cosine of each piece of a row, in their order; nothing of a single one."""
+        begin, end = np.searchsorted(self._owners, (row, row + 1)).tolist()
+        if end - begin == 1:
+            return []
+        found: list[float] = products(self._vectors.of(np.arange(begin, end)), query).tolist()
+        return found
+
     def nearest(self, query: NDArray[np.float32], count: int, floor: float, among: NDArray[np.bool_]) -> Near:
         """Return the nearest rows whose cosine reaches a floor.
 

@@ -30,8 +30,9 @@ class Admin:
         clock: Source of the present.
 
     Attributes:
-        get, count, browse, replaced_by, older_versions: A memory or None; how many there are; a part of a list; which
-        replaced which. As are iter_all, health, prepare, embedding_status: those of `MemoryStorage`.
+        get, count, browse, replaced_by, older_versions, surroundings: A memory or None; how many there are; a part of a
+        list; which replaced which; what is told of memories besides themselves. As are iter_all, health, prepare,
+        embedding_status: those of `MemoryStorage`.
     """
 
     def __init__(self, writing: WritePath, pad: ScratchpadSync, clock: Clock) -> None:
@@ -40,6 +41,7 @@ class Admin:
         self.get, self.count = storage.get, storage.count
         self.browse, self.iter_all = storage.browse, storage.iter_all
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions
+        self.surroundings = storage.surroundings
         self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 
     @property

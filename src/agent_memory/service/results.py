@@ -42,6 +42,11 @@ class Found:
     replaced: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def near(self) -> list[MemorySearchResult]:
+        """The hits near the best: what tools and commands show."""
+        return [hit for hit in self.results if hit.is_near]
+
+    @property
     def mode(self) -> str:
         """How it was searched: by words, by embeddings or both."""
         return self.results.mode

@@ -18,6 +18,7 @@ from agent_memory.models import (
     MemorySearchResult,
     Scratchpad,
     SearchResults,
+    Surroundings,
     filters_of,
     is_memory_id,
     to_text,
@@ -37,6 +38,7 @@ from agent_memory.service.pad import Pad
 from agent_memory.service.past import Past
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.scratchpad_sync import ScratchpadSync
+from agent_memory.service.shortening import shorten
 from agent_memory.service.status import describe_status
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
@@ -230,7 +232,8 @@ class MemoryService:
     ) -> Found:
         """Return the best matches, or the memory whose id the query is.
 
-        Only the latter counts as an access, see `open`: a hit that is shown is not used yet.
+        Only the latter counts as an access, see `open`: a hit that is shown is not used yet. Of the others it is told
+        which are near the best, and what long ones say about the question (`MemorySearchResult`).
         When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
 
         Raises:
@@ -240,7 +243,7 @@ class MemoryService:
         if isinstance(query, str) and len(query) > _MAX_QUERY_CHARS:
             raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
         await self.pad.notice(caller)
-        started, degraded, replaced = time.perf_counter(), None, dict[str, str]()
+        started, degraded, named, replaced = time.perf_counter(), None, None, dict[str, str]()
         limit = self.settings.default_search_limit if limit is None else limit
         try:
             named = await self._named(query, caller) if filters is None else None
@@ -263,6 +266,8 @@ class MemoryService:
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         await self._report_search(query, results, latency, caller)
+        if not named:
+            shorten(results)
         if degraded:
             await self._degradation.failed("storage", "storage", degraded, caller)
             return Found(results, latency, degraded, replaced)
@@ -279,7 +284,10 @@ class MemoryService:
             memory = await self.open(query.strip(), caller)
         except UnknownIdError:
             return None
-        hit = MemorySearchResult(memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1)
+        around = (await self.storage.surroundings([memory.id])).get(memory.id, Surroundings())
+        hit = MemorySearchResult(
+            memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1, surroundings=around
+        )
         return SearchResults([hit], total_found=1, answer_confidence=1.0)
 
     async def get(self, memory_id: str) -> Memory:

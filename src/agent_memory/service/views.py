@@ -10,12 +10,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import MEMORY, to_text, visible
+from agent_memory.service.shortening import shown_links, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Memory, MemorySearchResult
+    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings
     from agent_memory.service.results import Found, Promoted
 
 MAX_CHARS: Final = 40_000
@@ -43,18 +44,49 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
     memory = hit.memory
     more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": superseded_by}
     moment = {"timestamp": to_text(memory.timestamp), "access_count": memory.access_count}
-    return {**MEMORY.view(memory), **_score(hit), **moment, **more, **_parts(hit, explain=explain)}
+    around = around_whole(hit.surroundings)
+    return {
+        **MEMORY.view(memory),
+        "excerpt": hit.excerpt,
+        **_score(hit),
+        **moment,
+        **more,
+        **around,
+        **_parts(hit, explain=explain),
+    }
 
 
-def brief_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
-    """Return what a model needs of one hit."""
+def brief_hit(
+    hit: MemorySearchResult, *, explain: bool, superseded_by: str | None, full: bool = False
+) -> dict[str, Any]:
+    """Return what a model needs of one hit: of a long text, unless it is asked for in full, an excerpt."""
     replaced = {"superseded_by": superseded_by} if superseded_by else {}
-    return {**brief_memory(hit.memory), **_score(hit), **replaced, **_parts(hit, explain=explain)}
+    view = brief_memory(hit.memory)
+    if hit.excerpt is not None and not full:
+        view |= {"content": visible(hit.excerpt), "excerpt": True}
+    return {**view, **_score(hit), **replaced, **_around(hit), **_parts(hit, explain=explain)}
+
+
+def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
+    """Return what a memory is linked with, in both directions, by a name, and why it may no longer hold."""
+    return {name: [_link(link, title_of(link.text)) for link in surroundings.links], "doubtful": surroundings.doubt}
+
+
+def _around(hit: MemorySearchResult) -> dict[str, Any]:
+    links = [_link(link, title_of(link.text)) for link in shown_links(hit)]
+    doubt = hit.surroundings.doubt
+    return {**({"doubtful": doubt} if doubt else {}), **({"links": links} if links else {})}
+
+
+def _link(link: Linked, title: str) -> dict[str, Any]:
+    end = {"rel": visible(link.rel), "id": link.id, "title": title}
+    return {**end, "incoming": True} if link.is_incoming else end
 
 
 def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
     """Return the answer of a search around its hits; `more` comes right after them."""
     view = {
+        **({"not_known": True} if found.results.not_known else {}),
         "results": results,
         **more,
         "total_found": found.results.total_found,
@@ -63,8 +95,6 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     }
     if found.results.answer_confidence is not None:
         view["answer_confidence"] = round(found.results.answer_confidence, 2)
-    if found.results.not_known:
-        view["not_known"] = True
     if found.degraded:
         view["degraded"] = found.degraded
     if explain:

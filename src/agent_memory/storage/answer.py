@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.models import SearchRequest
+    from agent_memory.models import SearchRequest, Surroundings
     from agent_memory.retrieval import Hit, Period, Ranking
 
 LOOKED_AT: Final = 60
@@ -22,11 +22,19 @@ LOOKED_AT: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[R]):
-    """A ranking, the record of each hit, and whether it looks back: for a time that is over, at what was so then."""
+    """What was found.
+
+    Attributes:
+        ranking: The hits.
+        records: The record of each hit.
+        looks_back: Whether a time that is over was asked for, and so what held then.
+        surroundings: What is told of each record besides itself.
+    """
 
     ranking: Ranking
     records: tuple[R, ...]
     looks_back: bool = False
+    surroundings: tuple[Surroundings, ...] = ()
 
 
 def answer_of(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import Listed, Listing, SearchRequest, Tally, Version
+    from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
     from agent_memory.storage.recency import Order
@@ -194,6 +194,9 @@ class Versioned(Storage[R], Protocol[R]):
 
     async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
         """Do as `superseded` for some records alone."""
+
+    async def surroundings(self, record_ids: Collection[str]) -> dict[str, Surroundings]:
+        """Return what is told of those of some records that are known, besides themselves: links, and doubts."""
 
     async def older_versions(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""

@@ -17,6 +17,7 @@ from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_reco
 from agent_memory.storage.listing import list_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
 from agent_memory.storage.state import State, snapshot
+from agent_memory.storage.surroundings import surroundings_of
 from agent_memory.storage.tally import tally_of
 from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.models import Listed, Listing, SearchRequest, Tally, Version
+    from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
@@ -109,6 +110,17 @@ class WithLists(Threaded[R], Generic[R]):
         def of(state: State[R]) -> dict[str, str]:
             found = ((one, state.records.get(one)) for one in record_ids)
             return {one: self.kind.text_of(record) for one, record in found if record is not None}
+
+        return await self._look(of)
+
+    async def surroundings(self, record_ids: Collection[str]) -> dict[str, Surroundings]:
+        """Return what is told of those of some records that are known, besides themselves."""
+        check_texts(record_ids, "ids")
+
+        def of(state: State[R]) -> dict[str, Surroundings]:
+            now = self._clock()
+            found = ((one, state.records.get(one)) for one in record_ids)
+            return {one: surroundings_of(state, record, now) for one, record in found if record is not None}
 
         return await self._look(of)
 

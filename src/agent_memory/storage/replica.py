@@ -17,6 +17,7 @@ from agent_memory.retrieval import named_periods
 from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first
 from agent_memory.storage.changes import lost_since, to_delete, to_store, to_store_many, to_touch, to_update
 from agent_memory.storage.state import State, snapshot
+from agent_memory.storage.surroundings import surroundings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -102,7 +103,9 @@ class Replica(Generic[R]):
             ranking = as_it_was(ranking, past, replaced_by, lambda one: _moment_of(state.records[one]))
         elif superseded:
             ranking = current_first(ranking, replaced_by)
-        return answer_of(ranking, state.records, request, looks_back=bool(past))
+        answer = answer_of(ranking, state.records, request, looks_back=bool(past))
+        around = tuple([surroundings_of(state, record, now) for record in answer.records])
+        return replace(answer, surroundings=around)
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""

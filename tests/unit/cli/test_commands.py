@@ -25,6 +25,9 @@ HOSTILE = "\x1b[2Jgone [bold red]markup[/] :smile: \x9b31m"
 
 # -- which agent ------------------------------------------------------------------------------------------------------
 
+D = "mem-00000000000d"
+LINKS = json.dumps([{"rel": "derived_from", "id": B}])
+
 
 @pytest.mark.parametrize("command", [["search", "x"], ["list"], ["show", A], ["export"], ["compact"]])
 def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
@@ -105,6 +108,47 @@ def test_search_finds_and_says_how(bob: Run) -> None:
     assert first == "The ledger is in PostgreSQL."
     assert C in second
     assert "keyword" in second
+
+
+def test_search_shows_of_a_long_text_what_it_says_and_all_of_it_on_demand(bob: Run) -> None:
+    text = "\n".join([f"Line {number} tells of other things." for number in range(40)] + ["The release is on Tuesday."])
+    bob("store", "-", given=text)
+    shown = bob("search", "release tuesday").stdout
+    assert "The release is on Tuesday." in shown
+    assert "…" in shown
+    assert len(shown) < len(text)
+    assert text in bob("search", "release tuesday", "--full").stdout
+    (hit,) = document(bob("search", "release tuesday", "--json"))["results"]
+    assert hit["content"] == text
+    assert hit["excerpt"] in shown
+
+
+def test_search_shows_what_is_near_the_best_and_explains_what_is_not(bob: Run) -> None:
+    bob("store", "A shop has many things of which one is a ledger, and people come and go all day long.")
+    assert ids(bob("search", "postgresql ledger", "--json")) == [C]
+    assert "1 not near the best" in bob("search", "postgresql ledger", "--explain").stdout
+
+
+def test_that_nothing_is_known_is_said_before_what_is_nearest(bob: Run) -> None:
+    result = bob("search", "Which tea shop in Kyoto did Aiko visit in the winter of the flood?")
+    assert "Not known: " in result.stderr
+    assert "Maria likes tea." in result.stdout
+
+
+def test_links_are_shown_at_both_ends_and_doubts_with_them(bob: Run) -> None:
+    bob("import", "-", given=f'{{"id": "{D}", "content": "Maria needs a mug.", "links": {LINKS}}}\n')
+    assert f"→ derived_from {B}  Maria likes tea.\n" in bob("search", "mug").stdout
+    assert f"← derived_from {D}  Maria needs a mug.\n" in bob("search", "tea").stdout
+    assert f"  links       ← derived_from {D} Maria needs a mug.\n" in bob("show", B).stdout
+    shown = document(bob("show", D, "--json"))
+    assert shown["linked"] == [{"rel": "derived_from", "id": B, "title": "Maria likes tea."}]
+    assert [link["id"] for link in shown["links"]] == [B]
+    bob("forget", B, "--yes")
+    for doubting in (bob("search", "mug").stdout, bob("show", D).stdout):
+        assert "doubtful" in doubting
+        assert f"it is derived from {B}, which was forgotten" in doubting
+    assert f"→ derived_from {B}\n" in bob("show", D).stdout
+    assert document(bob("search", "mug", "--json"))["results"][0]["doubtful"]
 
 
 def test_search_with_superseded_finds_the_old_and_says_so(bob: Run) -> None:

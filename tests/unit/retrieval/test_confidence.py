@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.retrieval.confidence import Coverage, Support, of_answer, of_hit
+from agent_memory.retrieval.confidence import Coverage, Support, Words, is_asked_of_none, of_answer, of_hit
 
 share = st.floats(0, 1)
 supports = st.builds(Support, st.none() | share, share, st.booleans(), st.booleans())
@@ -32,6 +32,26 @@ def test_more_evidence_never_makes_it_less(support: Support, more: float) -> Non
 @given(supports)
 def test_a_name_alone_is_less_than_what_is_asked_of_it(support: Support) -> None:
     assert of_answer(support._replace(name_only=True)) <= of_answer(support._replace(name_only=False))
+
+
+ALIKE = Words(crowd=0.4, nearest=0.5, known=0.9, together=0.5, asked=6)
+
+
+def test_where_many_are_alike_one_has_to_hold_what_is_asked() -> None:
+    assert is_asked_of_none(ALIKE)
+    for harmless in (
+        {"crowd": 0.1},  # nothing else is near, so that nearness tells something
+        {"nearest": 0.9},
+        {"known": 0.3},  # it is asked in other words than memory has
+        {"together": 0.8},
+        {"asked": 14},  # a long question is held by no single note
+    ):
+        assert not is_asked_of_none(ALIKE._replace(**harmless))
+
+
+def test_the_share_of_words_that_are_known_counts_how_rare_they_are() -> None:
+    assert coverage().share(lambda term: term != "phone") == pytest.approx(3 / 6)
+    assert Coverage({"@2026": 1.0}, full_score, (), {}).share(lambda _: True) == 0
 
 
 def full_score(weights: Mapping[str, float]) -> float:

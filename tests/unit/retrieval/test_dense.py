@@ -7,7 +7,7 @@ import pytest
 
 from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.retrieval import DenseIndex
+from agent_memory.retrieval import DenseIndex, ExactCosines
 
 
 @pytest.fixture
@@ -43,6 +43,19 @@ def test_a_memory_counts_by_its_best_piece(dense: DenseIndex, worker: EmbeddingW
     dense.put("a", ["red green", "use postgresql"])
     assert worker.drain(10)
     assert _cosine(dense, embedder, "use postgresql", "a") == pytest.approx(1, abs=1e-3)
+
+
+def test_each_piece_of_a_memory_has_its_cosine(
+    dense: DenseIndex, worker: EmbeddingWorker, embedder: HashEmbedder
+) -> None:
+    dense.put("a", ["red green", "use postgresql"])
+    dense.put("b", ["use postgresql"])
+    assert worker.drain(10)
+    cosines = dense.cosines(embedder.embed_query("use postgresql"))
+    assert isinstance(cosines, ExactCosines)
+    assert cosines.pieces_of("a") == pytest.approx([cosines.pieces_of("a")[0], 1], abs=1e-3)
+    assert cosines.pieces_of("a")[0] < 0.9
+    assert cosines.pieces_of("b") == cosines.pieces_of("unknown") == []
 
 
 def test_one_text_is_embedded_once_for_two_memories(

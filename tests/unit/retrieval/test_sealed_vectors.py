@@ -44,6 +44,15 @@ def read(segment: Segment) -> Vectors:
     return Vectors(segment.folder / folder_name("model"))
 
 
+def test_each_piece_of_a_row_has_its_cosine(tmp_path: Path) -> None:
+    vectors = some_vectors(9)
+    segment = sealed(tmp_path / "s", vectors, [1, 5, 3])
+    search = SealedVectors(segment, read(segment))
+
+    assert search.pieces_of(vectors[0], 1) == pytest.approx((vectors[1:6] @ vectors[0]).tolist(), abs=0.001)
+    assert search.pieces_of(vectors[0], 0) == []
+
+
 @pytest.mark.parametrize("exact_to", [20_000, 0])
 def test_the_nearest_are_those_of_an_exact_search(tmp_path: Path, exact_to: int) -> None:
     vectors = some_vectors(3_000)

@@ -196,7 +196,7 @@ async def test_an_answer_is_bounded_and_says_what_it_leaves_out(tools: dict[str,
     for number in range(6):
         await stored(tools, f"tea {number} " + f"leaf{number} " * 1200)
     for answer, key in (
-        (await done(tools, "search", query="tea", limit=100), "results"),
+        (await done(tools, "search", query="tea", limit=100, full=True), "results"),
         (await done(tools, "list_recent", limit=100), "memories"),
     ):
         shown = answer[key]
@@ -205,6 +205,59 @@ async def test_an_answer_is_bounded_and_says_what_it_leaves_out(tools: dict[str,
         assert 1 < len(shown) < 6
         assert all("." not in memory["timestamp"] for memory in shown)
     assert "left_out" not in await done(tools, "search", query="tea", limit=2)
+
+
+async def test_a_long_text_is_shown_by_what_it_says_and_whole_on_demand(tools: dict[str, Any]) -> None:
+    text = "\n".join([f"Line {number} tells of other things." for number in range(40)] + ["Releases are on Tuesdays."])
+    long = await stored(tools, text)
+    short = await stored(tools, "Priya says that releases are on Tuesdays.")
+    answer = await done(tools, "search", query="releases on tuesdays")
+    by_id = {hit["id"]: hit for hit in answer["results"]}
+    assert "Releases are on Tuesdays." in by_id[long]["content"]
+    assert by_id[long]["excerpt"] is True
+    assert len(by_id[long]["content"]) < len(text) / 1.5
+    assert "excerpt" not in by_id[short]
+    whole = await done(tools, "search", query="releases on tuesdays", full=True)
+    assert {hit["id"]: hit["content"] for hit in whole["results"]}[long] == text
+    (named,) = (await done(tools, "search", query=long))["results"]
+    assert (named["content"], "excerpt" in named) == (text, False)
+
+
+async def test_only_what_is_near_the_best_is_shown(tools: dict[str, Any]) -> None:
+    best = await stored(tools, "The ledger of the webshop is in PostgreSQL")
+    await stored(tools, "A database is a fine thing to have in a shop and in many other places where people count")
+    answer = await done(tools, "search", query="ledger of the webshop PostgreSQL database", explain=True)
+    assert [hit["id"] for hit in answer["results"]] == [best]
+    assert answer["total_found"] == 2
+    assert [each["reason"] for each in answer["rejected"]] == ["not_near"]
+
+
+async def test_that_nothing_is_known_comes_first(tools: dict[str, Any]) -> None:
+    await stored(tools, "peppermint tea")
+    answer = await done(tools, "search", query="where did the tea come from that Aiko bought in Kyoto")
+    assert next(iter(answer.items())) == ("not_known", True)
+
+
+async def test_links_are_taken_and_shown_both_ways(tools: dict[str, Any]) -> None:
+    tea = await stored(tools, "Bob drinks peppermint tea")
+    mug = await stored(tools, "Bob needs a large mug", links=[{"rel": "derived_from", "id": tea}])
+    (hit,) = (await done(tools, "search", query=tea))["results"]
+    end = {"rel": "derived_from", "id": mug, "title": "Bob needs a large mug", "incoming": True}
+    assert hit["links"] == [end]
+    (hit,) = (await done(tools, "search", query=mug))["results"]
+    assert hit["links"] == [{"rel": "derived_from", "id": tea, "title": "Bob drinks peppermint tea"}]
+    assert "doubtful" not in hit
+    await done(tools, "update", memory_id=tea, content="Bob drinks water")
+    (hit,) = (await done(tools, "search", query=mug))["results"]
+    assert hit["doubtful"] == f"it is derived from {tea}, which was changed since"
+    await done(tools, "update", memory_id=mug, links=[{"rel": "about", "id": tea}])
+    (hit,) = (await done(tools, "search", query=mug))["results"]
+    assert "doubtful" not in hit
+    result = await tools["memory_store"].execute(
+        {"content": "x", "category": "note", "links": [{"rel": "about", "id": "mem-ffffffffffff"}]}
+    )
+    assert_refused(result)
+    assert result.error["code"] == "unknown_id"
 
 
 async def test_every_filter_narrows(tools: dict[str, Any]) -> None:

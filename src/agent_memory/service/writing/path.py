@@ -15,6 +15,7 @@ from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, MEMORY, may_stand_f
 from agent_memory.models.times import UtcDatetime
 from agent_memory.service.results import CaptureOutcome, Updated
 from agent_memory.service.trust import SAID, TrustGate, statement_of
+from agent_memory.service.writing.linking import with_marks
 from agent_memory.storage.cleaning import make_record, redact_fields
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class WritePath:
 
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
+        if isinstance(values, Mapping):
+            values = await with_marks(self.storage, values, "stored")
         drafted = await self._draft(values, caller.session_id)
         _check_expiry(drafted.value.expires_at, self._clock(), "stored")
         admitted = await self.gate.admit(drafted, caller)
@@ -85,8 +88,9 @@ class WritePath:
         expect_seq: int | None = None,
     ) -> Updated:
         """Change fields of a memory; see `MemoryService.update`."""
-        cleaned = await asyncio.to_thread(redact_fields, MEMORY, _normalised(changes, "changed"), self.redactor)
-        before = await self.storage.get(memory_id)
+        given, before = _normalised(changes, "changed"), await self.storage.get(memory_id)
+        given = dict(await with_marks(self.storage, given, "changed", before.links if before is not None else ()))
+        cleaned = await asyncio.to_thread(redact_fields, MEMORY, given, self.redactor)
         changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
             _check_expiry(changing.value.get("expires_at"), self._clock(), "changed")

@@ -1,0 +1,201 @@
+"""What short answers cost: whether an answer that whole texts have can be read in what tools show of them.
+
+    python -m benchmarks.short --locomo FILE --jsonl benchmarks/data/facts.jsonl FILE ... [--vectors FILE.sqlite3]
+
+The sets are those of `benchmarks.retrieval`: as they are, and joined to notes of some 2,000 characters, one memory a
+line. Each is stored and searched through the service, with the limit that tools have when none is named. An answer is
+the text of a memory that answers, as it was before it was joined; of a turn of LoCoMo, whose makers wrote an answer
+down, the words of that, where the turn has them all. For each set:
+
+- questions: those where a hit that is shown has the answer in its whole text
+- readable: the share of them where it can be read in what is shown
+- beyond: the share of the questions with an answer among the hits that lose it since it is not near the best
+- tokens: of what is shown, a quarter of its characters, titles of linked memories included
+- whole: the share of hits that are shown whole
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings import LocalEmbedder
+from agent_memory.models import Memory
+from agent_memory.retrieval.tokens import index_terms
+from agent_memory.service import MemoryService, views
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from benchmarks._drift_grade import tokens
+from benchmarks._drift_product import shown_text
+from benchmarks._retrieval_data import Group, load_jsonl, load_locomo
+from benchmarks._retrieval_vectors import KeptVectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+NOTE: Final = 2_000
+"""Characters of a joined note, about."""
+
+Answers = dict[str, list[tuple[str, str]]]
+"""For each question, by its text, the memories that answer it: key, and what has to be read."""
+
+_Holds = Callable[[str, str], bool]
+_Asked = tuple[Group, Answers, _Holds]
+
+
+@dataclass
+class Report:
+    """What was measured on a set."""
+
+    readable: list[bool] = field(default_factory=list)
+    beyond: list[bool] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    whole: list[bool] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, float]:
+        """Return shares and means."""
+        means = {name: _mean(getattr(self, name)) for name in ("readable", "beyond", "tokens", "whole")}
+        return {"questions": len(self.readable), **means}
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.short", description=__doc__.partition("\n")[0])
+    parser.add_argument("--locomo", type=Path, metavar="FILE")
+    parser.add_argument("--jsonl", type=Path, metavar="FILE", nargs="+", default=[])
+    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    args = parser.parse_args()
+    embedder = KeptVectors(LocalEmbedder(), args.vectors)
+    try:
+        reports = {name: asyncio.run(_measured(groups, embedder)).as_dict() for name, groups in _sets(args)}
+    finally:
+        embedder.close()
+    if not reports:
+        parser.error("a set is needed: --locomo FILE or --jsonl FILE")
+    print(json.dumps(reports, indent=2) if args.json else _text(reports))
+    return 0
+
+
+def _sets(args: argparse.Namespace) -> Iterator[tuple[str, list[_Asked]]]:
+    sets: list[tuple[str, list[Group]]] = [(path.stem, load_jsonl(path)) for path in args.jsonl]
+    if args.locomo:
+        talks = load_locomo(args.locomo, [], "turn")
+        said = {each["question"]: str(each.get("answer", "")) for talk in _read(args.locomo) for each in talk["qa"]}
+        as_words: list[_Asked] = [(group, _of_words(group, said), _has_words) for group in talks]
+        yield "LoCoMo turns", as_words
+        sets.append(("LoCoMo facts", load_locomo(args.locomo, [], "turn", "observations")))
+    for name, groups in sets:
+        yield name, [(group, _of_texts(group), _has_text) for group in groups]
+        yield f"{name}, notes of {NOTE:,}", [(*joined(group), _has_text) for group in groups]
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def _of_texts(group: Group) -> Answers:
+    texts = {item.key: item.text for item in group.items}
+    return {query.text: [(key, texts[key]) for key in query.gold] for query in group.queries}
+
+
+def _of_words(group: Group, said: dict[str, str]) -> Answers:
+    return {query.text: [(key, said[query.text]) for key in query.gold] for query in group.queries}
+
+
+def joined(group: Group) -> tuple[Group, Answers]:
+    """Return a group whose memories stand a few in one note, a line each, and what answers its questions."""
+    notes, place = Group(group.name), dict[str, tuple[str, str]]()
+    lines: list[str] = []
+    for item, following in zip(group.items, [*group.items[1:], None], strict=True):
+        place[item.key] = f"note-{len(notes.items)}", item.text
+        lines.append(item.text)
+        if following is None or sum(map(len, lines)) + len(following.text) > NOTE:
+            notes.add(f"note-{len(notes.items)}", "\n".join(lines), item.when, "")
+            lines = []
+    for query in group.queries:
+        notes.ask(query.text, [place[key][0] for key in query.gold], query.category, now=query.now)
+    return notes, {query.text: [place[key] for key in query.gold] for query in group.queries}
+
+
+async def _measured(groups: Sequence[_Asked], embedder: KeptVectors) -> Report:
+    report = Report()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for number, (group, answers, holds) in enumerate(groups):
+            now = _Clock(group.now)
+            storage = FileStorage(f"bench-{number}", folder, embedder=embedder, clock=now)
+            service = MemoryService(storage, ServiceSettings(), clock=now)
+            try:
+                await _ask(service, group, answers, holds, report)
+            finally:
+                await service.close()
+    return report
+
+
+async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _Holds, report: Report) -> None:
+    agent = service.agent_id
+    memories = [
+        Memory(agent_id=agent, content=item.text, timestamp=item.when, created_by_session=item.session)
+        for item in group.items
+    ]
+    await service.storage.store_many(memories)
+    await service.admin.prepare()
+    keys = {memory.id: item.key for memory, item in zip(memories, group.items, strict=True)}
+    for query in group.queries:
+        found = await service.search(query.text)
+        wanted = answers[query.text]
+        has = Counter[str]()
+        for hit in found:
+            answered = [text for key, text in wanted if key == keys[hit.memory.id] and holds(hit.memory.content, text)]
+            shown = views.brief_hit(hit, explain=False, superseded_by=None)["content"]
+            has["any"] += bool(answered)
+            has["near"] += bool(answered) and hit.is_near
+            has["read"] += hit.is_near and any(holds(shown, text) for text in answered)
+        if has["any"]:
+            report.beyond.append(not has["near"])
+        if has["near"]:
+            report.readable.append(bool(has["read"]))
+        hits = [views.brief_hit(hit, explain=False, superseded_by=None) for hit in found.near]
+        report.tokens.append(sum(tokens(shown_text(hit)) for hit in hits))
+        report.whole += ["excerpt" not in hit for hit in hits]
+
+
+class _Clock:
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def __call__(self) -> datetime:
+        return self._now
+
+
+def _has_text(shown: str, text: str) -> bool:
+    return " ".join(text.split()) in " ".join(shown.split())
+
+
+def _has_words(shown: str, text: str) -> bool:
+    words = set(index_terms(text))
+    return bool(words) and words <= set(index_terms(shown))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(sum(values) / len(values), 3) if values else 0.0
+
+
+def _text(reports: dict[str, dict[str, float]]) -> str:
+    names = ("readable", "beyond", "tokens", "whole")
+    lines = [f"{'':32}{'questions':>11}" + "".join(f"{name:>11}" for name in names)]
+    for name, report in sorted(reports.items(), key=lambda one: one[1]["readable"]):
+        lines.append(f"{name:32}{report['questions']:11}" + "".join(f"{report[each]:11.3f}" for each in names))
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,133 @@
+"""The sentences of a long text that say most about a question. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval.tokens import index_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+GAP: Final = " … "
+"""Stands where something is left out."""
+
+_WORDS: Final = 1.0
+_NEARNESS: Final = 0.6
+_TITLE: Final = 0.35
+"""What a title counts besides: it says what the rest is about."""
+_TITLE_SHARE: Final = 0.6
+"""A first line that is so much shorter than the mean of the others is a title."""
+_WHOLE_LINE: Final = 240
+"""A line up to this length is kept together, a longer one is cut at the ends of its sentences."""
+_LEAST: Final = 160
+"""Of the best sentence so much is shown in any case: half of it may be without what is asked."""
+_PIECE_HEAD: Final = 30
+_SENTENCE_END: Final = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]*\\s+|(?<=[\u3002\uff01\uff1f])")
+
+
+class _Part(NamedTuple):
+    """A line or a sentence.
+
+    Attributes:
+        start, end: Where it stands.
+        score: How much it says about the question.
+    """
+
+    start: int
+    end: int
+    score: float
+
+
+def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence[float] = ()) -> str:
+    """Return what a text says about a question, in its order, with `GAP` where something is left out.
+
+    Args:
+        text: Longer than `room`, or it is returned as it is.
+        words: The question's terms, each with how much it tells.
+        room: Characters, about: of its best sentence 160 are shown in any case.
+        nearness: The cosine of each of the text's pieces (`embedded_texts`); empty where they are not known.
+    """
+    if len(text) <= room:
+        return text
+    parts = list(_parts(text, words, nearness))
+    chosen: list[_Part] = []
+    left = max(room, _LEAST)
+    for part in sorted(parts, key=lambda each: -each.score):
+        size = part.end - part.start
+        if not chosen and size > left:
+            return _within(text, part, words, left)
+        if size <= left:
+            chosen.append(part)
+            left = min(left, room) - size - len(GAP)
+    return _joined(text, sorted(chosen))
+
+
+def _parts(text: str, words: Mapping[str, float], nearness: Sequence[float]) -> Iterator[_Part]:
+    every = sum(words.values()) or 1.0
+    begins = _begins(text, len(nearness))
+    title = {0} if _has_title(text) else set[int]()
+    for number, (start, end) in enumerate(_spans(text)):
+        held = set(index_terms(text[start:end]))
+        score = _WORDS * sum(weight for term, weight in words.items() if term in held) / every
+        ends = [*begins[1:], len(text)]
+        near = [
+            each for begin, until, each in zip(begins, ends, nearness, strict=False) if begin < end and start < until
+        ]
+        yield _Part(start, end, score + _NEARNESS * max(near, default=0.0) + (_TITLE if number in title else 0.0))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where lines stand and, of a long line, its sentences; without the space around them."""
+    at = 0
+    for line in text.splitlines(keepends=True):
+        begin, at = at, at + len(line)
+        cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(line))] if len(line) > _WHOLE_LINE else [0]
+        for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True):
+            part = line[start:end]
+            if part.strip():
+                first = begin + start + len(part) - len(part.lstrip())
+                yield first, first + len(part.strip())
+
+
+def _has_title(text: str) -> bool:
+    first, *others = (line for line in text.splitlines() if line.strip())
+    return bool(others) and len(first) <= min(_WHOLE_LINE, _TITLE_SHARE * sum(map(len, others)) / len(others))
+
+
+def _begins(text: str, count: int) -> list[int]:
+    """Return where each of the pieces of a text begins; nothing where that cannot be told."""
+    pieces = embedded_texts(text) if count else []
+    found: list[int] = []
+    for piece in pieces if len(pieces) == count else ():
+        at = text.find(piece[:_PIECE_HEAD], found[-1] + 1 if found else 0)
+        if at < 0:
+            return []
+        found.append(at)
+    return found
+
+
+def _within(text: str, part: _Part, words: Mapping[str, float], room: int) -> str:
+    """Return of a sentence that is too long itself the stretch that holds most of a question, cut between words."""
+    sentence = text[part.start : part.end]
+    starts = [0, *(match.end() for match in re.finditer(r"\s+", sentence) if match.end() + room // 2 < len(sentence))]
+    step = max(1, len(starts) // 20)  # of a page without an end some
+    held = {start: set(index_terms(sentence[start : start + room])) for start in starts[::step]}
+    best = max(held, key=lambda one: (sum(words.get(term, 0.0) for term in held[one]), -one))
+    shown = sentence[best : best + room]
+    if best + room < len(sentence) and " " in shown:
+        shown = shown[: shown.rindex(" ")]
+    before = GAP.lstrip() if part.start + best > 0 else ""
+    return f"{before}{shown.rstrip()}{GAP.rstrip()}"
+
+
+def _joined(text: str, parts: Sequence[_Part]) -> str:
+    shown, behind = "", 0
+    for part in parts:
+        between = text[behind : part.start]
+        shown += GAP if between.strip() else between
+        shown += text[part.start : part.end]
+        behind = part.end
+    return (shown + (GAP if text[behind:].strip() else "")).strip()

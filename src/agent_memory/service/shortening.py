@@ -1,0 +1,83 @@
+"""What a reader is shown of an answer: the hits near the best, each in the sentences that matter. Pure functions."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.models import visible
+from agent_memory.retrieval import excerpt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.models import Linked, MemorySearchResult, SearchResults
+
+ROOM: Final = 800
+"""Characters of the texts in one answer, about: 200 tokens."""
+WHOLE: Final = 160
+"""A text up to this length is shown whole in any case."""
+TITLE: Final = 40
+"""Characters of a linked memory that are shown, at most."""
+LINKS: Final = 3
+"""Links of one hit that are shown, at most."""
+
+_LEAST_ROOM: Final = 100
+_LEAST_FOR_TEXTS: Final = 480
+_FIRST: Final = 5
+_NEAR, _NEAR_IF_SURE, _NEAR_BEHIND, _AS_SURE = 0.3, 0.6, 0.9, 0.8
+
+
+def shorten(results: SearchResults) -> None:
+    """Tell of each hit whether it is near the best one, and give those that are, if they are long, an excerpt.
+
+    What was found without evidence, such as the latest, is all near. The surer a hit is an answer, the nearer others
+    have to be, unless they are as sure. On the sets of docs/search.md, of five hits 2.2 to 4.8 are near, and in about 1
+    of 100 questions none of these is an answer while one of the five was.
+    """
+    if results and results.answer_confidence is not None:
+        _tell_near(results)
+    near = [rank for rank, hit in enumerate(results) if hit.is_near]
+    for rank, room in zip(near, _rooms([results[rank] for rank in near]), strict=True):
+        hit, text = results[rank], results[rank].memory.content
+        if len(text) > max(room, WHOLE):
+            shown = excerpt(text, results.words, room, hit.pieces)
+            results[rank] = hit.model_copy(update={"excerpt": shown} if len(shown) < len(text) else {})
+
+
+def _tell_near(results: SearchResults) -> None:
+    best, sure = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
+    for rank, hit in enumerate(results):
+        if rank < _FIRST:
+            as_sure = (hit.answer_confidence or 0.0) >= _AS_SURE * sure > 0
+            is_near = as_sure or hit.relevance_score >= best * (_NEAR + _NEAR_IF_SURE * sure)
+        else:
+            is_near = hit.relevance_score >= best * _NEAR_BEHIND
+        if not is_near:
+            results[rank] = hit.model_copy(update={"is_near": False})
+            results.rejected.append({"id": hit.memory.id, "reason": "not_near", "parts": hit.parts})
+
+
+def shown_links(hit: MemorySearchResult) -> list[Linked]:
+    """Return the links that are shown with a hit."""
+    return list(islice(hit.surroundings.links, LINKS))
+
+
+def title_of(text: str) -> str:
+    """Return the beginning of a text's first line."""
+    first = visible(text.strip().partition("\n")[0]).strip()
+    return first if len(first) <= TITLE else f"{first[: TITLE - 1].rstrip()}…"
+
+
+def _rooms(hits: Sequence[MemorySearchResult]) -> list[int]:
+    """Return how many characters each hit may take: each half as many as the one before, and what others leave."""
+    titles = sum(len(title_of(link.text)) for hit in hits for link in shown_links(hit))
+    left, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
+    weights = [0.5**rank for rank in range(len(hits))]
+    sizes = [len(hit.memory.content) for hit in hits]
+    waiting = sorted(range(len(hits)), key=lambda rank: sizes[rank] / weights[rank])  # what takes least is served first
+    for at, rank in enumerate(waiting):
+        share = left * weights[rank] / sum(weights[each] for each in waiting[at:])
+        rooms[rank] = int(max(_LEAST_ROOM, share))
+        left = max(0.0, left - min(sizes[rank], rooms[rank]))
+    return rooms

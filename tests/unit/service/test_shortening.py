@@ -1,0 +1,97 @@
+"""What is shown of an answer: the hits near the best, each in the sentences that matter."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.models import Linked, Memory, MemorySearchResult, SearchResults, Surroundings
+from agent_memory.service.shortening import LINKS, ROOM, TITLE, WHOLE, shorten, shown_links, title_of
+
+
+def hit(score: float, content: str = "tea", sure: float = 0.1, links: int = 0) -> MemorySearchResult:
+    around = tuple(Linked("about", f"mem-{number:012x}", "x" * 200) for number in range(links))
+    return MemorySearchResult(
+        memory=Memory(agent_id="bob", content=content),
+        relevance_score=score,
+        match_type="hybrid",
+        answer_confidence=sure,
+        surroundings=Surroundings(around),
+    )
+
+
+def answer(*hits: MemorySearchResult, sure: float | None = 0.5) -> SearchResults:
+    results = SearchResults(list(hits), answer_confidence=sure)
+    results.words = {"tea": 1.0}
+    shorten(results)
+    return results
+
+
+def long_text(number: int = 0) -> str:
+    return "\n".join([f"Line {each} of note {number} tells nothing." for each in range(60)] + ["Bob likes tea."])
+
+
+def test_what_is_far_below_the_best_is_not_near() -> None:
+    assert [each.is_near for each in answer(hit(0.9), hit(0.5), hit(0.2, sure=0.05))] == [True, True, False]
+
+
+def test_the_surer_the_best_is_the_nearer_others_have_to_be() -> None:
+    assert [each.is_near for each in answer(hit(0.9, sure=0.9), hit(0.5))] == [True, False]
+
+
+def test_what_is_as_sure_as_the_best_is_near() -> None:
+    assert [each.is_near for each in answer(hit(0.9, sure=0.6), hit(0.1, sure=0.6))] == [True, True]
+
+
+def test_behind_the_first_five_only_what_is_as_good_is_near() -> None:
+    near = [each.is_near for each in answer(*[hit(0.9)] * 4, hit(0.7), hit(0.7), hit(0.85))]
+    assert near == [True] * 5 + [False, True]
+
+
+def test_what_was_found_without_evidence_is_all_near() -> None:
+    assert all(each.is_near for each in answer(hit(1.0), hit(0.01), sure=None))
+    assert not answer()
+
+
+def test_what_is_not_near_is_told_to_who_wants_an_explanation() -> None:
+    results = answer(hit(0.9), hit(0.1, sure=0.01))
+    assert [(each["id"], each["reason"]) for each in results.rejected] == [(results[1].memory.id, "not_near")]
+
+
+def test_a_short_text_is_whole_and_a_long_one_an_excerpt() -> None:
+    short, long = answer(hit(0.9, "x" * WHOLE), hit(0.9, long_text()))
+    assert short.excerpt is None
+    assert long.excerpt is not None
+    assert "Bob likes tea." in long.excerpt
+    assert len(long.excerpt) < ROOM
+
+
+def test_the_first_has_most_room_and_all_have_some() -> None:
+    results = answer(*[hit(0.9, long_text(number)) for number in range(5)])
+    sizes = [len(each.excerpt or "") for each in results]
+    assert sizes[0] > 2 * sizes[2]
+    assert min(sizes) >= len("Bob likes tea.")
+    assert sum(sizes) < 1.5 * ROOM
+
+
+def test_what_short_ones_leave_others_take() -> None:
+    alone = len(answer(hit(0.9, long_text()))[0].excerpt or "")
+    after_short = len(answer(hit(0.9, "tea"), hit(0.9, long_text()))[1].excerpt or "")
+    assert after_short > 0.9 * alone
+
+
+def test_titles_of_links_take_room_and_few_are_shown() -> None:
+    linked = hit(0.9, long_text(), links=6)
+    assert len(shown_links(linked)) == LINKS
+    assert len(answer(linked)[0].excerpt or "") < len(answer(hit(0.9, long_text()))[0].excerpt or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Bob likes tea.\nMore of it.", "Bob likes tea."),
+        ("  \n Bob \x1b[31m likes tea", "Bob  [31m likes tea"),
+        ("word " * 40, ("word " * 40)[: TITLE - 1].rstrip() + "…"),
+    ],
+)
+def test_a_title_is_the_beginning_of_the_first_line(text: str, title: str) -> None:
+    assert title_of(text) == title
