@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval.text_forms import embedded_texts, title_of
 from agent_memory.retrieval.tokens import index_terms
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ _WORDS: Final = 1.0
 _NEARNESS: Final = 0.6
 _TITLE: Final = 0.35
 """What a title counts besides: it says what the rest is about."""
-_TITLE_SHARE: Final = 0.6
-"""A first line that is so much shorter than the mean of the others is a title."""
 _WHOLE_LINE: Final = 240
 """A line up to this length is kept together, a longer one is cut at the ends of its sentences."""
 _LEAST: Final = 160
 """Of the best sentence so much is shown in any case: half of it may be without what is asked."""
+_SHARE: Final = 0.3
+"""Least share of the best sentence's score that others need to be shown with it."""
 _PIECE_HEAD: Final = 30
 _SENTENCE_END: Final = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]*\\s+|(?<=[\u3002\uff01\uff1f])")
 
@@ -55,7 +55,10 @@ def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence
     parts = list(_parts(text, words, nearness))
     chosen: list[_Part] = []
     left = max(room, _LEAST)
-    for part in sorted(parts, key=lambda each: -each.score):
+    best_first = sorted(parts, key=lambda each: -each.score)
+    for part in best_first:
+        if part.score < _SHARE * best_first[0].score:
+            break
         size = part.end - part.start
         if not chosen and size > left:
             return _within(text, part, words, left)
@@ -68,7 +71,7 @@ def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence
 def _parts(text: str, words: Mapping[str, float], nearness: Sequence[float]) -> Iterator[_Part]:
     every = sum(words.values()) or 1.0
     begins = _begins(text, len(nearness))
-    title = {0} if _has_title(text) else set[int]()
+    title = {0} if title_of(text) else set[int]()
     for number, (start, end) in enumerate(_spans(text)):
         held = set(index_terms(text[start:end]))
         score = _WORDS * sum(weight for term, weight in words.items() if term in held) / every
@@ -92,19 +95,14 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
                 yield first, first + len(part.strip())
 
 
-def _has_title(text: str) -> bool:
-    first, *others = (line for line in text.splitlines() if line.strip())
-    return bool(others) and len(first) <= min(_WHOLE_LINE, _TITLE_SHARE * sum(map(len, others)) / len(others))
-
-
 def _begins(text: str, count: int) -> list[int]:
-    """Return where each of the pieces of a text begins; nothing where that cannot be told."""
+    """Return where each of the pieces of a text begins, the title behind them left out; nothing if that is unclear."""
     pieces = embedded_texts(text) if count else []
     found: list[int] = []
     for piece in pieces if len(pieces) == count else ():
         at = text.find(piece[:_PIECE_HEAD], found[-1] + 1 if found else 0)
         if at < 0:
-            return []
+            return found if len(found) == count - 1 and piece == title_of(text) else []
         found.append(at)
     return found
 

@@ -27,6 +27,8 @@ _PIECE_CHARS: Final = 300
 """A vector of more blurs: on whole sessions (3,000 characters) all@5 is .830 with pieces of 900 characters, which is
 what a local model reads at most, and .845 with 300 or 500."""
 
+_MOST_OF_TITLE: Final = 240
+_TITLE_SHARE: Final = 0.6
 _MAX_PIECES: Final = 34  # the 10,000 characters a record may have
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?]\s)")
 
@@ -42,9 +44,24 @@ def embedded_texts(text: str) -> list[str]:
 
     Without the date: in front of the text it costs the dense ranking .066 frac@10 on the tuning conversations
     (.514 to .448), since it makes all turns of one day alike; keyword search carries it. A turn of a talk stands for
-    itself as `Name: words`, in whatever form it is written: marks around a name count as much as words to a model.
+    itself as `Name: words`, in whatever form it is written: marks around a name count as much as words to a model. The
+    title of a long text comes last.
     """
-    return pieces_of(plainly(text))
+    plain = plainly(text)
+    pieces, title = pieces_of(plain), title_of(plain)
+    return [*pieces, title] if len(pieces) > 1 and title and title not in pieces else pieces
+
+
+def title_of(text: str) -> str:
+    """Return the first line of a text if it is a title: much shorter than the mean of the others; else nothing.
+
+    It says in a few words what the rest is about, and a vector of its own is found by questions in other words: in a
+    world of notes with titles (docs/truth.md) any@5 of these is .34 without it and .37 with it, .19 and .21 where no
+    word is shared.
+    """
+    first, *others = [line for line in text.splitlines() if line.strip()] or [""]
+    most = min(_MOST_OF_TITLE, _TITLE_SHARE * sum(map(len, others)) / len(others)) if others else 0
+    return first.strip() if len(first) <= most else ""
 
 
 def pieces_of(text: str) -> list[str]:

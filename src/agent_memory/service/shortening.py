@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Linked, MemorySearchResult, SearchResults
 
-ROOM: Final = 800
-"""Characters of the texts in one answer, about: 200 tokens."""
+ROOM: Final = 860
+"""Characters of the texts in one answer, at most about: sentences that say little are left out, so most take less."""
 WHOLE: Final = 160
 """A text up to this length is shown whole in any case."""
 TITLE: Final = 40
@@ -23,6 +23,7 @@ LINKS: Final = 3
 """Links of one hit that are shown, at most."""
 
 _LEAST_ROOM: Final = 100
+_LESS: Final = 0.55
 _LEAST_FOR_TEXTS: Final = 480
 _FIRST: Final = 5
 _NEAR, _NEAR_IF_SURE, _NEAR_BEHIND, _AS_SURE = 0.3, 0.6, 0.9, 0.8
@@ -70,10 +71,10 @@ def title_of(text: str) -> str:
 
 
 def _rooms(hits: Sequence[MemorySearchResult]) -> list[int]:
-    """Return how many characters each hit may take: each half as many as the one before, and what others leave."""
+    """Return how many characters each hit may take: each a share of the one before, and what others leave."""
     titles = sum(len(title_of(link.text)) for hit in hits for link in shown_links(hit))
     left, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
-    weights = [0.5**rank for rank in range(len(hits))]
+    weights = [_LESS**rank for rank in range(len(hits))]
     sizes = [len(hit.memory.content) for hit in hits]
     waiting = sorted(range(len(hits)), key=lambda rank: sizes[rank] / weights[rank])  # what takes least is served first
     for at, rank in enumerate(waiting):

@@ -43,6 +43,10 @@ def test_what_is_shown_keeps_its_order() -> None:
     assert shown == f"{LINES[0]}{GAP}{LINES[3]}{GAP}".strip()
 
 
+def test_sentences_that_say_little_are_left_out_whatever_room_there_is() -> None:
+    assert excerpt(NOTE, words("releas", "tuesday"), len(NOTE) - 1).strip(GAP) == LINES[1]
+
+
 def test_rare_words_count_more() -> None:
     shown = excerpt(NOTE * 2, {"databas": 1.0, "bill": 5.0}, 45)
     assert LINES[2] in shown
@@ -63,6 +67,14 @@ def test_the_nearest_piece_is_shown_where_no_word_is_shared() -> None:
     nearness[2] = 0.9
     shown = excerpt(text, {}, 80, nearness)
     assert shown.strip(f"{GAP} ").split("\n")[0] in pieces[2]
+
+
+def test_the_cosine_of_a_title_is_none_of_a_sentence() -> None:
+    text = PROSE + " Nobody has asked for more so far, and nobody is expected to do so before the next summer."
+    pieces = embedded_texts(text)
+    assert pieces[-1] == "Retry budget of the ledger"
+    shown = excerpt(text, {}, 120, [*[0.0] * (len(pieces) - 2), 0.9, 0.1])
+    assert "A ticket exists in the tracker" in shown  # of the last piece, as is the other one
 
 
 def test_cosines_that_are_not_those_of_its_pieces_count_nothing() -> None:

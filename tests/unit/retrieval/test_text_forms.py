@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_memory.models import MEMORY, Document, Memory
-from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time, title_of
 from agent_memory.retrieval.tokens import index_terms
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)
@@ -67,3 +67,17 @@ def test_a_turn_is_embedded_alike_in_any_form() -> None:
 )
 def test_a_text_that_tells_of_a_change(text: str, expected: bool) -> None:
     assert tells_change(index_terms(text)) is expected
+
+
+def test_a_long_text_with_a_title_is_also_found_by_its_title() -> None:
+    body = "The budget is five attempts in a minute, since all clients come back at once. " * 6
+    text = f"Retry budget of the ledger\n{body}"
+    assert embedded_texts(text)[-1] == title_of(text) == "Retry budget of the ledger"
+    assert "\n".join(embedded_texts(text)[:-1]).split() == text.split()
+    assert "Retry budget of the ledger" not in embedded_texts("Retry budget of the ledger\nIt is five.")
+
+
+def test_a_line_like_the_others_or_alone_is_no_title() -> None:
+    lines = "\n".join(f"Line {number} of a list of many lines that are alike." for number in range(20))
+    assert title_of(lines) == title_of("One line alone.") == title_of("") == title_of("\n \n") == ""
+    assert all("\n" in piece for piece in embedded_texts(lines))

@@ -27,7 +27,7 @@ def answer(*hits: MemorySearchResult, sure: float | None = 0.5) -> SearchResults
 
 
 def long_text(number: int = 0) -> str:
-    return "\n".join([f"Line {each} of note {number} tells nothing." for each in range(60)] + ["Bob likes tea."])
+    return "\n".join([f"Line {each} of note {number} tells of tea." for each in range(60)])
 
 
 def test_what_is_far_below_the_best_is_not_near() -> None:
@@ -61,7 +61,7 @@ def test_a_short_text_is_whole_and_a_long_one_an_excerpt() -> None:
     short, long = answer(hit(0.9, "x" * WHOLE), hit(0.9, long_text()))
     assert short.excerpt is None
     assert long.excerpt is not None
-    assert "Bob likes tea." in long.excerpt
+    assert long.excerpt.startswith("Line 0 of note 0 tells of tea.")
     assert len(long.excerpt) < ROOM
 
 
@@ -69,7 +69,7 @@ def test_the_first_has_most_room_and_all_have_some() -> None:
     results = answer(*[hit(0.9, long_text(number)) for number in range(5)])
     sizes = [len(each.excerpt or "") for each in results]
     assert sizes[0] > 2 * sizes[2]
-    assert min(sizes) >= len("Bob likes tea.")
+    assert min(sizes) > 30
     assert sum(sizes) < 1.5 * ROOM
 
 
