@@ -4,7 +4,7 @@ from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, Vect
 from agent_memory.retrieval.excerpts import GAP, excerpt
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
-from agent_memory.retrieval.periods import named_periods
+from agent_memory.retrieval.periods import named_periods, read_periods
 from agent_memory.retrieval.query import read_question
 from agent_memory.retrieval.results import Hit, Period, Question, Ranking, RankingSettings, Rejected, SearchLimits
 from agent_memory.retrieval.text_forms import embedded_texts
@@ -29,5 +29,6 @@ __all__ = [
     "excerpt",
     "named_periods",
     "query_terms",
+    "read_periods",
     "read_question",
 ]

@@ -1,0 +1,218 @@
+"""Which memories, or which clauses of them, a request to forget means. Pure: a request and memories in, targets out.
+
+What a request gives by name or by identifier must be there, whole; among what has all of these, the words decide, and
+where they say nothing, how near the meaning is. Nothing is chosen because something had to be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.forgetting.known import as_known
+from agent_memory.forgetting.lexicon import PAST, PRESENT
+from agent_memory.forgetting.matching import Parsed, Seen, is_in_time, moment_of, names_somebody, seen_in
+from agent_memory.forgetting.references import followed, through_another
+from agent_memory.forgetting.words import holds_identifier, same_name, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from agent_memory.forgetting.request import Request
+    from agent_memory.models import Memory
+
+    Near = Callable[[str, Sequence[str]], Sequence[float] | None]
+
+_LEAST_SHARE: Final = 0.5
+"""Of what the words of a request say, that a unit must have where it names nobody."""
+_LEAST_NAMED: Final = 0.3
+"""The same where it has all names and identifiers."""
+_NEAR: Final = 0.30
+"""Least cosine of a unit that is chosen for its meaning, names left out of both. Of phrases such as "commute" and what
+they mean ("take the 7:15 train") .20 to .51 were seen, and .09 to .24 of what has nothing to do with them."""
+_NEAR_ALONE: Final = 0.22
+"""The same of the only unit there is."""
+_NEAR_ENOUGH: Final = 0.12
+_AHEAD: Final = 0.03
+"""A unit that is as near as that, and by so much nearer than any other, is chosen, too."""
+_BESIDE: Final = 0.02
+"""How much less near than the nearest another may be that is meant as well."""
+_MOST_COMPARED: Final = 64
+_WHOLE: Final = 0.99
+
+
+@dataclass(frozen=True)
+class Target:
+    """A memory that is meant.
+
+    Attributes:
+        memory: As it is.
+        remains: Its text without the clauses that are meant; None where all of it is.
+    """
+
+    memory: Memory
+    remains: str | None = None
+
+
+def resolve(
+    request: Request,
+    memories: Iterable[Memory],
+    near: Near = lambda _phrase, _texts: None,
+) -> list[Target]:
+    """Return what a request means, in the order of the memories.
+
+    Args:
+        request: Read.
+        memories: All that it may mean; others do no harm.
+        near: Tells how near in meaning texts are to a phrase; asked only where words do not decide.
+    """
+    if request.says_nothing:
+        return []
+    parsed = [Parsed(memory) for memory in memories]
+    request = as_known(request, parsed)
+    chosen = _chosen(request, parsed, near)
+    if request.follows:
+        chosen = followed(chosen, parsed)
+    if request.kept is not None and not request.kept.says_nothing:
+        kept = as_known(_inheriting(request.kept, request), parsed)
+        spared = _chosen(kept, [each for each in parsed if each.memory.id in chosen], near)
+        chosen = {one: units - spared.get(one, set()) for one, units in chosen.items()}
+    return [_target(each, chosen[each.memory.id]) for each in parsed if chosen.get(each.memory.id)]
+
+
+def _target(parsed: Parsed, units: set[int]) -> Target:
+    if len(units) >= len(parsed.clauses.units):
+        return Target(parsed.memory)
+    remains = parsed.clauses.without(units)
+    return Target(parsed.memory, remains or None)
+
+
+def _inheriting(kept: Request, request: Request) -> Request:
+    """Return what is to be kept, about whom the request is where it names nobody ("..., not her email")."""
+    return kept if kept.names or kept.identifiers else replace(kept, terms=(*request.names, *kept.terms))
+
+
+# -- choosing ---------------------------------------------------------------------------------------------------------
+
+
+def _chosen(
+    request: Request,
+    parsed: list[Parsed],
+    near: Near,
+) -> dict[str, set[int]]:
+    """Return the numbers of the units that are meant, by memory."""
+    seen = [one for each in parsed for one in seen_in(request, each)]
+    seen = [one for one in seen if one.has_hard and is_in_time(request, one)]
+    if request.names and any(one.is_bare for one in seen):
+        seen = [one for one in seen if one.is_bare]
+    if request.is_own and not request.names:
+        own = [one for one in seen if one.is_own]
+        seen = own or [one for one in seen if not names_somebody(one)]
+    meant = _meant(request, seen, near)
+    if not request.wants_all or request.soft:
+        through = through_another(request, parsed, meant)
+        meant = through or meant
+    if request.wants_past or request.wants_present:
+        meant = _of_its_time(request, meant)
+    found: dict[str, set[int]] = {}
+    for one in meant:
+        found.setdefault(one.memory.id, set()).add(one.unit.number)
+    return found
+
+
+def _meant(request: Request, seen: list[Seen], near: Near) -> list[Seen]:
+    soft = request.soft
+    if not soft:
+        if not (request.names or request.identifiers or request.periods):
+            return []
+        return seen if request.wants_all else _of_subject(request, seen)
+    named = bool(request.names or request.identifiers)
+    least = _LEAST_NAMED if named else _LEAST_SHARE
+    best = max((one.score for one in seen), default=0.0)
+    if request.wants_all:
+        said = [one for one in seen if one.share >= max(least, _LEAST_SHARE) and one.score]
+        if said or best:
+            return said or [one for one in seen if one.score == best and one.share >= least]
+    topic = named and len(soft) == 1  # "Ann's job": all that is about it
+    said = [one for one in seen if one.score and one.share >= least and (topic or one.score >= best - 1e-9)]
+    if not said:
+        return _of_subject(request, seen) if request.identifiers else _nearest(request, seen, near)
+    said = _of_order(request, _of_polarity(request, said))
+    if len(said) > 1 and named:
+        said = _of_subject(request, said)
+    if len(said) > 1 and said[0].share < _WHOLE and not topic:  # part of what was said is in none of them
+        return _nearest(request, said, near, least=-1.0) or said
+    return said
+
+
+def _of_subject(request: Request, seen: list[Seen]) -> list[Seen]:
+    """Return the units that are about what is named, where there are any: others only mention it."""
+    about = [
+        one
+        for one in seen
+        if any(same_name(term.word, word.text) for term in request.names for word in words_of(one.unit.subject))
+        or any(holds_identifier(one.unit.subject, form) for each in request.identifiers for form in each.forms)
+    ]
+    return about or seen
+
+
+def _of_order(request: Request, said: list[Seen]) -> list[Seen]:
+    """Return those that have the request's names in its order, where there are any: "Ann trusts Bob"."""
+    names = request.names
+    if len(said) < 2 or len(names) < 2:  # noqa: PLR2004
+        return said
+    ordered = []
+    for one in said:
+        places = [next((at for at, w in enumerate(one.words) if same_name(t.word, w.text)), 0) for t in names]
+        if places == sorted(places):
+            ordered.append(one)
+    return ordered or said
+
+
+def _nearest(
+    request: Request,
+    seen: list[Seen],
+    near: Near,
+    least: float | None = None,
+) -> list[Seen]:
+    """Return the units nearest in meaning to a request, near enough."""
+    seen = seen[:_MOST_COMPARED]
+    phrase = " ".join(term.word for term in request.soft)
+    closeness = near(phrase, [_nameless(request, one) for one in seen]) if seen else None
+    if closeness is None:
+        return []
+    best, *others = sorted(closeness, reverse=True)
+    is_ahead = best >= _NEAR_ENOUGH and bool(others) and best - others[0] >= _AHEAD
+    if least is None and best < (_NEAR if others else _NEAR_ALONE) and not is_ahead:
+        return []
+    beside = _NEAR if request.wants_past or request.wants_present else _BESIDE
+    return [one for one, each in zip(seen, closeness, strict=True) if each >= best - beside]
+
+
+def _nameless(request: Request, one: Seen) -> str:
+    """Return what a unit says without the names that the request gives."""
+    text = one.unit.text
+    for word in reversed(words_of(text)):
+        if any(same_name(term.word, word.text) for term in request.names):
+            text = text[: word.start] + text[word.end :]
+    return text.strip() or one.unit.text
+
+
+def _of_polarity(request: Request, said: list[Seen]) -> list[Seen]:
+    """Leave out what denies it where something else states it, and the other way round."""
+    if request.wants_all or len({one.is_denied for one in said}) == 1:
+        return said
+    return [one for one in said if one.is_denied == request.is_denied]
+
+
+def _of_its_time(request: Request, meant: list[Seen]) -> list[Seen]:
+    """Return the old ones, or the new ones, of several."""
+    if len(meant) < 2 or request.wants_past == request.wants_present:  # noqa: PLR2004
+        return meant
+    mark, other = (PAST, PRESENT) if request.wants_past else (PRESENT, PAST)
+    marked = [one for one in meant if mark.search(one.unit.text) and not other.search(one.unit.text)]
+    marked = marked or [one for one in meant if mark.search(one.unit.text)]
+    if marked and len(marked) < len(meant):
+        return marked
+    ordered = sorted(meant, key=lambda one: moment_of(one.memory))
+    return [ordered[0] if request.wants_past else ordered[-1]]
