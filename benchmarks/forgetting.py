@@ -129,13 +129,16 @@ async def _outcome(case: dict[str, Any], service: MemoryService) -> Outcome:
 
 
 async def _mutate(service: MemoryService, mutation: dict[str, Any]) -> None:
-    """Do what was asked for in words as a tool does it: today, to the best hit of a search."""
-    found = await service.search(mutation["query"], 1)
-    best = next((hit.memory.id for hit in found), None)
+    """Do what was asked for in words as a tool does it: what the preview shows, and no more."""
+    preview = await service.requests.preview(mutation["query"])
     if mutation["op"] == "supersede":
-        await service.store({"content": mutation["new"], "supersedes": best})
-    elif best is not None:
-        await service.forget(best)
+        whole = preview.gone[0].id if len(preview.gone) == 1 and not preview.cut else None
+        if whole is None and preview:
+            await service.requests.forget(preview)
+        await service.store({"content": mutation["new"], "supersedes": whole})
+    elif preview:
+        reason = "asked for" if mutation["op"] == "release" else ""
+        await service.requests.forget(preview, reason=reason)
 
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:

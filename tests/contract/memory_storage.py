@@ -10,6 +10,7 @@ import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import Link, Linked, Memory, Source, Surroundings, new_memory_id
+from tests.contract.memory_releasing import MemoryReleasingContract
 from tests.contract.memory_search import MemorySearchContract
 from tests.support import NOON, FrozenClock, memory_of, raises
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 UNKNOWN = "mem-000000000000"
 
 
-class MemoryStorageContract(MemorySearchContract):
+class MemoryStorageContract(MemoryReleasingContract, MemorySearchContract):
     """The suite. A subclass overrides `open_storage`; its storages belong to agent `bob` and tell time by `clock`."""
 
     @pytest.fixture

@@ -88,9 +88,18 @@ class StoreInput(Input):
 
 
 class MemoryIdInput(Input):
-    """Of memory_promote and of memory_forget."""
+    """Of memory_promote."""
 
     memory_id: _Id
+
+
+class ForgetInput(Input):
+    """Of memory_forget: an id, or words and then what their preview said."""
+
+    query: str | None = Field(None, description="what the user wants forgotten, in their words; or an id")
+    confirm: str | None = Field(None, description="from the preview of the same words")
+    memory_id: SkipJsonSchema[_Id | None] = None
+    reason: SkipJsonSchema[str] = ""
 
 
 class ListRecentInput(Input):
@@ -126,7 +135,11 @@ class ActivateInput(Input):
 
 
 # loop-basic crashes the whole turn on a call with no arguments at all, so these have one that is asked for.
-_ALWAYS_ASKED: dict[type[Input], list[str]] = {ListRecentInput: ["limit"], StatusInput: ["detail"]}
+_ALWAYS_ASKED: dict[type[Input], list[str]] = {
+    ListRecentInput: ["limit"],
+    StatusInput: ["detail"],
+    ForgetInput: ["query"],
+}
 _NOT_SHOWN: Final = frozenset(
     {"$defs", "$ref", "title", "default", "minLength", "maxLength", "minimum", "maximum", "additionalProperties"}
 )

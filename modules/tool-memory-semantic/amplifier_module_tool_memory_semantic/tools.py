@@ -11,15 +11,17 @@ from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
-from agent_memory.models import describe, to_text
+from agent_memory.models import describe, is_memory_id, to_text
 from agent_memory.service import views
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from agent_memory.host import MemorySession
+    from agent_memory.service import MemoryService
 
 _LISTED = 20
 InputT = TypeVar("InputT", bound=inputs.Input)
@@ -129,6 +131,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             "backend": stored.backend,
             **_present(
                 duplicate_of=stored.memory.id if stored.duplicate else None,
+                released=views.trace(stored.trace) if stored.trace else None,
                 redacted=list(stored.redacted),
                 trust="low" if stored.memory.trust == "low" else None,
                 degraded=stored.degraded,
@@ -191,19 +194,34 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         return {**output, **_present(redacted=list(updated.redacted))}
 
 
-class ForgetTool(MemoryTool[inputs.MemoryIdInput]):
+class ForgetTool(MemoryTool[inputs.ForgetInput]):
     """memory_forget."""
 
     name = "memory_forget"
-    description = "Forget a memory when the user asks; find its id with memory_search first."
+    description = "Forget when the user asks. Words are previewed; call again with confirm if that is what they mean."
 
-    async def _run(self, args: inputs.MemoryIdInput) -> dict[str, Any]:
+    async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
-        outcome = await service.forget(args.memory_id, self.session.caller)
+        if (args.memory_id is None) == (args.query is None):
+            raise ValidationError("Nothing was forgotten: name a memory_id, or a query.")
+        named = args.memory_id or (args.query or "").strip()
+        if args.memory_id is None and not is_memory_id(named):
+            return await self._by_words(service, args)
+        outcome = await service.forget(named, self.session.caller, reason=args.reason)
         self.session.note_returned([outcome.memory])
-        until = outcome.kept_until and outcome.kept_until.date().isoformat()  # they may want it gone sooner, or back
-        more = _present(text_kept_until=until, older_versions=list(outcome.older_versions))
+        more = _present(text_kept_until=_day(outcome.kept_until), older_versions=list(outcome.older_versions))
         return {"memory_id": outcome.memory.id, "forgotten": True, **more}
+
+    async def _by_words(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
+        preview = await service.requests.preview(args.query or "", self.session.caller)
+        self.session.note_returned([*preview.gone, *(cut.memory for cut in preview.cut)])
+        view = views.preview(preview)
+        if not args.confirm or args.confirm != preview.confirm:
+            stale = "The memories have changed since that preview." if args.confirm else None
+            return {"forgotten": False, **view, **_present(note=stale)}
+        outcome = await service.requests.forget(preview, self.session.caller, reason=args.reason)
+        view.pop("confirm")
+        return {"forgotten": True, **view, **_present(text_kept_until=_day(outcome.kept_until))}
 
 
 class StatusTool(MemoryTool[inputs.StatusInput]):
@@ -259,6 +277,11 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
                 output["did_you_mean"] = near
                 announce.append(f"Ask whether they meant {near}.")
         return {**output, "announce": " ".join(announce)} if announce else output
+
+
+def _day(moment: datetime | None) -> str | None:
+    """Return until when they may want it gone sooner, or back."""
+    return None if moment is None else moment.date().isoformat()
 
 
 def _present(**optional: Any) -> dict[str, Any]:

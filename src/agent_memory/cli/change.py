@@ -20,7 +20,7 @@ from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
-from agent_memory.service.views import promotion
+from agent_memory.service.views import promotion, trace
 
 if TYPE_CHECKING:
     from agent_memory.service import Updated
@@ -64,9 +64,14 @@ async def store(
             "backend": stored.backend,
             "duplicate": stored.duplicate,
             "redacted": list(stored.redacted),
+            "released": trace(stored.trace) if stored.trace else None,
         }
     )
     note_redacted(run, stored.redacted)
+    if stored.trace:
+        run.screen.note(
+            f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored all the same."
+        )
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
 
 

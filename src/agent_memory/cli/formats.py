@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory, content_hash, describe
+from agent_memory.models import Memory, Trace, content_hash, describe, is_memory_id
 from agent_memory.yaml_reading import BoundedComposer, load_yaml
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Format = Literal["yaml", "jsonl"]
 
+_RELEASED: Final = "released"
+"""The key of a trace, which stands in a file instead of the memory."""
 _COMPUTED: Final = frozenset({"agent_id", "superseded_by"})
 """Printed by `--json` besides the fields of a memory; nothing to import."""
 _BOUNDARY: Final = re.compile(rb"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
@@ -35,12 +37,16 @@ _NULL: Final = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True, slots=True)
 class ImportedLine:
-    """One memory of a file, or why there is none: the line it begins on, and fields this version does not know."""
+    """One memory of a file, or why there is none: the line it begins on, and fields this version does not know.
+
+    Or the trace of one that was forgotten for a reason.
+    """
 
     line: int
     memory: Memory | None = None
     problem: str = ""
     unknown_fields: tuple[str, ...] = ()
+    trace: Trace | None = None
 
 
 class Prose(str):
@@ -76,6 +82,12 @@ def to_yaml(values: dict[str, Any]) -> str:
 def encode(memory: Memory, form: Format) -> str:
     """Return one memory as it stands in a file, line end included."""
     record = {"id": memory.id, **memory.to_record()}
+    return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
+
+
+def encode_trace(trace: Trace, form: Format) -> str:
+    """Return what stays of a memory that was released as it stands in a file, line end included."""
+    record = {"id": trace.id, _RELEASED: trace.to_json()}
     return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
 
 
@@ -115,6 +127,8 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
             code="not_an_export",
             recovery="Make a file with `agent-memory export`, or copy the agent's whole folder.",
         )
+    if _RELEASED in item and "content" not in item:
+        return _trace_of(line, item)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
     known = {key: value for key, value in fields.items() if key in Memory.model_fields}
@@ -124,6 +138,13 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
     except pydantic.ValidationError as error:
         return ImportedLine(line, problem=describe(error))
+
+
+def _trace_of(line: int, item: dict[str, Any]) -> ImportedLine:
+    record_id, said = item.get("id"), item[_RELEASED]
+    known = isinstance(record_id, str) and is_memory_id(record_id) and isinstance(said, dict)
+    trace = Trace.from_json(record_id, said) if known and isinstance(record_id, str) else None
+    return ImportedLine(line, trace=trace, problem="" if trace else "not the trace of a memory that was released")
 
 
 def _id_of(content: str) -> str:

@@ -1,16 +1,17 @@
 """Commands that take away and bring back: forget, compact, history, restore."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import MemoryId, MemoryIds, Yes, complete_id, resolved
-from agent_memory.cli.render import show_forgotten, show_versions
+from agent_memory.cli.matching import forget_matching
+from agent_memory.cli.options import MemoryId, Yes, complete_id, resolved
+from agent_memory.cli.render import show_forgotten, show_traces, show_versions
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import sort_of
@@ -19,7 +20,7 @@ from agent_memory.models import ACCESS, Memory, Version, to_text
 from agent_memory.service.views import whole_memory
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
-_GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content")
+_GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content", "reason")
 _WHAT: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"}
 _SHOWN: Final = 20
 
@@ -98,14 +99,28 @@ async def _confirm_older(run: Run, memory_id: str) -> None:
 
 
 async def _list_forgotten(run: Run) -> None:
-    gone = await run.service.past.forgotten()
-    rows = [{**whole_memory(memory), "forgotten_at": to_text(at)} for memory, at in gone]
+    past = run.service.past
+    traces = {trace.id: trace for trace in await past.traces()}
+    try:
+        gone = await past.forgotten()
+    except UnsupportedError:
+        if not traces:
+            raise
+        gone = []
+    rows: list[dict[str, Any]] = []
+    for memory, at in gone:
+        left = traces.pop(memory.id, None)
+        why = {} if left is None else {"reason": left.reason}
+        rows.append({**whole_memory(memory), "forgotten_at": to_text(at), **why})
+    rows += [{"id": each.id, "forgotten_at": to_text(each.at), "reason": each.reason} for each in traces.values()]
     run.screen.rows({"agent_id": run.service.agent_id, "forgotten": rows}, "forgotten", _GONE_COLUMNS)
-    show_forgotten(run.screen, gone[:_SHOWN])
-    if not gone:
+    reasons = {row["id"]: str(row["reason"]) for row in rows if "reason" in row}
+    show_forgotten(run.screen, gone[:_SHOWN], reasons)
+    show_traces(run.screen, list(traces.values())[:_SHOWN])
+    if not rows:
         run.screen.note("Nothing that was forgotten can be brought back.")
-    elif len(gone) > _SHOWN and run.screen.form == "text":
-        run.screen.note(f"… and {len(gone) - _SHOWN} more; --format table lists them all.")
+    elif max(len(gone), len(traces)) > _SHOWN and run.screen.form == "text":
+        run.screen.note(f"… and {max(len(gone), len(traces)) - _SHOWN} more; --format table lists them all.")
 
 
 def _version_rows(versions: "list[Version[Memory]]") -> list[dict[str, Any]]:
@@ -139,17 +154,44 @@ _FOR_GOOD = "Nothing that was forgotten or changed, lately or now, can be brough
 
 async def forget(
     run: Run,
-    memory_id: MemoryIds,
+    memory_id: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Which, or --matching.", autocompletion=complete_id),
+    ] = None,
     *,
+    matching: Annotated[
+        str | None, typer.Option("--matching", metavar="WORDS", help='What these mean, such as "Ann\'s badge".')
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why: kept as a trace.")] = "",
     now: Annotated[bool, typer.Option("--now", help="Take the text out of the journal at once: no restore.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Forget memories and the older versions they replaced.
+    """Forget memories and the older versions they replaced, by id or by what words mean.
 
     Found no more from now on. The text stays in the journal for 30 days at least, so that `restore` can bring it back;
-    `--now`, or `compact --now` later, ends that.
+    `--now`, or `compact --now` later, ends that. With `--matching` you see first what would go, and what would remain
+    of a memory that says more. With `--reason` a trace stays, and storing the same text again warns.
     """
-    wanted = await resolved(run.service, memory_id)
+    if bool(memory_id) == (matching is not None):
+        raise typer.BadParameter("name an ID, or words with --matching", param_hint="ID")
+    if matching is not None:
+        some, until = await forget_matching(run, matching, reason=reason, yes=yes, now=now)
+    else:
+        some, until = await _forget_named(run, memory_id or [], reason=reason, yes=yes, now=now)
+    if now:
+        await _fold_all(run)
+    elif until is not None:
+        run.screen.note(
+            f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
+            f"{some}` brings it back. `agent-memory compact --now` ends that.",
+            style="dim",
+        )
+
+
+async def _forget_named(
+    run: Run, named: list[str], *, reason: str, yes: bool, now: bool
+) -> tuple[str, datetime | None]:
+    wanted = await resolved(run.service, named)
     memories = [await run.service.get(each) for each in wanted]
     if not yes:
         await _confirm(run, memories, now=now)
@@ -158,7 +200,7 @@ async def forget(
     for memory in memories:
         if memory.id in gone:
             continue  # an older version of one before it
-        forgotten = await run.service.forget(memory.id, run.caller)
+        forgotten = await run.service.forget(memory.id, run.caller, reason=reason)
         older = list(forgotten.older_versions)
         until = None if now else forgotten.kept_until
         gone |= {memory.id, *older}
@@ -167,14 +209,7 @@ async def forget(
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
         run.screen.show(f"Forgot {memory.id}{also}.")
-    if now:
-        await _fold_all(run)
-    elif until is not None:
-        run.screen.note(
-            f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
-            f"{memories[0].id}` brings it back. `agent-memory compact --now` ends that.",
-            style="dim",
-        )
+    return memories[0].id, until
 
 
 async def compact(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.cli.screen import Screen
-    from agent_memory.models import Memory, MemorySearchResult, Surroundings
+    from agent_memory.models import Memory, MemorySearchResult, Surroundings, Trace
     from agent_memory.service import Status
     from agent_memory.storage import AgentSummary
 
@@ -120,11 +120,18 @@ def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, An
             screen.show(row["content"], indent=8, max_lines=_PREVIEW_LINES)
 
 
-def show_forgotten(screen: Screen, gone: Iterable[tuple[Memory, datetime]]) -> None:
-    """Print what was forgotten and when, as lists look."""
+def show_forgotten(screen: Screen, gone: Iterable[tuple[Memory, datetime]], reasons: Mapping[str, str]) -> None:
+    """Print what was forgotten, when and why, as lists look."""
     for position, (memory, at) in enumerate(gone):
-        parts = [(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(at)}", "red")]
+        why = f": {reasons[memory.id]}" if memory.id in reasons else ""
+        parts = [(memory.id, "cyan"), (memory.category, "dim"), (f"forgotten {minute(at)}{why}", "red")]
         _item(screen, position, memory, _join(parts))
+
+
+def show_traces(screen: Screen, traces: Iterable[Trace]) -> None:
+    """Print what stays of memories whose text is gone."""
+    for trace in traces:
+        screen.show(f"{trace.id}  forgotten {minute(trace.at)}: {trace.reason}; its text is gone", style="dim")
 
 
 def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:

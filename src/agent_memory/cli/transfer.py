@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.formats import Format, decode, encode
+from agent_memory.cli.formats import Format, decode, encode, encode_trace
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.errors import ConfigurationError, ValidationError
@@ -191,11 +191,16 @@ async def import_(
     report.counts.update(lowered=0, raised=0)
     report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
     for record in records:
-        if record.memory is None:
+        if record.problem:
             report.refuse(record.line, record.problem)
     with report.counting("Importing") as each:
         memories = [record.memory for record in records if record.memory is not None]
         await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
+    traces = [record.trace for record in records if record.trace is not None]
+    if trusted and not dry_run:
+        await run.service.admin.import_traces(traces)
+    elif traces and not trusted:
+        run.screen.note(f"Left aside {counted(len(traces), 'trace')} of what was forgotten: only with --trusted.")
     report.end()
 
 
@@ -249,6 +254,7 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
                 progress.update(bar, completed=done)
                 texts.clear()
         write("".join(texts))
+    write("".join([encode_trace(trace, form) for trace in await run.service.past.traces()]))
     return done + len(texts)
 
 
@@ -305,6 +311,7 @@ async def push(
     """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
         report = await _transfer(run, "Push", await run.service.admin.everything(), server)
+        await server.add_traces(await run.service.past.traces())
         await server.prepare()
     report.end()
 
@@ -314,6 +321,7 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
         report = await _transfer(run, "Pull", [memory async for memory in server.iter_all()], None)
+        await run.service.admin.import_traces(await server.traces())
     report.end()
 
 

@@ -25,6 +25,7 @@ from agent_memory.models.search import (
 from agent_memory.models.tally import Tally
 from agent_memory.models.text import STEERING, check_text, content_hash, content_mark, visible
 from agent_memory.models.times import Clock, as_utc, from_seconds, parse_bound, to_text, utc_now
+from agent_memory.models.trace import MAX_REASON_CHARS, Trace
 from agent_memory.models.version import Version
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "ESTIMATES",
     "IDENTITY",
     "MAX_CONTENT_CHARS",
+    "MAX_REASON_CHARS",
     "MAX_TAGS",
     "MEMORY",
     "PLACE",
@@ -64,6 +66,7 @@ __all__ = [
     "SourceKind",
     "Surroundings",
     "Tally",
+    "Trace",
     "Trust",
     "Version",
     "as_utc",

@@ -57,8 +57,12 @@ def check_text(text: str, what: str = "content") -> str:
 
 def content_hash(text: str) -> str:
     """Return the sha256 (hex) of `text` folded for case, width and white space: equal hashes mean a duplicate."""
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(folded_text(text)).hexdigest()
+
+
+def folded_text(text: str) -> bytes:
+    """Return `text` folded for case, width and white space: equal for texts that count as the same."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).encode("utf-8", "surrogatepass")
 
 
 def content_mark(text: str) -> str:

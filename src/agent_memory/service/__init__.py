@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.caller import NOBODY, Caller
     from agent_memory.service.events import EVENTS, EventSpec
+    from agent_memory.service.requests import Cut, ForgottenMany, Preview
     from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
     from agent_memory.service.service import MemoryService, open_service
 
@@ -20,10 +21,13 @@ __all__ = [
     "AuditLog",
     "Caller",
     "CaptureOutcome",
+    "Cut",
     "EventSpec",
     "Forgotten",
+    "ForgottenMany",
     "Found",
     "MemoryService",
+    "Preview",
     "Promoted",
     "Status",
     "Stored",
@@ -38,6 +42,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "service.audit": "AuditLog",
             "service.caller": "Caller NOBODY",
             "service.events": "EVENTS EventSpec",
+            "service.requests": "Cut ForgottenMany Preview",
             "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Updated",
             "service.service": "MemoryService open_service",
         },

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from agent_memory.memories import MemoryStorage
-    from agent_memory.models import Clock, Memory
+    from agent_memory.models import Clock, Memory, Trace
     from agent_memory.service.caller import Caller
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.service.writing import Imported, WritePath
@@ -110,6 +110,14 @@ class Admin:
         finally:
             if not dry_run:
                 self._pad.schedule(caller)
+
+    async def import_traces(self, traces: Sequence[Trace]) -> int:
+        """Add traces of memories that were released elsewhere; those of memories that are here are left out.
+
+        Raises:
+            StorageError: None was added.
+        """
+        return await self._storage.add_traces(traces)
 
     async def transfer(
         self,

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import ACCESS, IDENTITY
+from agent_memory.models import ACCESS, IDENTITY, Memory
 from agent_memory.service.caller import NOBODY
+from agent_memory.storage.past import Taken
 
 if TYPE_CHECKING:
-    from agent_memory.models import Memory, Version
+    from agent_memory.models import Version
     from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.scratchpad_sync import ScratchpadSync
-    from agent_memory.storage.protocols import Versioned
+    from agent_memory.storage.protocols import Releasing
 
 _STAYS: Final = IDENTITY | ACCESS
 """A change of a memory leaves these fields alone; so does taking one back."""
@@ -41,19 +42,21 @@ class Past:
     """One agent's past, as far as its storage keeps one: 30 days in files.
 
     Attributes:
-        history, forgotten: The known versions of a memory; what can be brought back. Those of `MemoryStorage`.
+        history, forgotten, traces: The known versions of a memory; what can be brought back; what stays of what was
+            forgotten for a reason. Those of `MemoryStorage`.
     """
 
-    def __init__(self, storage: Versioned[Memory], writes: Writes, pad: ScratchpadSync) -> None:
+    def __init__(self, storage: Releasing[Memory], writes: Writes, pad: ScratchpadSync) -> None:
         self._storage = storage
         self._writes = writes
         self._pad = pad
-        self.history, self.forgotten = storage.history, storage.forgotten
+        self.history, self.forgotten, self.traces = storage.history, storage.forgotten, storage.traces
 
     async def restore(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> Restored:
         """Restore a memory.
 
-        One that was forgotten, with what went with it; else one that was replaced, which counts again; else one that
+        One that was forgotten, or of which clauses were, with what went with it; else one that was replaced, which
+        counts again; else one that
         was changed, as it was before its last change. Nothing is taken out of the journal for it: this is a change
         like any other, and can be taken back itself.
 
@@ -71,6 +74,9 @@ class Past:
         memory = await self._storage.get(memory_id)
         if memory is None:
             return await self._restore_forgotten(memory_id, caller)
+        taken = await self._storage.taken_with(memory_id) if seq is None else Taken()
+        if memory_id in taken.texts:
+            return await self._restore_taken(memory_id, taken, caller)
         newer = (await self._storage.replaced_by([memory_id])).get(memory_id)
         if newer is not None and seq is None:
             await self._writes.update(newer, {"supersedes": None}, caller)
@@ -95,12 +101,23 @@ class Past:
         return wanted if any(each.record is None and each.seq > wanted.seq for each in versions) else None
 
     async def _restore_forgotten(self, memory_id: str, caller: Caller) -> Restored:
-        memories = await self._storage.forgotten_with(memory_id)
-        await self._storage.store_many(memories)
-        for each in memories:
+        await self._storage.forgotten_with(memory_id)  # raises where there is nothing
+        return await self._restore_taken(memory_id, await self._storage.taken_with(memory_id), caller)
+
+    async def _restore_taken(self, memory_id: str, taken: Taken[Memory], caller: Caller) -> Restored:
+        """Bring back all that one request took: memories, and clauses of others that were not changed since."""
+        await self._storage.store_many(taken.gone)
+        for each in taken.gone:
             await self._writes.report("memory:restored", caller, memory_id=each.id, was="forgotten")
+        whole = []
+        for one, text in taken.texts.items():
+            whole.append((await self._writes.update(one, {"content": text}, caller, may_have_expired=True)).memory)
+            await self._writes.report("memory:restored", caller, memory_id=one, was="changed")
         self._pad.schedule(caller)
-        return Restored("forgotten", tuple(memories))
+        every = sorted([*taken.gone, *whole], key=lambda memory: memory.id != memory_id)
+        if taken.gone:
+            return Restored("forgotten", tuple(every))
+        return Restored("changed", tuple(every), ("content",))
 
     async def _as_before(self, memory: Memory, seq: int | None, caller: Caller) -> Restored:
         versions = [each for each in await self._storage.history(memory.id) if each.record is not None]

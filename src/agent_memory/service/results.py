@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Memory, MemorySearchResult, SearchResults
+    from agent_memory.models import Memory, MemorySearchResult, SearchResults, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,8 @@ class Stored:
     """Outcome of a store: the memory that now holds the text, and whether it was there before.
 
     `degraded` says, in a sentence, what did not work after it was stored, or that it will be found by its words alone.
-    When what was shown could not be read, `in_scratchpad` is not known and False.
+    When what was shown could not be read, `in_scratchpad` is not known and False. `trace` is that of a memory with the
+    same text which was forgotten for a reason.
     """
 
     memory: Memory
@@ -26,6 +27,12 @@ class Stored:
     duplicate: bool = False
     redacted: tuple[str, ...] = ()
     degraded: str | None = None
+    trace: Trace | None = None
+
+    @property
+    def released(self) -> bool:
+        """Whether this text was released before: forgotten for a reason."""
+        return self.trace is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +97,13 @@ class Forgotten:
     """Outcome of a forget: the memory, and the ids of the older versions that went with it.
 
     `kept_until` is how long at least the text stays in the files, where it can be brought back; None: it does not.
+    `reason` is what stays of it as a trace; empty: none.
     """
 
     memory: Memory
     older_versions: tuple[str, ...] = ()
     kept_until: datetime | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.migration import Migration
 from agent_memory.service.pad import Pad
 from agent_memory.service.past import Past
+from agent_memory.service.requests import Requests
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.shortening import shorten
@@ -71,6 +72,7 @@ class MemoryService:
     Attributes:
         pad: The scratchpad and its file.
         admin: The operations of a person who maintains the memory.
+        requests: Forgets what words mean, after a preview.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         migration: Moves the memory to another backend and back.
         warm_up: Begins, after the first answer, what makes the first search fast: reading all, loading the model.
@@ -107,6 +109,7 @@ class MemoryService:
         sync = ScratchpadSync(self._manager, self, limits)
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
+        self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock)
         self.admin = Admin(self._writing, sync, clock)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
@@ -137,7 +140,8 @@ class MemoryService:
         self.pad.schedule(caller)
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
-        return Stored(stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded)
+        trace = await self.storage.released(stored.content) if is_new else None
+        return Stored(stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded, trace)
 
     async def update(
         self,
@@ -171,25 +175,21 @@ class MemoryService:
             self.pad.schedule(caller)
         return updated
 
-    async def forget(self, memory_id: str, caller: Caller = NOBODY) -> Forgotten:
+    async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Forgotten:
         """Forget a memory and the older versions it replaced; capture will not bring them back, `past` can for a time.
+
+        Args:
+            memory_id: Which; `requests` forgets by words.
+            caller: The session that asks.
+            reason: Why, at most 200 characters: kept as a trace, beyond the grace time too, and storing the same text
+                again is answered with `released`. Without one nothing stays but what the grace time keeps.
 
         Raises:
             UnknownIdError: There is no such memory.
-            ValidationError: The caller may not forget it (`needs_user`).
+            ValidationError: The caller may not forget it (`needs_user`), or the reason is too long.
             StorageError: Nothing was changed.
         """
-        await self.pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
-        older = await self.storage.older_versions(memory_id)
-        if caller.trust == "low":
-            await self._writing.gate.check_all("forget", (memory_id, *older), caller)
-        memory = await self.storage.delete(memory_id)
-        self.pad.last = self.pad.last and self.pad.last.without({memory_id, *older})
-        for each in (memory_id, *older):
-            await self.report("memory:forgotten", caller, memory_id=each)
-        self.pad.schedule(caller)
-        grace = self.storage.grace
-        return Forgotten(memory, tuple(older), None if grace is None else self._clock() + grace)
+        return await self.requests.one(memory_id, caller, reason)
 
     async def promote(self, memory_id: str, caller: Caller = NOBODY) -> Promoted:
         """Bring a memory into the scratchpad.

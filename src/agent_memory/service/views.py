@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings
+    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
+    from agent_memory.service.requests import Preview
     from agent_memory.service.results import Found, Promoted
 
 MAX_CHARS: Final = 40_000
@@ -100,6 +101,25 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     if explain:
         view["rejected"] = [{**item, "parts": _rounded(item["parts"])} for item in found.results.rejected]
     return view
+
+
+def preview(found: Preview) -> dict[str, Any]:
+    """Return what a request to forget means: what would go as a whole, and what would remain of the rest."""
+    gone = [{"memory_id": memory.id, "content": visible(memory.content)} for memory in found.gone]
+    cut = [
+        {"memory_id": each.memory.id, "content": visible(each.memory.content), "remains": visible(each.remains)}
+        for each in found.cut
+    ]
+    forget, left_out = fitting(gone)
+    view: dict[str, Any] = {"count": len(gone) + len(cut), "forget": forget, "change": fitting(cut)[0], **left_out}
+    if found.older:
+        view["older_versions"] = list(found.older)
+    return {**view, **({"confirm": found.confirm} if found.confirm else {})}
+
+
+def trace(left: Trace) -> dict[str, Any]:
+    """Return what stays of a memory that was released."""
+    return {"memory_id": left.id, "at": brief_moment(left.at), "reason": visible(left.reason)}
 
 
 def promotion(promoted: Promoted) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConflictError, UnknownIdError, ValidationError
 from agent_memory.journal import Change
-from agent_memory.models import IDENTITY, Record, record_of
+from agent_memory.models import IDENTITY, Record, Trace, record_of
 from agent_memory.redaction import quoted, shortened
 from agent_memory.storage.cleaning import validated
 from agent_memory.storage.replacements import circle
 from agent_memory.storage.state import seq_of
+from agent_memory.storage.table import RELEASED, TRIMMED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -42,7 +43,7 @@ def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tupl
         raise _taken(record)
     if record.supersedes and record.supersedes not in state.records:
         raise UnknownIdError(f"There is no {kind.name} {record.supersedes} to supersede; nothing was stored.")
-    return [_put(state, record)], record.id
+    return _stored_again(state, [record]), record.id
 
 
 def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], None]:
@@ -71,7 +72,7 @@ def to_store_many(state: State[R], records: Sequence[R]) -> tuple[list[Change], 
     for record_id in new:
         if circle(record_id, replaces):
             raise ValidationError(f"{record_id} cannot replace itself; nothing was stored.")
-    return [_put(state, record) for record in new.values()], None
+    return _stored_again(state, new.values()), None
 
 
 def to_update(
@@ -110,14 +111,54 @@ def to_update(
     return [Change("patch", state.kind.name, record_id, _difference(before, after))], None
 
 
-def to_delete(state: State[R], record_id: str) -> tuple[list[Change], list[R]]:
-    """Return what forgets a record with the older versions that it replaced, and these records, itself first.
+def to_forget(
+    state: State[R], gone: Collection[str], trimmed: Mapping[str, tuple[str, str]], reason: str, now: datetime
+) -> tuple[list[Change], list[R]]:
+    """Return what forgets records with the older versions that they replaced, and clauses of others, as one change.
+
+    Args:
+        state: As it is now.
+        gone: Ids of those that go as a whole.
+        trimmed: By id, the text that a record must have, and what is to remain of it.
+        reason: Why, which leaves a trace of each that goes as a whole; empty leaves none.
+        now: The present.
+
+    Returns:
+        The changes, and the records that went, in the order asked for, each with its older versions behind it; then
+        those that were trimmed, as they were.
 
     Raises:
         UnknownIdError: There is no such record.
+        ConflictError: The text of one that is to be trimmed is another by now.
+        ValidationError: What would remain of it breaks the data model.
     """
-    chain = [_required(state, each) for each in (record_id, *state.replacements.older(record_id))]
-    return [Change("delete", state.kind.name, record.id) for record in chain], chain
+    name, text = state.kind.name, state.kind.text
+    chains = [(record_id, *state.replacements.older(record_id)) for record_id in gone]
+    chain = [_required(state, each) for each in dict.fromkeys(one for ids in chains for one in ids)]
+    changes = [Change("delete", name, record.id) for record in chain]
+    if reason and chain:
+        salt = next((trace.salt for trace in state.table.traces.values()), None) or Trace.new_salt()
+        traces = (Trace.of(each.id, state.kind.text_of(each), now, reason, salt) for each in chain)
+        changes += [Change("mark", name, trace.id, {RELEASED: trace.to_json()}) for trace in traces]
+    before = [_required(state, each) for each in trimmed if all(each != record.id for record in chain)]
+    for record in before:
+        said, remains = trimmed[record.id]
+        if state.kind.text_of(record) != said:
+            raise ConflictError(f"The text of {record.id} was changed meanwhile; nothing was forgotten.")
+        changes.append(Change("mark", name, record.id, {TRIMMED: True}))
+        changes.append(Change("patch", name, record.id, _difference(record, overlaid(record, {text: remains}))))
+    return changes, [*chain, *before]
+
+
+def to_add_traces(state: State[R], traces: Iterable[Trace]) -> tuple[list[Change], int]:
+    """Return what adds traces of records that are neither there nor have one, and how many these are."""
+    new = {trace.id: trace for trace in traces if trace.id not in state.table.traces}
+    changes = [
+        Change("mark", state.kind.name, trace.id, {RELEASED: trace.to_json()})
+        for trace in new.values()
+        if trace.id not in state.records
+    ]
+    return changes, len(changes)
 
 
 def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change], None]:
@@ -127,6 +168,15 @@ def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change]
 
 def _put(state: State[R], record: R) -> Change:
     return Change("put", state.kind.name, record.id, record.to_record())
+
+
+def _stored_again(state: State[R], records: Iterable[R]) -> list[Change]:
+    """Return what stores records; one that had left a trace has none any more."""
+    known = list(records)
+    ended = [
+        Change("mark", state.kind.name, each.id, {RELEASED: None}) for each in known if each.id in state.table.traces
+    ]
+    return [*(_put(state, record) for record in known), *ended]
 
 
 def _required(state: State[R], record_id: str) -> R:

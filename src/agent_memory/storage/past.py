@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import pydantic
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.journal import Records, apply_change
 from agent_memory.models import Version
+from agent_memory.models.kind import R
 from agent_memory.redaction import quoted
+from agent_memory.storage.table import TRIMMED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from agent_memory.journal import Change, Entry
-    from agent_memory.models.kind import R
     from agent_memory.storage.state import State
 
     _Raw = dict[str, Any] | None
@@ -38,6 +40,19 @@ def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> li
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Taken(Generic[R]):
+    """What one change took, of which a record's last one was a part.
+
+    Attributes:
+        gone: The records it forgot that are not there again, as they were: the one asked for first.
+        texts: By id, the text of each record of which it took clauses, if it says still what remained.
+    """
+
+    gone: tuple[R, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
 def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection[str]], Sequence[Entry]]) -> list[R]:
     """Return what went when a record was last deleted and is not there again, as it was before: itself first.
 
@@ -49,21 +64,43 @@ def forgotten_with(state: State[R], record_id: str, naming: Callable[[Collection
     Raises:
         UnknownIdError: It was not forgotten, or so long ago that its text is gone for good.
     """
-    taken: list[str] = []
-    for entry in naming([record_id]) if record_id not in state.records else ():
-        gone = [change.id for change in entry.changes if change.kind == state.kind.name and change.op == "delete"]
-        if record_id in gone:
-            taken = [record_id, *(each for each in gone if each != record_id)]
-    whole: dict[str, R] = {}
-    for _, change, _, after in _replayed(state, naming(taken) if taken else ()):
-        if change.id in taken and (record := _loaded(state, change.id, after)) is not None:
-            whole[change.id] = record
-    if not whole:
+    taken = taken_with(state, record_id, naming).gone if record_id not in state.records else ()
+    if not any(each.id == record_id for each in taken):
         raise UnknownIdError(
             f"{quoted(record_id)} is no {state.kind.name} that was forgotten and can be brought back.",
             recovery="What was forgotten can be brought back for a time; after that its text is gone for good.",
         )
-    return [whole[each] for each in taken if each in whole and each not in state.records]
+    return list(taken)
+
+
+def taken_with(state: State[R], record_id: str, naming: Callable[[Collection[str]], Sequence[Entry]]) -> Taken[R]:
+    """Return what the change took that last forgot a record, or clauses of it; see `forgotten_with`.
+
+    Nothing of a record that was changed in another way since.
+    """
+    name, gone, trimmed = state.kind.name, list[str](), list[str]()
+    for entry in naming([record_id]):
+        own = [change for change in entry.changes if change.kind == name and change.op != "touch"]
+        if any(change.id == record_id for change in own):
+            gone = [change.id for change in own if change.op == "delete"]
+            trimmed = [change.id for change in own if change.op == "mark" and TRIMMED in change.data]
+            gone, trimmed = (gone, trimmed) if record_id in {*gone, *trimmed} else ([], [])
+    gone.sort(key=lambda one: one != record_id)
+    if not (gone or trimmed):
+        return Taken()
+    whole: dict[str, R] = {}
+    texts: dict[str, tuple[object, object]] = {}
+    for entry, change, before, after in _replayed(state, naming([*gone, *trimmed])):
+        if change.id in gone and (record := _loaded(state, change.id, after)) is not None:
+            whole[change.id] = record
+        is_cut = any(each.id == change.id and each.op == "mark" and TRIMMED in each.data for each in entry.changes)
+        if change.op == "patch" and is_cut and before and after:
+            texts[change.id] = before.get(state.kind.text), after.get(state.kind.text)
+    now = {one: state.kind.text_of(record) for one in trimmed if (record := state.records.get(one)) is not None}
+    return Taken(
+        tuple([whole[each] for each in gone if each in whole and each not in state.records]),
+        {one: str(texts[one][0]) for one in trimmed if one in texts and texts[one][1] == now.get(one)},
+    )
 
 
 def forgotten(state: State[R], entries: Iterable[Entry]) -> list[tuple[R, datetime]]:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
+    from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Trace, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
+    from agent_memory.storage.past import Taken
     from agent_memory.storage.recency import Order
     from agent_memory.storage.trouble import Trouble
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
@@ -235,6 +236,46 @@ class Versioned(Storage[R], Protocol[R]):
 
     async def forgotten_among(self, texts: Collection[str]) -> set[str]:
         """Return those of these texts for which `was_forgotten` holds."""
+
+
+class Releasing(Versioned[R], Protocol[R]):
+    """A storage that forgets several records as one change, and keeps a trace of what was released for a reason."""
+
+    async def forget_many(
+        self, gone: Collection[str], trimmed: Mapping[str, tuple[str, str]] | None = None, *, reason: str = ""
+    ) -> list[R]:
+        """Forget records as one change, each with the older versions that it replaced, and clauses of others.
+
+        Args:
+            gone: Ids of those that go as a whole.
+            trimmed: By id, the text that a record must have, and what is to remain of it.
+            reason: Why, kept without secrets as a trace of each that goes as a whole; empty leaves no trace.
+
+        Returns:
+            What went, as it was, each with its older versions behind it; then what was trimmed, as it was.
+
+        Raises:
+            UnknownIdError: There is no such record.
+            ConflictError: The text of one that is to be trimmed is another by now.
+            ValidationError: What would remain breaks the data model.
+            StorageError: Nothing was written.
+        """
+
+    async def taken_with(self, record_id: str) -> Taken[R]:
+        """Return what the change took that last forgot a record or clauses of it; nothing where that is not known."""
+
+    async def traces(self) -> list[Trace]:
+        """Return what stays of records that were released, the last first."""
+
+    async def add_traces(self, traces: Sequence[Trace]) -> int:
+        """Add traces of records that are neither here nor have one; return how many were added.
+
+        Raises:
+            StorageError: Nothing was written.
+        """
+
+    async def released(self, text: str) -> Trace | None:
+        """Return the last trace of a record with this text (ignoring case, width and white space), or None."""
 
 
 class Movable(Protocol):

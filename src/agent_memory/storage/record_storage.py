@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from agent_memory.errors import ValidationError
 from agent_memory.models import check_id, check_limit, check_texts
 from agent_memory.models.kind import R
+from agent_memory.storage.changes import to_touch
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.listing import list_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
+from agent_memory.storage.releasing import WithTraces
 from agent_memory.storage.state import State, snapshot
 from agent_memory.storage.surroundings import surroundings_of
 from agent_memory.storage.tally import tally_of
@@ -199,7 +201,7 @@ class WithEngine(Threaded[R], Generic[R]):
         return [*([trouble] if trouble is not None else []), *self._upkeep.troubles()]
 
 
-class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
+class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
     """A `Storage` that is `Versioned` and `Movable`: promises and errors are said there.
 
     Args:
@@ -243,14 +245,14 @@ class RecordStorage(WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
     async def delete(self, record_id: str) -> R:
         """See `Storage.delete`."""
         check_id(record_id)
-        record = await self._write(lambda: None, self._dropping(lambda replica, _: replica.delete(record_id)))
-        self._worker.submit(self._forget_vectors)
-        return record
+        return (await self.forget_many([record_id]))[0]
 
     async def touch(self, record_ids: Collection[str]) -> None:
         """See `Storage.touch`."""
         check_texts(record_ids, "ids")
-        await self._write(lambda: None, lambda replica, _: replica.touch(record_ids), indexed=False)
+        await self._write(
+            lambda: None, lambda replica, _: replica.make(lambda state: to_touch(state, record_ids)), indexed=False
+        )
 
     async def get(self, record_id: str) -> R | None:
         """Return one record, also a superseded or expired one, or None."""

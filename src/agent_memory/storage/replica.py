@@ -8,14 +8,20 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agent_memory.errors import StorageError
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
 from agent_memory.retrieval import named_periods
 from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first
-from agent_memory.storage.changes import lost_since, to_delete, to_store, to_store_many, to_touch, to_update
+from agent_memory.storage.changes import (
+    lost_since,
+    to_forget,
+    to_store,
+    to_store_many,
+    to_update,
+)
 from agent_memory.storage.state import State, snapshot
 from agent_memory.storage.surroundings import surroundings_of
 
@@ -23,12 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.journal import Update
+    from agent_memory.journal import Change, Update
     from agent_memory.models import Kind, Record, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
     from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.storage.change_log import Absorb, ChangeLog
     from agent_memory.storage.sealed.records import SealedRecords
+
+T = TypeVar("T")
 
 
 class Replica(Generic[R]):
@@ -162,16 +170,16 @@ class Replica(Generic[R]):
         self.log.commit(self._absorb, lambda: to_update(self.state, record_id, changes, expect_seq))
         return self.state.records[record_id]
 
-    def delete(self, record_id: str) -> R:
-        """See `Storage.delete`."""
-        chain = self.log.commit(self._absorb, lambda: to_delete(self.state, record_id))
+    def forget(self, gone: Collection[str], trimmed: Mapping[str, tuple[str, str]], reason: str) -> list[R]:
+        """See `Releasing.forget_many`."""
+        chain = self.log.commit(self._absorb, lambda: to_forget(self.state, gone, trimmed, reason, self.clock()))
         if self._gone is not None:
             self._gone += chain
-        return chain[0]
+        return chain
 
-    def touch(self, record_ids: Collection[str]) -> None:
-        """See `Storage.touch`."""
-        self.log.commit(self._absorb, lambda: to_touch(self.state, record_ids))
+    def make(self, decide: Callable[[State[R]], tuple[list[Change], T]]) -> T:
+        """Have changes made that one of `agent_memory.storage.changes` decides upon; return its answer."""
+        return self.log.commit(self._absorb, lambda: decide(self.state))
 
     def finish_compaction(self, finish: Callable[[Absorb], bool]) -> bool:
         """Do what `ChangeLog.compacting` got ready; tell whether `after_compaction` has to follow.

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
+from agent_memory.models.trace import salted_hash
 from agent_memory.storage.linking import Linking
 from agent_memory.storage.recency import Order, Recency
 from agent_memory.storage.replacements import Replacements
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.journal import Update
-    from agent_memory.models import Document, Kind, Record
+    from agent_memory.models import Document, Kind, Record, Trace
     from agent_memory.storage.sealed.records import SealedRecords
 
 _NO_CHANGE: Final = frozenset({"touch", "mark"})
@@ -198,10 +199,21 @@ class State(Generic[R]):
         )
 
     def was_forgotten(self, text: str) -> bool:
-        """Tell whether a record with this text was deleted and nothing with it is known now."""
+        """Tell whether a record with this text was deleted, or left a trace, and nothing with it is known now."""
         wanted = content_hash(text)
         was = wanted in self.table.forgotten or (self.sealed is not None and self.sealed.forgot(wanted))
+        was = was or released(self, text) is not None
         return was and not self._texts.saying(self.table.records, text)
+
+
+def released(state: State[Any], text: str) -> Trace | None:
+    """Return the last trace that a record with this text left; None where there is none."""
+    traces = state.table.traces
+    if not traces:
+        return None
+    wanted = {salt: salted_hash(text, salt) for salt in {trace.salt for trace in traces.values()}}
+    found = [trace for trace in traces.values() if trace.hash == wanted[trace.salt]]
+    return max(found, key=lambda trace: trace.at, default=None)
 
 
 def seq_of(state: State[Any], record_id: str) -> int:

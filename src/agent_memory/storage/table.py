@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import pydantic
 
 from agent_memory.journal import Records, apply_change
-from agent_memory.models import content_hash, describe
+from agent_memory.models import Trace, content_hash, describe
 from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 FORGOTTEN = "forgotten_texts"
 """In the data of a mark: hashes of texts that were forgotten, where a log keeps no text of them."""
+RELEASED = "released"
+"""In the data of a mark: the trace of a record that was forgotten for a reason; None where it is there again."""
+TRIMMED = "trimmed"
+"""In the data of a mark before a patch: that it takes clauses out of the text, which counts as forgotten."""
 
 
 class RecordTable(Generic[R]):
@@ -34,6 +38,7 @@ class RecordTable(Generic[R]):
         records: By id, in the order of storing; without those that are sealed.
         invalid: Ids whose record breaks the data model, with the reason; such a record is kept in the journal.
         forgotten: Hashes of the texts that were deleted.
+        traces: By id, what stays of those that were forgotten for a reason.
         touched_at: Id to the seq of the last change or access, of all that were replayed, gone records too.
     """
 
@@ -43,6 +48,7 @@ class RecordTable(Generic[R]):
         self._sealed = sealed
         self._before: tuple[Records, dict[str, R]] = ({}, {})
         self._clear()
+        self.traces: dict[str, Trace] = {} if sealed is None else dict(sealed.traces)
         self._note_invalid(sealed)
 
     def _clear(self) -> None:
@@ -60,6 +66,7 @@ class RecordTable(Generic[R]):
         whole = {record_id: record for record_id, record in self.records.items() if record_id not in self.invalid}
         self._before = (self._raw, whole)
         self._clear()
+        self.traces = {}
         if self._sealed is not None:
             self._sealed.begin_again()
 
@@ -105,6 +112,8 @@ class RecordTable(Generic[R]):
                     self._take_sealed(change.id)
                 if change.op in {"delete", "mark"}:
                     self._note_forgotten(change)
+                elif change.op == "put":
+                    self.traces.pop(change.id, None)
                 if apply_change(raw, change, entry.at):
                     changed[change.id] = None
                     self.touched_at[change.id] = entry.seq
@@ -131,10 +140,20 @@ class RecordTable(Generic[R]):
             self._raw[record_id], self.invalid[record_id] = invalid.data, invalid.why
 
     def _note_forgotten(self, change: Change) -> None:
-        text = self._raw.get(change.id, {}).get(self._kind.text) if change.op == "delete" else None
+        goes = change.op == "delete" or TRIMMED in change.data
+        text = self._raw.get(change.id, {}).get(self._kind.text) if goes else None
         if isinstance(text, str):
             self.forgotten.add(content_hash(text))
-        self.forgotten.update(change.data.get(FORGOTTEN, ()) if change.op == "mark" else ())
+        if change.op == "delete":
+            return
+        self.forgotten.update(change.data.get(FORGOTTEN, ()))
+        if RELEASED in change.data:
+            said = change.data[RELEASED]
+            trace = Trace.from_json(change.id, said) if isinstance(said, dict) else None
+            if trace is None:
+                self.traces.pop(change.id, None)
+            else:
+                self.traces[change.id] = trace
 
     def _rebuild(self, record_id: str) -> R | None:
         raw = self._raw.get(record_id)

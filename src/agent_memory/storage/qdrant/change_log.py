@@ -11,7 +11,7 @@ from agent_memory.errors import BusyError, UnsupportedError
 from agent_memory.journal import GRACE, Change, Entry, Update
 from agent_memory.models import Clock, to_text
 from agent_memory.storage.qdrant.log import LostRaceError, ServerLog, whole_record
-from agent_memory.storage.table import FORGOTTEN
+from agent_memory.storage.table import FORGOTTEN, RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -136,6 +136,9 @@ class ServerChangeLog:
             row, name = self._server.rows[record_id], self._kind.name
             record = None if row["record"] is None else whole_record(row)
             change = Change("delete", name, record_id) if record is None else Change("put", name, record_id, record)
-            mark = (Change("mark", name, record_id, {FORGOTTEN: row["forgotten"]}),) if row["forgotten"] else ()
+            said: dict[str, Any] = {FORGOTTEN: row["forgotten"]} if row["forgotten"] else {}
+            if record is None and row.get(RELEASED):
+                said[RELEASED] = row[RELEASED]
+            mark = (Change("mark", name, record_id, said),) if said else ()
             entries.append(Entry(row["seq"], "", (change, *mark), b""))
         return Update(entries, reset)

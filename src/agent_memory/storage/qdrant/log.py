@@ -26,6 +26,7 @@ from agent_memory.journal.replay import apply_change
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS, content_hash
 from agent_memory.storage.qdrant.client import Payload, UnreachableError, Wire
+from agent_memory.storage.table import RELEASED, TRIMMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 FORMAT: Final = 1
+_ADDED: Final = frozenset({"id", "seq", "agent_id", "kind"})
 _REMEMBERED_AUTHORS: Final = 64
 """Changes a head names with their authors, so that a client whose answer was lost can tell whether it won."""
 
@@ -122,14 +124,19 @@ class ServerLog:
         Raises:
             LostRaceError, StorageError: As `commit`.
         """
-        gone = [i for i, row in self.rows.items() if row["record"] is None and row["gone_at"] < before]
-        if not gone:
+        old = [i for i, row in self.rows.items() if row["record"] is None and row["gone_at"] < before]
+        gone = [i for i in old if not self.rows[i].get(RELEASED)]
+        kept = [i for i in old if self.rows[i].get(RELEASED) and self.rows[i]["forgotten"]]
+        if not (gone or kept):
             return 0
         seq = self.seq + 1
         self._finish_others()
         items = [{"id": memory_id, "op": "purge", "row": {}} for memory_id in gone]
+        # A trace stays, but for the hash that has no salt.
+        items += [{"id": i, "op": "put", "row": {**_of_item(self.rows[i]), "forgotten": []}} for i in kept]
         # A client that has not looked since the last of them must read everything anew: these it would never miss.
-        self._claim(seq, items, purged=max(self.rows[memory_id]["seq"] for memory_id in gone))
+        purged = [self.rows[memory_id]["seq"] for memory_id in gone] or [int(self._head.get("purged", 0))]
+        self._claim(seq, items, purged=max(purged))
         self._carry_out(seq, items)
         return len(gone)
 
@@ -208,15 +215,22 @@ class ServerLog:
         """Return what each memory is after all changes, as instructions that hold values and no differences."""
         before = {change.id: self.rows.get(change.id) for change in changes}
         records = {i: whole_record(row) for i, row in before.items() if row is not None and row["record"] is not None}
+        noted: dict[str, Payload] = {}
         for change in changes:
             apply_change(records, change, at)
+            if change.op == "mark":
+                noted.setdefault(change.id, {}).update(change.data)
         items = []
         for place, (memory_id, row) in enumerate(before.items()):
             born = [row["seq_born"], row["place"]] if row is not None and row["record"] is not None else [seq, place]
+            note = noted.get(memory_id, {})
             if memory_id in records:
-                items.append(_written(self._text, memory_id, records[memory_id], row, born))
+                trimmed = TRIMMED in note
+                items.append(_written(self._text, memory_id, records[memory_id], row, born, trimmed=trimmed))
             elif row is not None and row["record"] is not None:
-                items.append(_forgotten(self._text, memory_id, row, at))
+                items.append(_forgotten(self._text, memory_id, row, at, note.get(RELEASED)))
+            elif note.get(RELEASED):
+                items.append(_traced(memory_id, row, born, at, note[RELEASED]))
         return items
 
     @staticmethod
@@ -238,7 +252,9 @@ def whole_record(row: Payload) -> dict[str, Any]:
     return {**row["record"], **access}
 
 
-def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
+def _written(
+    text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int], *, trimmed: bool = False
+) -> Payload:
     access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
     rest = {key: value for key, value in record.items() if key not in ACCESS}
     known = row if row is not None and row["record"] is not None else None
@@ -246,6 +262,9 @@ def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | N
         return {"id": memory_id, "op": "set", "row": access}
     if known is not None and rest[text] == known["record"][text]:
         return {"id": memory_id, "op": "set", "row": {"record": rest, **access}}
+    forgotten = list(row["forgotten"]) if row is not None else []
+    if trimmed and known is not None:
+        forgotten = list(dict.fromkeys([*forgotten, content_hash(known["record"][text])]))
     row_after = {
         "record": rest,
         **access,
@@ -255,16 +274,29 @@ def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | N
         "embedded": None,
         "has_vector": False,
         "gone": False,
-        "forgotten": row["forgotten"] if row is not None else [],
+        "forgotten": forgotten,
     }
     return {"id": memory_id, "op": "put", "row": row_after}
 
 
-def _forgotten(text: str, memory_id: str, row: Payload, at: str) -> Payload:
+def _forgotten(text: str, memory_id: str, row: Payload, at: str, trace: Payload | None) -> Payload:
     """Return what stays of a memory: that a text was forgotten, as a hash, for capture not to bring it back."""
     hashes = [*row["forgotten"], content_hash(row["record"][text])]
     kept = {"record": None, "forgotten": list(dict.fromkeys(hashes)), "gone": True, "gone_at": at, "has_vector": False}
-    return {"id": memory_id, "op": "put", "row": {**kept, "seq_born": row["seq_born"], "place": row["place"]}}
+    kept |= {"seq_born": row["seq_born"], "place": row["place"]}
+    return {"id": memory_id, "op": "put", "row": {**kept, **({RELEASED: trace} if trace else {})}}
+
+
+def _traced(memory_id: str, row: Payload | None, born: list[int], at: str, trace: Payload) -> Payload:
+    """Return what is kept of a memory that was released elsewhere."""
+    kept = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": at}
+    kept |= {"has_vector": False, "seq_born": born[0], "place": born[1], RELEASED: trace}
+    return {"id": memory_id, "op": "put", "row": kept}
+
+
+def _of_item(row: Payload) -> Payload:
+    """Return a row without what each write of it adds."""
+    return {name: value for name, value in row.items() if name not in _ADDED}
 
 
 def _unsure(error: StorageError) -> StorageError:

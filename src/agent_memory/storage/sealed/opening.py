@@ -16,6 +16,7 @@ from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal import Journal
 from agent_memory.journal.place import Place
 from agent_memory.journal.reader import go_on
+from agent_memory.models import Trace
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.retrieval.sealed import SealedCorpus
@@ -54,6 +55,8 @@ LAST_CHANGE: Final = "last_change"
 """In the notes of segments: when their last change was made."""
 INVALID: Final = "invalid"
 """In the notes of segments: records that break the data model, which have no row but of what they were before."""
+TRACES: Final = "traces"
+"""In the notes of segments: what stays of records that were forgotten for a reason, by id."""
 
 _FINISHED: Final = r"\d{12,}-[0-9a-f]{8}"
 _UNFINISHED: Final = r"\.[0-9a-f]{12}"
@@ -142,7 +145,8 @@ class Opening(Generic[R]):
         log.policy.resume(notes.get(COUNTED, {}))
         vectors = [_vectors_of(segment, self.identity) for segment in chain.segments]
         index = SearchIndex(self._ranking, self._vectors, sealed=SealedCorpus(chain, vectors))
-        records = SealedRecords(self._kind, self._folder.agent_id, chain, notes.get(LAST_CHANGE), invalid_in(notes))
+        last, said = notes.get(LAST_CHANGE), (invalid_in(notes), traces_in(notes))
+        records = SealedRecords(self._kind, self._folder.agent_id, chain, last, *said)
         without = [at for at, each in enumerate(vectors) if each is None] if self.identity is not None else []
         return SealedOpened(index, records, records.within(without))
 
@@ -213,6 +217,12 @@ def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dic
 def invalid_in(notes: Mapping[str, Any]) -> dict[str, Invalid]:
     """Return what segments noted of records that break the data model."""
     return {one: Invalid(**said) for one, said in notes.get(INVALID, {}).items()}
+
+
+def traces_in(notes: Mapping[str, Any]) -> dict[str, Trace]:
+    """Return what segments noted of records that were forgotten for a reason."""
+    found = (Trace.from_json(one, said) for one, said in notes.get(TRACES, {}).items())
+    return {trace.id: trace for trace in found if trace is not None}
 
 
 def drop_purged(place: Path, journal: Journal) -> bool:

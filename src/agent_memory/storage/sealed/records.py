@@ -15,7 +15,7 @@ from agent_memory.storage.sealed.replaced import SealedReplacements
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from agent_memory.models import Kind
+    from agent_memory.models import Kind, Trace
     from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.segments import Chain
     from agent_memory.storage.recency import Order
@@ -46,10 +46,12 @@ class SealedRecords(Generic[R]):
         chain: Their segments; its rows are hidden here alone.
         last_change: When the last of their changes was made, UTC as text; None where that is not known.
         invalid: By id, those that break the data model.
+        traces: By id, what stays of records that were forgotten for a reason.
 
     Attributes:
         replacements: Which of them replace which records.
         links: Which of them are linked to which records.
+        traces: As given.
         invalid: As given, but for those that are about to change.
     """
 
@@ -60,9 +62,11 @@ class SealedRecords(Generic[R]):
         chain: Chain,
         last_change: str | None = None,
         invalid: Mapping[str, Invalid] | None = None,
+        traces: Mapping[str, Trace] | None = None,
     ) -> None:
         self.chain = chain
         self.invalid = dict(invalid or {})
+        self.traces = dict(traces or {})
         self.last_change = last_change
         self._kind = kind
         self._agent_id = agent_id

@@ -55,11 +55,13 @@ from agent_memory.storage.sealed.opening import (
     INVALID,
     LAST_CHANGE,
     PLACE,
+    TRACES,
     chain_of,
     drop_purged,
     drop_stale,
     invalid_in,
     remove_unused,
+    traces_in,
 )
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.upkeep import SEALED_AT
@@ -178,7 +180,8 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     chain, notes = chain_of(place, kind, journal)
     if chain.segments and drop_purged(place, journal):
         journal, chain, notes = Journal(journal.path, journal.kinds), Chain(), {}
-    sealed = SealedRecords(kind, folder.agent_id, chain, notes.get(LAST_CHANGE), invalid_in(notes))
+    said = (notes.get(LAST_CHANGE), invalid_in(notes), traces_in(notes))
+    sealed = SealedRecords(kind, folder.agent_id, chain, *said)
     state = State(kind, folder.agent_id, sealed)
     policy = CompactionPolicy()
     policy.resume(notes.get(COUNTED, {}))
@@ -201,7 +204,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
         forgotten = [bytes.fromhex(each) for each in state.table.forgotten]
         seal(unfinished, rows, about, talking=talking, hides=hides, forgotten=forgotten)
         notes = {PLACE: here.to_json(), COUNTED: policy.to_json(), LAST_CHANGE: state.last_change}
-        notes[INVALID] = invalid
+        notes |= {INVALID: invalid, TRACES: {one: trace.to_json() for one, trace in state.table.traces.items()}}
         _take_into_use(place, chain.segments, unfinished, last, notes)
     return True
 

@@ -1,0 +1,62 @@
+"""`forget --matching WORDS`: what they mean is shown first, then forgotten as one change."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from agent_memory.cli.running import FAILED, Run
+from agent_memory.files.wording import counted
+from agent_memory.service.views import preview as preview_view
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.service import Preview
+
+
+async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
+    """Show what words mean, ask, and forget it.
+
+    Returns:
+        The id of one that went, which `restore` takes, and until when that is possible.
+
+    Raises:
+        ValidationError: There is no terminal to ask on.
+        typer.Exit: The answer was no, or nothing is meant by the words.
+    """
+    preview = await run.service.requests.preview(words, run.caller)
+    if not preview:
+        run.screen.document({"forgotten": False, **preview_view(preview)})
+        run.screen.note("No memory is meant by that; nothing was forgotten. `search` may find what you mean.")
+        raise typer.Exit(FAILED)
+    if not yes:
+        _show(run, preview)
+        run.need_terminal("Nothing was forgotten.", "Forgetting")
+        run.confirm(f"Forget {_what(preview)}{' for good' if now else ''}?", "Nothing was forgotten.")
+    outcome = await run.service.requests.forget(preview, run.caller, reason=reason)
+    until = None if now else outcome.kept_until
+    document: dict[str, Any] = {"forgotten": True, **preview_view(preview)}
+    document.pop("confirm", None)
+    run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
+    run.screen.show(f"Forgot {_what(preview)}.")
+    some = preview.gone[0] if preview.gone else preview.cut[0].memory
+    return some.id, until
+
+
+def _what(preview: "Preview") -> str:
+    whole = counted(len(preview.gone), "memory", "memories") if preview.gone else ""
+    cut = f"what was asked for in {counted(len(preview.cut), 'memory', 'memories')}" if preview.cut else ""
+    return " and ".join(part for part in (whole, cut) if part)
+
+
+def _show(run: Run, preview: "Preview") -> None:
+    for memory in preview.gone:
+        run.screen.note(f"{memory.id}: to be forgotten", style="dim")
+        run.screen.note(memory.content, style="")
+    for each in preview.cut:
+        run.screen.note(f"{each.memory.id}: to be changed", style="dim")
+        run.screen.note(each.memory.content, style="")
+        run.screen.note("What remains:", style="dim")
+        run.screen.note(each.remains, style="")
+    if preview.older:
+        run.screen.note(f"They replaced {', '.join(preview.older)}; that would be forgotten, too.")

@@ -1,0 +1,88 @@
+"""`WithTraces`: forgetting several records as one change, what that took, and what stays of what was released."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic
+
+from agent_memory.errors import UnsupportedError
+from agent_memory.models import check_id, check_texts
+from agent_memory.models.kind import R
+from agent_memory.redaction import SecretRedactor, redact_value
+from agent_memory.storage.changes import to_add_traces
+from agent_memory.storage.cleaning import cleaned_fields
+from agent_memory.storage.past import Taken, taken_with
+from agent_memory.storage.state import released
+from agent_memory.storage.threaded import Threaded
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from agent_memory.models import Trace
+
+
+class WithTraces(Threaded[R], Generic[R]):
+    """`Releasing`; what each method promises stands in `agent_memory.storage.protocols`."""
+
+    async def forget_many(
+        self, gone: Collection[str], trimmed: Mapping[str, tuple[str, str]] | None = None, *, reason: str = ""
+    ) -> list[R]:
+        """See `Releasing.forget_many`."""
+        check_texts(gone, "ids")
+        texts = {one: (before, self._cleaned(remains)) for one, (before, remains) in (trimmed or {}).items()}
+        done = await self._write(
+            lambda: _without_secrets(reason),
+            self._dropping(lambda replica, why: replica.forget(gone, texts, why)),
+        )
+        self._worker.submit(self._forget_vectors)
+        return done
+
+    def _cleaned(self, text: str) -> str:
+        return str(cleaned_fields(self.kind, {self.kind.text: text})[self.kind.text])
+
+    async def taken_with(self, record_id: str) -> Taken[R]:
+        """See `Releasing.taken_with`."""
+        check_id(record_id)
+        try:
+            return await self._run(lambda replica: taken_with(replica.refresh(), record_id, replica.log.naming))
+        except UnsupportedError:
+            return Taken()
+
+    async def traces(self) -> list[Trace]:
+        """See `Releasing.traces`."""
+        found = await self._look(lambda state: list(state.table.traces.values()))
+        return sorted(found, key=lambda trace: trace.at, reverse=True)
+
+    async def add_traces(self, traces: Sequence[Trace]) -> int:
+        """See `Releasing.add_traces`."""
+        if not traces:
+            return 0
+        return await self._write(
+            lambda: None, lambda replica, _: replica.make(lambda state: to_add_traces(state, traces)), indexed=False
+        )
+
+    async def released(self, text: str) -> Trace | None:
+        """See `Releasing.released`."""
+        check_texts([text], "texts")
+        if self._is_open and not self._replica.state.table.traces:
+            return None  # as of the last look, which a store has just had
+        return await self._look(lambda state: released(state, text))
+
+    def nearness(self, phrase: str, texts: Sequence[str]) -> list[float] | None:
+        """Return how near in meaning texts are to a phrase (cosines); None without an embedder that is ready.
+
+        Blocking: the model takes some milliseconds for each text.
+        """
+        if not (self._is_open and self.opened.embeddings.is_ready):
+            return None
+        vectors = self._replica.index.vectors
+        if vectors is None:
+            return None
+        made = [vectors.embed_query(each) for each in (phrase, *texts)]
+        if any(vector is None for vector in made):
+            return None
+        return [float(sum(a * b for a, b in zip(made[0], each, strict=True))) for each in made[1:]]  # type: ignore[arg-type]
+
+
+def _without_secrets(reason: str) -> str:
+    cleaned, _ = redact_value(reason, SecretRedactor())
+    return str(cleaned)
