@@ -12,7 +12,7 @@ from agent_memory.journal.rewriting import Rewriting
 from agent_memory.storage import replica
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from agent_memory.journal.opening import Held
     from agent_memory.models import Memory
@@ -45,14 +45,15 @@ def _acknowledge_first() -> None:
 def _forget_one_by_one() -> None:
     """Forget the versions of a memory in a line each."""
 
-    def delete(self: Any, memory_id: str) -> Memory:
-        first: Memory = self.state.records[memory_id]
-        for each in [memory_id, *self.state.replacements.older(memory_id)]:
+    def forget(self: Any, gone: Collection[str], *_: Any) -> list[Memory]:
+        chain = [one for memory_id in gone for one in (memory_id, *self.state.replacements.older(memory_id))]
+        records: list[Memory] = [self.state.records[each] for each in chain]
+        for each in chain:
             change = Change("delete", self.kind.name, each)
             self.log.commit(self._absorb, lambda change=change: ([change], None))
-        return first
+        return records
 
-    replica.Replica.delete = delete  # type: ignore[assignment, method-assign]
+    replica.Replica.forget = forget  # type: ignore[assignment, method-assign]
 
 
 def _compact_in_place() -> None:

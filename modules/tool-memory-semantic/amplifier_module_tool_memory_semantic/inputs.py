@@ -96,8 +96,8 @@ class MemoryIdInput(Input):
 class ForgetInput(Input):
     """Of memory_forget: an id, or words and then what their preview said."""
 
-    query: str | None = Field(None, description="what the user wants forgotten, in their words; or an id")
-    confirm: str | None = Field(None, description="from the preview of the same words")
+    query: str | None = Field(None, description="what to forget in the user's words, or an id")
+    confirm: str | None = Field(None, description="from the preview")
     memory_id: SkipJsonSchema[_Id | None] = None
     reason: SkipJsonSchema[str] = ""
 

@@ -198,7 +198,7 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     """memory_forget."""
 
     name = "memory_forget"
-    description = "Forget when the user asks. Words are previewed; call again with confirm if that is what they mean."
+    description = "Forget when the user asks. Words give a preview first; if right, call again with confirm."
 
     async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
