@@ -77,6 +77,10 @@ class Corpus:
         """Tell whether a folded word is held by no document of a memory of talks."""
         return not self._holding(word) and self.talks.are_asking(self.postings.documents)
 
+    def holds_talk(self) -> bool:
+        """Tell whether people talk in documents: turns of speakers that are named, or as many questions as in talks."""
+        return self.talks.are_asking(self.postings.documents) or bool(self.talks.speakers())
+
     def _holding(self, word: str) -> int:
         """Return how many documents hold a word, whole or in parts."""
         return max(map(self.postings.frequency, index_terms(word)), default=0)

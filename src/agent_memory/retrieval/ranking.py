@@ -146,7 +146,10 @@ class _Confidence:
 
 
 def _pool(search: Search, found: CandidateLists) -> list[str]:
-    """Choose which candidates to look at closely: the best of each list, and what stands beside the very best."""
+    """Choose which candidates to look at closely: the best of each list, and in a talk what is beside the very best.
+
+    What an agent noted in one session is no talk: a note beside the best one answers nothing by that.
+    """
     among_best = search.limits.with_neighbours
     by_words = found.words[: search.size]
     by_embedding = [record_id for record_id, _ in found.near[: search.size]]
@@ -154,7 +157,7 @@ def _pool(search: Search, found: CandidateLists) -> list[str]:
     corpus = search.corpus
     best = dict.fromkeys([*by_words[:among_best], *by_embedding[:among_best]])
     places = corpus.talks.places([corpus.documents[record_id].number for record_id in best])
-    for place in places.values():
+    for place in places.values() if corpus.holds_talk() else ():
         for near in map(corpus.id_of, place.neighbours):
             if near not in pool and search.admits(near):
                 pool[near] = None

@@ -412,6 +412,14 @@ class TestTalks:
             index.put(make(number, line))
         assert all("window" not in hit.parts for hit in index.search(asked("uv", 5)).hits)
 
+    def test_of_notes_of_one_session_those_beside_the_best_are_not_brought_in(self) -> None:
+        index = SearchIndex()
+        for number, line in enumerate(
+            ["Ann prefers tea", "Lea drives a van", "backups run at two", "the API moves", "uv"]
+        ):
+            index.put(make(number, line, created_by_session="s1"))
+        assert ids(index, "when do backups run") == [2]
+
     def test_a_neighbour_the_filter_forbids_is_not_brought_in(self, talk: SearchIndex) -> None:
         found = ids(talk, "kayak", tags=["boat"])
         assert found == [1]
