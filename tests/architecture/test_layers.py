@@ -17,8 +17,8 @@ MODULES = REPOSITORY / "modules"
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
     ("modules", "cli"), ("host", "doctor"), ("service",), ("capture", "forgetting", "scratchpad"), ("memories",),
-    ("storage",),
-    ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",), ("models",), ("redaction",),
+    ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
+    ("models",), ("redaction",),
     ("errors", "installing", "late", "logs", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.

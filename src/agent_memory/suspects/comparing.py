@@ -1,0 +1,122 @@
+"""Whether two memories cannot both be right now, or look as if: by what they speak of and what they say of it.
+
+First by structure: both speak of one thing, and of one matter of it once its name is taken out. Such a pair is suspect
+unless something says that it is harmless: the same words, amounts and denials, or that one of the two was so in the
+past.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.suspects.meeting import LONG_NAME, Meeting, Suspicion
+from agent_memory.suspects.statements import Statement, joined, statements_of
+from agent_memory.suspects.subjects import are_siblings, long_subject, subject_of
+
+if TYPE_CHECKING:
+    from agent_memory.models import Memory
+
+_MOST_SUBJECTS: Final = 8
+_CLAIM: Final = 3
+"""A first line with so many words beside the subject says something itself."""
+_CARD: Final = 4
+"""On a card a fact is spread over so many lines."""
+
+
+def subjects_of(memory: Memory) -> tuple[str, ...]:
+    """Return what a memory speaks of, as stems in a row; to look up others that may speak of the same."""
+    found: dict[str, None] = {}
+    statements = statements_of(memory.content)
+    for statement in statements:
+        runs = statement.runs if statement is statements[0] else (statement.lead,)
+        found |= dict.fromkeys(" ".join(run) for run in runs if run)
+        found |= dict.fromkeys(sorted(statement.names))
+    return tuple(found)[:_MOST_SUBJECTS]
+
+
+def compare(newer: Memory, older: Memory) -> Suspicion | None:
+    """Return why two memories are suspect together, or None."""
+    first, second = statements_of(newer.content), statements_of(older.content)
+    if not first or not second:
+        return None
+    about = _subject(first, second)
+    if about is None and (_are_different(first, second) or are_siblings(first[0], second[0])):
+        return None
+    return _Texts(first, second, about).suspicion()
+
+
+def _are_different(first: tuple[Statement, ...], second: tuple[Statement, ...]) -> bool:
+    """Whether two notes name things by several words and not the same."""
+    return len(first) > 1 and len(second) > 1 and long_subject(first, second) == frozenset()
+
+
+def _subject(first: tuple[Statement, ...], second: tuple[Statement, ...]) -> frozenset[str] | None:
+    """Return what both texts speak of: a long name, or what one begins with and the other names anywhere."""
+    long = long_subject(first, second)
+    if long or (long is not None and len(first) > 1 and len(second) > 1):
+        return long or None
+    head, other = first[0], second[0]
+    found = subject_of(head, other, leads=(head.lead, other.lead))
+    places = [(head, each, head.lead) for each in second[1:]] + [(each, other, other.lead) for each in first[1:]]
+    for one, beside, lead in places:
+        if found is not None:
+            break
+        found = subject_of(one, beside, leads=(lead,))
+    return found
+
+
+class _Texts:
+    """Two texts about one thing."""
+
+    def __init__(
+        self, first: tuple[Statement, ...], second: tuple[Statement, ...], about: frozenset[str] | None
+    ) -> None:
+        self._first, self._second, self._about = first, second, about
+        self._same = {one.text for one in first} & {one.text for one in second}
+
+    def suspicion(self) -> Suspicion | None:
+        """Return why they are suspect: by their first lines, by any two statements, or taken together."""
+        head, other = self._first[0], self._second[0]
+        found = Meeting(head, other, self._about).of_heads()
+        if isinstance(found, Suspicion):
+            return found
+        if found == "past":
+            return None
+        is_repeated = found == "same"
+        is_topic = self._about is not None and (is_repeated or self._about >= head.terms & other.terms)
+        said = self._of_items(is_repeated=is_repeated, is_topic=is_topic)
+        if isinstance(said, Suspicion) or said == "past":
+            return said if isinstance(said, Suspicion) else None
+        return self._of_wholes(is_repeated=is_repeated) if is_topic else None
+
+    def _of_items(self, *, is_repeated: bool, is_topic: bool) -> Suspicion | str | None:
+        """Compare all statements but those that both have: a note's fixed words say nothing."""
+        head, other = self._first[0], self._second[0]
+        are_equal = head.words == other.words
+        for one in self._first:
+            for beside in self._second:
+                if one.text in self._same or beside.text in self._same or (one is head and beside is other):
+                    continue
+                if not (one.gone or (one.amounts and beside.amounts) or len(one.terms & beside.terms) > 1):
+                    continue
+                said = Meeting(one, beside, self._about).of_items(is_topic=is_topic)
+                is_below = are_equal and one is not head and beside is not other
+                if isinstance(said, Suspicion) and (not is_repeated or said.kind != "other" or is_below):
+                    return said
+                if said == "past" and one.terms & beside.terms - (self._about or frozenset()):
+                    return said
+        return None
+
+    def _of_wholes(self, *, is_repeated: bool) -> Suspicion | None:
+        """Compare the beginnings of texts whose first line only names what they speak of."""
+        about = self._about
+        if about is None or len(about) < LONG_NAME:
+            return None
+        heads = (self._first[0], self._second[0])
+        is_claim = is_repeated and min(len(each.words - about) for each in heads) >= _CLAIM
+        said = Meeting(self._beginning(self._first), self._beginning(self._second), about).of_wholes()
+        return said if isinstance(said, Suspicion) and not (is_claim and said.kind == "other") else None
+
+    def _beginning(self, statements: tuple[Statement, ...]) -> Statement:
+        parts = [each for each in statements[:_CARD] if each.text not in self._same]
+        return joined(parts or [statements[0]])

@@ -1,0 +1,199 @@
+"""Two statements that meet: whether they speak of one matter of one subject, and whether they say the same of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from agent_memory.suspects.subjects import subject_of
+from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, is_said_plainly
+
+if TYPE_CHECKING:
+    from agent_memory.suspects.quantities import Amount
+    from agent_memory.suspects.statements import Statement
+
+LONG_NAME: Final = 3
+"""A subject of so many words is hardly ever named by chance: any word beside it that both statements have counts."""
+_QUARTER, _THIRD, _HALF = 0.25, 0.34, 0.5
+_FEW: Final = 2
+_EVIDENCE_CHARS: Final = 160
+
+Kind = Literal["value", "denial", "change", "other"]
+Hint = Literal["replace", "conflict"]
+Verdict = Literal["past", "same", "apart"]
+"""Why two statements are harmless: one was so in the past, they say the same, or they are not about one matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Why two memories are suspected of not being right together.
+
+    Attributes:
+        kind: `value` (another amount), `denial` (one denies what the other says), `change` (the newer says that
+            something was left that the older speaks of) or `other` (they say different things of one matter).
+        evidence: A short text for whoever decides.
+        hint: `replace` when the newer looks like an update of the older, else `conflict`.
+        attribute: The matter that both speak of, as stems; empty when it is the subject itself.
+        is_certain: Subject and matter are the same, the value is another, and the newer says that it has changed.
+    """
+
+    kind: Kind
+    evidence: str
+    hint: Hint
+    attribute: str
+    is_certain: bool = False
+
+
+class Meeting:
+    """A statement of the newer memory and one of the older.
+
+    Args:
+        new: The one.
+        old: The other.
+        title: What both texts speak of; stands for the subject where a statement does not name it.
+    """
+
+    def __init__(self, new: Statement, old: Statement, title: frozenset[str] | None) -> None:
+        self._new, self._old, self._title = new, old, title
+        self._shared = new.terms & old.terms
+        self._about = self._subject()
+        self._clash = clashing(new, old)
+
+    def of_heads(self) -> Suspicion | Verdict:
+        """Return why two first lines are suspect."""
+        about = self._about
+        if about is None:
+            return self._left()
+        names_both = about <= self._shared
+        is_same = self._is_one_matter(about) if names_both else self._is_one_item(about, is_topic=False)
+        return self._verdict(about) if is_same else self._left()
+
+    def of_items(self, *, is_topic: bool) -> Suspicion | Verdict:
+        """Return why two statements are suspect of which one stands below the first line.
+
+        Args:
+            is_topic: The first lines only name what is spoken of.
+        """
+        about = self._about
+        if about is None or (self._title is None and len(about) < LONG_NAME):
+            return self._left()
+        return self._verdict(about) if self._is_one_item(about, is_topic=is_topic) else self._left()
+
+    def of_wholes(self) -> Suspicion | Verdict:
+        """Return why two texts are suspect whose statements are taken together."""
+        about = self._title or frozenset()
+        matter, fewest = self._shared - about, self._fewest(about)
+        if not self._clash and len(matter) < max(_FEW, _QUARTER * fewest):
+            return "apart"
+        return self._verdict(about)
+
+    def _subject(self) -> frozenset[str] | None:
+        """Return the texts' subject where both name it, else what they name themselves, else the texts' again."""
+        title = self._title
+        if title is not None and len(title) >= LONG_NAME and title <= self._shared:
+            return title
+        if self._new.person and self._old.person:
+            return frozenset()
+        own = subject_of(self._new, self._old, leads=(self._new.lead, self._old.lead))
+        return title if own is None else own
+
+    def _fewest(self, about: frozenset[str]) -> int:
+        return min(len(self._new.terms - about), len(self._old.terms - about))
+
+    def _is_one_matter(self, about: frozenset[str]) -> bool:
+        """Whether two statements that name their subject speak of one matter of it."""
+        new, old = self._new, self._old
+        matter, fewest = self._shared - about, self._fewest(about)
+        nouns = new.nouns | old.nouns
+        is_thing = len(about) > 1 or bool(about & nouns)
+        if self._clash and (len(about) >= LONG_NAME or matter or (is_thing and fewest <= _FEW)):
+            return True
+        if not fewest and len(about) > 1:
+            return _denials(new, about) != _denials(old, about)
+        if not matter:
+            return self._has_one_frame(about)
+        share = _QUARTER if len(about) > 1 else _HALF
+        is_much = len(about) >= LONG_NAME or len(matter) >= share * fewest
+        return is_much or (is_said_plainly(new.text) and bool(matter & nouns))
+
+    def _has_one_frame(self, about: frozenset[str]) -> bool:
+        """Whether both begin alike up to what they say of it: "Anna lives in", "the owner of the desk is"."""
+        lead = self._new.lead
+        if lead != self._old.lead or len(lead) == 1 or not about.issuperset(set(lead) - LIGHT_TERMS):
+            return False
+        if self._new.is_defined and self._old.is_defined:
+            return True
+        return bool(LIGHT_TERMS.intersection(lead)) and MANY_VALUED.isdisjoint(lead)
+
+    def _is_one_item(self, about: frozenset[str], *, is_topic: bool) -> bool:
+        """Whether two statements that leave their subject to the first line speak of one matter of it."""
+        matter, fewest = self._shared - about, self._fewest(about)
+        if self._clash:
+            return len(matter) >= _HALF * fewest if is_topic else len(matter) > 1
+        return len(matter) > 1 and len(matter) >= _THIRD * fewest
+
+    def _verdict(self, about: frozenset[str]) -> Suspicion | Verdict:
+        """Return the suspicion, unless something says that it is harmless."""
+        if self._new.is_past != self._old.is_past:
+            return "past"
+        return "same" if self._restates(about) else self._suspicion(about)
+
+    def _restates(self, about: frozenset[str]) -> bool:
+        """Whether one statement holds nothing that the other does not say: words, amounts and denials."""
+        new, old = self._new, self._old
+        says_more = old.words - about <= new.words and not new.gone and not is_said_plainly(new.text)
+        if self._clash is not None or not (new.words - about <= old.words or says_more):
+            return False
+        if any(one.equals(other) for one in new.amounts for other in old.amounts if one.dimension == other.dimension):
+            return _denials(new, self._shared) == _denials(old, self._shared)
+        return _denials(new) == _denials(old)
+
+    def _left(self) -> Suspicion | Verdict:
+        """Return a suspicion where the newer says that something was left which the older speaks of."""
+        new, old = self._new, self._old
+        left = new.gone & old.terms
+        is_named = bool(left & (new.names | old.names)) or len(left) > 1
+        if not is_named or left <= old.gone or new.is_past != old.is_past:
+            return "apart"
+        return Suspicion("change", self._evidence(), "replace", " ".join(sorted(left)))
+
+    def _suspicion(self, about: frozenset[str]) -> Suspicion:
+        new, old, matter = self._new, self._old, self._shared - about
+        kind: Kind = "other"
+        if self._clash is not None:
+            kind = "value"
+        elif new.gone & old.terms:
+            kind = "change"
+        elif _denials(new, self._shared) != _denials(old, self._shared):
+            kind = "denial"
+        said = is_said_plainly(new.text)
+        is_update = kind in {"value", "change"}
+        is_free = CONDITION.search(new.text) is None and CONDITION.search(old.text) is None
+        return Suspicion(
+            kind,
+            self._evidence(),
+            "replace" if said or is_update else "conflict",
+            " ".join(dict.fromkeys(term for run in new.runs for term in run if term in matter)),
+            said and is_update and is_free and len(matter) >= max(1, _HALF * len(old.terms - about)),
+        )
+
+    def _evidence(self) -> str:
+        return f"now: {_cut(self._new.text)} / before: {_cut(self._old.text)}"
+
+
+def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:
+    """Return two amounts of one dimension where neither statement has the other's."""
+    for one in new.amounts:
+        beside = [other for other in old.amounts if other.dimension == one.dimension]
+        if beside and not any(one.equals(other) for other in beside):
+            return one, beside[0]
+    return None
+
+
+def _denials(statement: Statement, common: frozenset[str] | None = None) -> int:
+    """Return how often a statement denies something, in clauses that have one of the words when some are given."""
+    return sum(number for words, number in statement.clauses if common is None or words & common)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _EVIDENCE_CHARS else text[: _EVIDENCE_CHARS - 1].rstrip() + "\u2026"

@@ -1,0 +1,181 @@
+"""Which two memories are suspect together, and which are not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.suspects import Suspicion, compare, subjects_of
+from tests.support import memory_of
+
+
+def compared(newer: str, older: str) -> Suspicion | None:
+    return compare(memory_of(newer), memory_of(older))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "kind"),
+    [
+        ("The daily backup runs at 2:30.", "The daily backup runs at 4:00.", "value"),
+        ("Uploads are limited to 20 MB.", "The upload limit is 45 MB.", "value"),
+        ("The standup is at 9:15.", "Standup is at 10:45 on account of the time zones.", "value"),
+        ("Outgoing webhooks time out after 30 seconds.", "Webhooks now time out after 5 s.", "value"),
+        ("retry_limit = 3", "retry_limit = 5", "value"),
+        ("The build fails below 70 % coverage.", "The build fails below 85 % coverage.", "value"),
+        ("The ledger service runs on Node 18.", "The ledger service runs on Node 22.", "value"),
+        ("Never squash commits on main.", "Commits on main are to be squashed.", "denial"),
+        ("Deploy on Fridays after lunch.", "Do not deploy on Fridays.", "denial"),
+        ("The importer drops empty rows.", "The importer no longer drops empty rows.", "change"),
+        ("Crash reports go to Bugsnag.", "Bugsnag was replaced by Rollbar.", "change"),
+        ("Chat happens on Mattermost.", "We moved from Mattermost to Zulip.", "change"),
+        ("My favourite editor is Helix.", "My favourite editor is Zed.", "other"),
+        ("I prefer dark mode.", "I prefer light mode in the terminal.", "other"),
+        ("Olga lives in Porto.", "Olga lives in Turin.", "other"),
+        ("The owner of the billing desk is Ivo.", "The owner of the billing desk is Nora.", "other"),
+        ("Lena wants reviews in Dutch.", "Lena now wants reviews in English.", "other"),
+    ],
+)
+def test_statements_that_give_one_matter_differently_are_suspect(older: str, newer: str, kind: str) -> None:
+    found = compared(newer, older)
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The daily backup runs at 2:30.", "The daily backup runs at 02:30."),
+        ("Webhooks time out after 30 seconds.", "Webhooks time out after 30 s."),
+        ("Webhooks time out after 90 seconds.", "Webhooks time out after 1.5 minutes."),
+        ("Uploads are limited to 2 GB.", "Uploads are limited to 2048 MB."),
+        ("Uploads are limited to 2 GB.", "Uploads are limited to 2000 MB."),
+        ("The quota is five tickets.", "The quota is 5 tickets."),
+        ("The importer must drop empty rows.", "The importer should drop empty rows."),
+        ("Olga lives in Porto and works from home.", "Olga lives in Porto."),
+        ("The archive keeps nine copies.", "The archive has nine copies."),
+    ],
+)
+def test_a_restatement_is_not_suspect(older: str, newer: str) -> None:
+    assert compared(newer, older) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The staging database is on PostgreSQL 14.", "The production database is on PostgreSQL 16."),
+        ("north gate sensor drops frames", "south gate sensor never drops frames"),
+        ("Error K1200 means that the badge has expired.", "Error K1300 means that the reader is offline."),
+        ("Olga lives in Porto.", "Ivo lives in Turin."),
+        ("Olga is on vacation in July.", "Olga maintains the billing service."),
+        ("Olga prefers tabs.", "Olga prefers small pull requests."),
+        ("The ledger service is written in Go.", "The ledger service restarts every night."),
+        ("Money is stored as integer cents.", "Feature flags start with LX_."),
+        ("The parser reads at most 40 files.", "The parser waits 40 seconds."),
+        ("I like tea.", "I like jazz."),
+    ],
+)
+def test_what_is_about_other_things_or_other_matters_is_not_suspect(older: str, newer: str) -> None:
+    assert compared(newer, older) is None
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        "Until the spring release the ledger service never kept drafts.",
+        "In 2021 the ledger service kept no drafts.",
+        "The ledger service used to keep no drafts.",
+    ],
+)
+def test_what_was_so_in_the_past_contradicts_nothing_of_today(newer: str) -> None:
+    assert compared(newer, "The ledger service keeps drafts.") is None
+
+
+def test_what_lasts_until_a_day_is_not_past() -> None:
+    assert compared("The ledger service must not keep drafts until the audit.", "The ledger service keeps drafts.")
+
+
+def test_notes_with_titles_are_compared_by_what_they_name_in_full() -> None:
+    older = "copper lane freight scanner skips damp labels\nFound while reading the log of the freight scanner."
+    other = "copper lane freight scanner does not skip damp labels\nChecked twice."
+    sibling = "maple yard freight scanner does not skip damp labels\nChecked twice."
+    assert compared(other, older) is not None
+    assert compared(sibling, older) is None
+
+
+def test_a_fact_in_a_list_has_its_subject_in_the_title() -> None:
+    older = "copper lane freight scanner\n- owner: dock team\n- scan interval: 20 ms"
+    assert compared("copper lane freight scanner\n- scan interval: 45 ms", older) is not None
+    assert compared("copper lane freight scanner\n- scan interval: 20 ms", older) is None
+    assert compared("maple yard freight scanner\n- scan interval: 45 ms", older) is None
+
+
+def test_sentences_that_both_notes_have_say_nothing() -> None:
+    fixed = "Recorded by the platform group, which reviews its notes twice a year and never without a second reader."
+    older, newer = "tide gate controller sheds load at noon", "tide gate controller keeps its logs for nine weeks"
+    assert compared(f"{newer}\n{fixed}", f"{older}\n{fixed}") is None
+
+
+def test_lists_of_files_are_no_statements() -> None:
+    assert compared("Use the new lexer.\nFiles: src/lexer.py, src/io.py", "Cache tokens.\nFiles: src/lexer.py") is None
+
+
+def test_an_update_is_a_replacement_and_a_contradiction_is_a_conflict() -> None:
+    update = compared("Uploads are limited to 45 MB.", "Uploads are limited to 20 MB.")
+    denial = compared("Uploads are not limited by size.", "Uploads are limited by size.")
+    assert (update and update.hint, denial and denial.hint) == ("replace", "conflict")
+
+
+def test_the_evidence_shows_both_statements_and_the_matter() -> None:
+    found = compared("The upload limit is 45 MB.", "Minutes of May.\nThe upload limit is 20 MB.")
+    assert found is not None
+    assert "45 MB" in found.evidence
+    assert "20 MB" in found.evidence
+    assert len(compared("The upload limit is 9 MB" + " or so" * 99, "The upload limit is 8 MB").evidence) < 400  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The public API allows 100 requests.", "The limit of the public API was raised to 300 requests."),
+        ("The shop is on PostgreSQL 14.", "The shop is on PostgreSQL 16 now."),
+        ("Releases go out every Thursday.", "Releases now go out on Tuesdays instead of Thursdays."),
+    ],
+)
+def test_only_what_says_that_it_changed_is_certain(older: str, newer: str) -> None:
+    found = compared(newer, older)
+    assert found is not None
+    assert found.is_certain
+    unsaid = compared("The shop is on PostgreSQL 16.", "The shop is on PostgreSQL 14.")
+    assert unsaid is not None
+    assert not unsaid.is_certain
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The shop is on PostgreSQL 14.", "The shop will be moved to PostgreSQL 16."),
+        ("The shop is on PostgreSQL 14.", "Should the shop be on PostgreSQL 16 now?"),
+        ("The shop is on PostgreSQL 14.", "The shop is on PostgreSQL 16 now when it is tested."),
+        ("Lena wants reviews in Dutch.", "Lena now wants reviews with examples."),
+        ("Lena lives in Oslo.", "Lena now works on the billing desk."),
+    ],
+)
+def test_plans_questions_conditions_and_other_wishes_are_never_certain(older: str, newer: str) -> None:
+    found = compared(newer, older)
+    assert found is None or not found.is_certain
+
+
+def test_subjects_are_what_to_look_others_up_by() -> None:
+    subjects = subjects_of(memory_of("The tide gate controller of Norderney sheds load.\nSee src/gate.py."))
+    assert "tide gate control" in subjects
+    assert "norderney" in subjects
+    assert subjects_of(memory_of("Never.")) == ()
+
+
+@given(st.text(min_size=1).filter(lambda text: bool(text.strip())), st.sampled_from(["Olga lives in Porto.", "x = 1"]))
+def test_any_text_can_be_compared_and_is_never_suspect_beside_itself(text: str, other: str) -> None:
+    usable = "".join(char for char in text if char.isprintable()).strip() or "x"
+    assert compared(usable, usable) is None
+    for found in (compared(usable, other), compared(other, usable)):
+        assert found is None or found.evidence
