@@ -28,9 +28,9 @@ LIKELY_NONE: Final = 0.15
 ALIKE: Final = 10
 """Memories that are looked at to tell whether many are alike."""
 _CROWD: Final = 0.16
-_NEAR: Final = 0.75
-_KNOWN: Final = 0.6
-_TOGETHER: Final = 0.66
+_NEAR: Final = 0.8
+_KNOWN: Final = 0.5
+_TOGETHER: Final = 0.74
 _MOST_WORDS: Final = 9
 
 
@@ -73,7 +73,7 @@ def is_asked_of_none(words: Words) -> bool:
     """Tell whether memory likely knows the words of a question and not what is asked.
 
     Where many notes are about like things, each is near a question about any of them, so that nearness tells nothing.
-    Its words do: the subject stands in one note, what is asked in others, and no note has both. Chosen on a world of
+    Its words do: the subject stands in one note, what is asked in others, and no note has both. Chosen on worlds of
     such notes (docs/truth.md); a long question is held by no single note, whatever it asks.
     """
     return (
