@@ -23,7 +23,8 @@ _WHOLE_LINE: Final = 240
 _LEAST: Final = 160
 """Of the best sentence so much is shown in any case: half of it may be without what is asked."""
 _SHARE: Final = 0.3
-"""Least share of the best sentence's score that others need to be shown with it."""
+"""Least share of the best sentence's score that others need to be shown with it, once there is enough."""
+_FILLED: Final = 240
 _PIECE_HEAD: Final = 30
 _SENTENCE_END: Final = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]*\\s+|(?<=[\u3002\uff01\uff1f])")
 
@@ -57,7 +58,8 @@ def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence
     left = max(room, _LEAST)
     best_first = sorted(parts, key=lambda each: -each.score)
     for part in best_first:
-        if part.score < _SHARE * best_first[0].score:
+        shown = sum(each.end - each.start for each in chosen)
+        if shown >= _FILLED and part.score < _SHARE * best_first[0].score:
             break
         size = part.end - part.start
         if not chosen and size > left:

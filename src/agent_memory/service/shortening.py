@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Linked, MemorySearchResult, SearchResults
 
-ROOM: Final = 860
+ROOM: Final = 820
 """Characters of the texts in one answer, at most about: sentences that say little are left out, so most take less."""
 WHOLE: Final = 160
 """A text up to this length is shown whole in any case."""
