@@ -3,7 +3,8 @@
 "Lea drives a red van and is allergic to nuts" is two clauses with one subject; "Lea likes tea, coffee and milk" one
 with three items. Each of these is a unit that can be taken out; what is left is put together again with the subject and
 the verb it hung on. What stands under a denial keeps it: "does not eat nuts or fish" without the nuts is "does not eat
-fish". Where that cannot be done, as in "eats fish, not nuts" without the fish, the text is one unit.
+fish", and "eats fish but not nuts" without the fish is "does not eat nuts". Where that cannot be done, the text is one
+unit.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from agent_memory.forgetting.lexicon import (
     DENIALS,
     PREPOSITIONS,
     PRONOUNS,
+    base_of,
     is_base_verb,
     is_known_verb,
 )
@@ -225,6 +227,9 @@ def _clauses(text: str) -> list[_Clause]:
         verb, words = verbs[at], piece.split()
         if verb is not None and at and _is_under(found[-1], words, verb):
             verb = None  # "does not eat nuts or drink milk": both hang on "does not"
+        if at and bare_of(words[0]) == "not" and (denied := _denied(found[-1], words[1:], joins[at - 1])) is not None:
+            found.append(denied)
+            continue
         if verb is None and at and (gapped := _gapped(found[-1], words, joins[at - 1])) is not None:
             found.append(gapped)
             continue
@@ -265,6 +270,28 @@ def _gapped(clause: _Clause, words: list[str], join: str) -> _Clause | None:
         alone = [*words[:at], said[verb], *words[at:]]
         return _Clause(" ".join(words[:at]), "", [" ".join(words)], before=join, alone=" ".join(alone))
     return None
+
+
+def _denied(clause: _Clause, words: list[str], join: str) -> _Clause | None:
+    """Return what is denied behind what is stated ("..., but not dogs") as a clause that says it by itself, or None."""
+    said = clause.text(range(len(clause.items)), whole=True)
+    verb = verb_at(said)
+    if verb is None or not words or len(clause.items) > 1:
+        return None
+    head, _ = _head_and_item(said, " ".join(words), is_whole=True)
+    led, rest = head.split(), words
+    if bare_of(rest[0]) in PREPOSITIONS and bare_of(led[-1]) in PREPOSITIONS:
+        led = led[:-1]
+    if verb >= len(led):
+        return None
+    form = bare_of(led[verb])
+    if form in AUXILIARIES:
+        denial = [led[verb], "not"]
+    else:
+        base = base_of(form)
+        denial = [*(["does", "not"] if base != form else ["do", "not"]), base]
+    alone = " ".join([*led[:verb], *denial, *led[verb + 1 :], *rest])
+    return _Clause(clause.subject, "", [" ".join(["not", *words])], before=join, alone=alone)
 
 
 def _is_under(clause: _Clause, words: list[str], verb: int) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.forgetting.matching import Parsed
     from agent_memory.forgetting.request import Request, Term
 
+_LEAST_SPELT: Final = 3
 _LEAST_JOINED: Final = 6
 """Letters of a word that may be another's pieces joined."""
 
@@ -55,14 +56,17 @@ def _with_known_codes(request: Request, parsed: list[Parsed]) -> Request:
     found = []
     for each in request.identifiers:
         held = next((form for form in each.forms if any(holds_identifier(text, form) for text in texts)), None)
-        found.append(each if held is None else each._replace(forms=(held,)))
-    known = {code for text in texts for code in codes_in(text)}
+        spelt = None if held else next((code for form in each.forms for code in _spelt(texts, form)), None)
+        found.append(each if not (held or spelt) else each._replace(forms=(held or spelt or "",)))
+    known = {code for text in texts for code in codes_in(text, numbers=True)}
+    numbers = known - {code for text in texts for code in codes_in(text)}
     own = {form for each in found for form in each.forms}
     is_held = any(form in own and any(holds_identifier(text, form) for text in texts) for form in own)
     for code in sorted(known - own, key=len, reverse=True):
-        places = places_of(request.text, code)
+        places = places_of(request.text, code) if code not in numbers else []
         if not (places or is_held) and _has_digits(code):
-            places = places_of(request.text, code, loose=True)
+            loose = places_of(request.text, code, loose=True)
+            places = [(start, end) for start, end in loose if any(map(str.isalpha, request.text[start:end]))]
         for start, end in places[:1]:
             said = request.text[start:end]
             inner = [each for each in found if each.forms and all(form in code for form in each.forms)]
@@ -72,6 +76,14 @@ def _with_known_codes(request: Request, parsed: list[Parsed]) -> Request:
             request = replace(request, terms=tuple([t for t in request.terms if folded(t.word) not in words]))
     request = replace(request, identifiers=tuple(found))
     return _with_joined_words(replace(request, terms=_with_whole_names(request.terms, texts)), texts)
+
+
+def _spelt(texts: list[str], form: str) -> list[str]:
+    """Return an identifier as texts have it that spell digits out, or have letters that look like some."""
+    if len(form) < _LEAST_SPELT:
+        return []
+    places = ((text, place) for text in texts for place in places_of(text, form, loose=True))
+    return [canonical(text[start:end]) for text, (start, end) in places]
 
 
 def _has_digits(code: str) -> bool:

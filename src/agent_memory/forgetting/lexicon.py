@@ -61,7 +61,12 @@ SMALL: Final = _set(
     "tout ce que sur le la les de du des olvida borra todo lo que sobre el los las mi"
 )
 """Words of asking and pointing: they do not say what is meant."""
-VAGUE: Final = _set("number name date code id value time type kind user person guy someone")
+VAGUE: Final = _set(
+    "number name date code id value time type kind user person guy someone plan plans situation matter matters topic "
+    "history status arrangement arrangements issue issues problem problems trouble question setup choice choices habit "
+    "habits preference preferences details update updates news needs restrictions requirements life background members "
+    "information arrangements old former previous earlier original initial prior first new current latest present"
+)
 """Words that say little of what is meant where others do."""
 
 LEADS: Final = _set(
@@ -157,6 +162,57 @@ office desk room
 """Words of one everyday notion, a line each."""
 
 
+_GENERAL: Final = """
+family relatives: wife husband spouse son daughter child kid mother father parent mom dad brother sister cousin \
+uncle aunt grandfather grandmother married twins sons
+contact: phone mobile email mail address telephone number
+health medical: ill disease sick insulin medication medicine pills prescription doctor dr dentist hospital \
+therapy allergy allergic diabetic surgery blood pain asthma migraine injury knee back diagnosed
+finances financial money: salary debt loan bank account mortgage income savings earn owes budget tax pension
+travel trip holiday vacation: flies flight hotel booked visa passport train airport itinerary ticket visits
+phobia: afraid fear scared
+diet dietary: vegetarian vegan allergic gluten dairy meat eat lactose kosher halal nuts food
+movie film: film movie cinema
+pet pets: dog cat puppy kitten parrot hamster rabbit horse
+vehicle car: drives van bike motorbike truck parked tyres garage plate volvo toyota bmw audi tesla ford honda \
+fiat
+belief religion religious: church faith god mosque temple prays
+work job professional employment: works employer job role company team office boss leads reports promoted hired \
+intern colleague title
+education educational school: studied degree university school graduated college teacher class pupils thesis
+marital marriage: married wife husband divorced single spouse wedding
+wedding: married bride venue guests dress ceremony
+hobby hobbies interests: plays paints collects sings hikes reads gardening chess guitar piano climbs climbing \
+cycles knits models
+location whereabouts: lives located based address city street moved
+home house housing apartment: rent landlord lease mortgage flat lives street address
+stack technology: database postgres redis kafka python rust react uses framework language
+deployment infrastructure: servers released deploys pipeline cluster runs hosted region
+appearance: hair eyes tall beard glasses
+musical music: guitar piano violin drums band sings plays
+romantic relationship: girlfriend boyfriend dating married wife husband partner engaged
+sleep: bed wakes sleeps insomnia
+schedule: meets monday tuesday wednesday thursday friday noon daily weekly
+security access: password pin passcode key code badge credentials
+"""
+"""General words, and what belongs to them; not the other way round: who asks for the wife does not mean the son."""
+
+
+@lru_cache(maxsize=1)
+def _general() -> dict[str, frozenset[str]]:
+    rows = (row.partition(":") for row in _GENERAL.strip().splitlines())
+    return {head: _stems_of(words) for heads, _, words in rows for head in heads.split()}
+
+
+def _stems_of(words: str) -> frozenset[str]:
+    return frozenset(each for word in words.split() for each in stems(word))
+
+
+def belongs_to(general: str, other: frozenset[str]) -> bool:
+    """Tell whether a word, by its stems, belongs to what a general word of a request means."""
+    return not other.isdisjoint(_general().get(general, frozenset()))
+
+
 @lru_cache(maxsize=1)
 def _notions() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
@@ -191,6 +247,11 @@ def _bases(word: str) -> list[str]:
     if word.endswith("ed") and len(word) > 4 and word[-3] == word[-4]:  # noqa: PLR2004 - "planned"
         forms.append(word[:-3])
     return forms
+
+
+def base_of(word: str) -> str:
+    """Return a common verb without its ending; any other word as it is."""
+    return word if word in _VERBS else next((form for form in _bases(word) if form in _VERBS), word)
 
 
 def looks_like_verb(word: str) -> bool:

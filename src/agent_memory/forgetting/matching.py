@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.forgetting.clauses import Clauses, Unit
-from agent_memory.forgetting.lexicon import DENIALS, FIRST_PERSON, LEADS, SMALL, is_known_verb, share_notion
+from agent_memory.forgetting.lexicon import DENIALS, FIRST_PERSON, LEADS, SMALL, belongs_to, is_known_verb, share_notion
 from agent_memory.forgetting.words import folded, holds_identifier, same_name, stems, words_of
 from agent_memory.retrieval import named_periods
 
@@ -132,7 +132,7 @@ def _score(terms: Sequence[Term], words: Sequence[Word]) -> tuple[float, float]:
     for term in terms:
         if any(term.stems & each for each in every):
             found += term.weight
-        elif any(share_notion(term.stems, each) for each in every):
+        elif any(share_notion(term.stems, each) or belongs_to(folded(term.word), each) for each in every):
             found += _OF_A_NOTION * term.weight
     return found, found / whole if whole else 1.0
 

@@ -201,7 +201,7 @@ def _terms(words: list[Word], behind: int) -> tuple[Term, ...]:
     found: dict[str, Term] = {}
     for word in words:
         plain = folded(word.text)
-        if plain in DENIALS or plain in ASKS_PAST | ASKS_PRESENT - {"first", "last"}:
+        if plain in DENIALS or plain in {"past", "ex", "recent", "newest", "outdated", "now"}:
             continue
         is_first = word.start <= behind and not behind
         is_name = word.owns or (word.is_capitalised and not is_first and plain != "i")

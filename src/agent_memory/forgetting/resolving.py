@@ -13,7 +13,7 @@ from agent_memory.forgetting.known import as_known
 from agent_memory.forgetting.lexicon import PAST, PRESENT
 from agent_memory.forgetting.matching import Parsed, Seen, is_in_time, moment_of, names_somebody, seen_in
 from agent_memory.forgetting.references import followed, through_another
-from agent_memory.forgetting.words import holds_identifier, same_name, words_of
+from agent_memory.forgetting.words import holds_identifier, same_name, stems, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,9 +35,15 @@ _NEAR_ALONE: Final = 0.22
 _NEAR_ENOUGH: Final = 0.12
 _AHEAD: Final = 0.03
 """A unit that is as near as that, and by so much nearer than any other, is chosen, too."""
+_NEAR_AS_WELL: Final = 0.40
+"""Least cosine of a unit that is chosen beside others that have words of the request's notion."""
 _BESIDE: Final = 0.02
 """How much less near than the nearest another may be that is meant as well."""
+_BESIDE_TOPIC: Final = 0.1
+"""The same where the request names a topic."""
 _MOST_COMPARED: Final = 64
+_LOOSE: Final = 0.5
+"""What a name counts that no unit has beside an identifier of the request."""
 _WHOLE: Final = 0.99
 
 
@@ -101,8 +107,11 @@ def _chosen(
     near: Near,
 ) -> dict[str, set[int]]:
     """Return the numbers of the units that are meant, by memory."""
-    seen = [one for each in parsed for one in seen_in(request, each)]
-    seen = [one for one in seen if one.has_hard and is_in_time(request, one)]
+    seen = _with_all(request, parsed)
+    if not seen and request.identifiers and request.names:  # an identifier alone says which
+        loose = tuple([replace(term, is_name=False, weight=_LOOSE) for term in request.terms])
+        request = replace(request, terms=loose)
+        seen = _with_all(request, parsed)
     if request.names and any(one.is_bare for one in seen):
         seen = [one for one in seen if one.is_bare]
     if request.is_own and not request.names:
@@ -120,29 +129,45 @@ def _chosen(
     return found
 
 
+def _with_all(request: Request, parsed: list[Parsed]) -> list[Seen]:
+    """Return the units that have all names and identifiers of a request, and are of its time."""
+    seen = (one for each in parsed for one in seen_in(request, each))
+    return [one for one in seen if one.has_hard and is_in_time(request, one)]
+
+
 def _meant(request: Request, seen: list[Seen], near: Near) -> list[Seen]:
     soft = request.soft
-    if not soft:
+    best = max((one.score for one in seen), default=0.0)
+    if not soft or (not best and all(term.weight < 1 for term in soft)):
         if not (request.names or request.identifiers or request.periods):
             return []
         return seen if request.wants_all else _of_subject(request, seen)
     named = bool(request.names or request.identifiers)
     least = _LEAST_NAMED if named else _LEAST_SHARE
-    best = max((one.score for one in seen), default=0.0)
     if request.wants_all:
         said = [one for one in seen if one.share >= max(least, _LEAST_SHARE) and one.score]
         if said or best:
-            return said or [one for one in seen if one.score == best and one.share >= least]
-    topic = named and len(soft) == 1  # "Ann's job": all that is about it
+            said = said or [one for one in seen if one.score == best and one.share >= least]
+            return [*said, *_as_near(request, [one for one in seen if one not in said], near)]
+    topic = _is_topic(request, seen)
     said = [one for one in seen if one.score and one.share >= least and (topic or one.score >= best - 1e-9)]
     if not said:
-        return _of_subject(request, seen) if request.identifiers else _nearest(request, seen, near)
+        return _of_subject(request, seen) if request.identifiers else _nearest(request, seen, near, topic=topic)
     said = _of_order(request, _of_polarity(request, said))
+    if topic and said[0].share < _WHOLE:
+        said = [*said, *_as_near(request, [one for one in seen if not one.score], near)]
     if len(said) > 1 and named:
         said = _of_subject(request, said)
     if len(said) > 1 and said[0].share < _WHOLE and not topic:  # part of what was said is in none of them
         return _nearest(request, said, near, least=-1.0) or said
     return said
+
+
+def _is_topic(request: Request, seen: list[Seen]) -> bool:
+    """Tell whether a request names a topic ("Ann's job", "Ann's travel plans"), and so all that is about it."""
+    vague = [term for term in request.soft if term.weight < 1]
+    has_vague = any(term.stems & stems(word.text) for term in vague for one in seen for word in one.words)
+    return len(request.soft) - len(vague) == 1 and not has_vague
 
 
 def _of_subject(request: Request, seen: list[Seen]) -> list[Seen]:
@@ -174,6 +199,8 @@ def _nearest(
     seen: list[Seen],
     near: Near,
     least: float | None = None,
+    *,
+    topic: bool = False,
 ) -> list[Seen]:
     """Return the units nearest in meaning to a request, near enough."""
     seen = seen[:_MOST_COMPARED]
@@ -185,8 +212,18 @@ def _nearest(
     is_ahead = best >= _NEAR_ENOUGH and bool(others) and best - others[0] >= _AHEAD
     if least is None and best < (_NEAR if others else _NEAR_ALONE) and not is_ahead:
         return []
+    if topic and best >= _NEAR:
+        return [one for one, each in zip(seen, closeness, strict=True) if each >= max(_NEAR, best - _BESIDE_TOPIC)]
     beside = _NEAR if request.wants_past or request.wants_present else _BESIDE
     return [one for one, each in zip(seen, closeness, strict=True) if each >= best - beside]
+
+
+def _as_near(request: Request, others: list[Seen], near: Near) -> list[Seen]:
+    """Return what has no word of a request, and is as near to it as what it says in other words."""
+    others = others[:_MOST_COMPARED]
+    phrase = " ".join(term.word for term in request.soft)
+    closeness = near(phrase, [_nameless(request, one) for one in others]) if others else None
+    return [one for one, each in zip(others, closeness or (), strict=False) if each >= _NEAR_AS_WELL]
 
 
 def _nameless(request: Request, one: Seen) -> str:

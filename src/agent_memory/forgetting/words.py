@@ -18,7 +18,7 @@ from agent_memory.retrieval import query_terms
 _WORD: Final = re.compile(r"[^\W_]+(?:[-\u2010\u2011'\u2019\u02bc][^\W_]+)*")
 _CHUNK: Final = re.compile(r"[^\W_]+")
 _JOINT: Final = re.compile(
-    r"[\s\-\u2010-\u2015\u2212_./\\:+#@()\xb7\xad\u200b-\u200d\u2060\ufeff\uff0d\uff0f\uff0e\uff3f]{1,3}"
+    r"[\s,'\u2019|~*\-\u2010-\u2015\u2212_./\\:+#@()\xb7\xad\u200b-\u200d\u2060\ufeff\uff0d\uff0f\uff0e\uff3f]{1,3}"
 )
 """What may stand between the pieces of one identifier."""
 _BOUND: Final = re.compile(r"[^\W_]*[\-\u2010-\u2015\u2212_/\\:+#@.\uff0d\uff0f\uff0e\uff3f]+")
@@ -334,12 +334,17 @@ def holds_identifier(text: str, form: str) -> bool:
     return bool(places_of(text, form))
 
 
-def codes_in(text: str) -> list[str]:
-    """Return the forms of what in a memory is written as one identifier: joined pieces, or letters with digits."""
+def codes_in(text: str, *, numbers: bool = False) -> list[str]:
+    """Return the forms of what in a memory is written as one identifier: joined pieces, or letters with digits.
+
+    Args:
+        text: The memory's.
+        numbers: Also short numbers, which may be years.
+    """
     found = []
     for run in (run.strip(".,;:!?()[]'\"") for run in text.split()):
         form = canonical(run)
-        is_number = run.isdigit() and len(run) < _LEAST_CODE
+        is_number = run.isdigit() and len(run) < _LEAST_CODE and not numbers
         if (_has_digit(run) and len(form) > 2 and not is_number) or (len(form) >= _LEAST_CODE and _JOINED.search(run)):  # noqa: PLR2004
             found.append(form)
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import MAX_REASON_CHARS, Memory, SearchFilters, check_text
+from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Forgotten
 
@@ -123,9 +124,14 @@ class Requests:
         from agent_memory.forgetting import read_request, resolve  # only for those who ask
 
         now = self._clock()
-        request = read_request(query, now)
-        memories = [] if request.says_nothing else await self._candidates(request)
-        targets = await asyncio.to_thread(resolve, request, memories, self._storage.nearness)
+        targets: list[Target] = []
+        for words in dict.fromkeys((query, await asyncio.to_thread(_without_secrets, query))):
+            if not targets:
+                request = read_request(words, now)
+                memories = [] if request.says_nothing else await self._candidates(request)
+                targets = await asyncio.to_thread(resolve, request, memories, self._storage.nearness)
+                if words != query and len(targets) > 1:
+                    targets = []  # which of them had the secret, nobody can tell any more
         return await self._previewed(query, targets)
 
     async def forget(self, preview: Preview, caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
@@ -223,6 +229,12 @@ class Requests:
             middle = moments[len(moments) // 2]
             if start < middle < end:
                 pending += [(start, middle - _MOMENT), (middle, end)]
+
+
+def _without_secrets(query: str) -> str:
+    """Return a request as a memory would hold its words: what was a secret in them stands there as a mark."""
+    cleaned, _ = redact_value(query, SecretRedactor())
+    return str(cleaned)
 
 
 def checked_reason(reason: str) -> str:

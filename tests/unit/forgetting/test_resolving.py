@@ -210,6 +210,27 @@ REFERENCES = [
         ["The tea is in the kitchen."],
     ),
 ]
+TOPICS = [
+    (
+        ["Dana drives a Volvo.", "Dana's car needs tyres.", "Dana plays the harp."],
+        "Dana's car",
+        ["Dana plays the harp."],
+    ),
+    (["Leo's wife is Eva.", "Leo's son is Max.", "Leo's boss is Jim."], "Leo's family", ["Leo's boss is Jim."]),
+    (["Leo's wife is Eva.", "Leo's son is Max."], "Leo's wife", ["Leo's son is Max."]),
+    (["Uri likes cats but not dogs."], "that Uri likes cats", ["Uri does not like dogs."]),
+    (["Uri likes cats but not dogs."], "that Uri does not like dogs", ["Uri likes cats."]),
+    (["Ann trusts Bob.", "Bob trusts Ann."], "that Ann trusts Bob", ["Bob trusts Ann."]),
+    (["Uma, who lives in Oslo, drives a Saab."], "where Uma lives", ["Uma drives a Saab."]),
+    (["Web runs on port 80 and mail on port 25."], "the port of mail", ["Web runs on port 80."]),
+    (["The door code is 4711.", "The gate code is 4712."], "four seven one one", ["The gate code is 4712."]),
+    (["Cluster BLUE-FALCON is down.", "Cluster BLUE-HERON is up."], "bluefalcon", ["Cluster BLUE-HERON is up."]),
+    (
+        ["Invoice INV-2024-001 is paid.", "Invoice INV-2024-002 is open."],
+        "inv 2024 001",
+        ["Invoice INV-2024-002 is open."],
+    ),
+]
 CASES = [
     *WHOLE_NAMES,
     *LONGER_NAMES,
@@ -221,6 +242,7 @@ CASES = [
     *IDENTIFIERS,
     *SCRIPTS,
     *REFERENCES,
+    *TOPICS,
 ]
 
 

@@ -14,6 +14,7 @@ from agent_memory.retrieval import SearchIndex
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, compaction_policy
 from agent_memory.storage.change_log import FileLog
+from agent_memory.storage.changes import to_touch
 from agent_memory.storage.compaction_policy import CompactionPolicy
 from agent_memory.storage.replica import Replica
 from tests.support import NOON, FrozenClock, header_of, lines_of, memory_of
@@ -94,7 +95,7 @@ def test_of_several_sessions_one_compacts(root: Path, clock: FrozenClock) -> Non
     first, second = (Replica(MEMORY, "bob", FileLog(MEMORY, folder, clock), SearchIndex(), clock) for _ in range(2))
     memory_id = first.store(memory_of("tea"), unique=False)
     for _ in range(11):
-        first.touch([memory_id])
+        first.make(lambda state: to_touch(state, [memory_id]))
     second.refresh()  # knows that it would pay
     assert second.log.pays_to_compact(second.state)
     with first.log.compacting() as finish:

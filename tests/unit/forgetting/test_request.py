@@ -1,0 +1,32 @@
+"""What a request says: names, identifiers, what is to be kept, and words that say nothing."""
+
+from datetime import UTC, datetime
+
+from agent_memory.forgetting import lookups, read_request
+
+NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
+
+
+def test_a_request_is_read() -> None:
+    request = read_request("Please forget everything about Ann's badge K-12 before May, except her desk", NOW)
+    assert [term.word for term in request.names] == ["Ann"]
+    assert [term.word for term in request.soft] == ["badge"]
+    assert [each.forms[0] for each in request.identifiers] == ["k12"]
+    assert request.wants_all
+    assert len(request.periods) == 1
+    assert request.kept is not None
+    assert [term.word for term in request.kept.terms] == ["desk"]
+
+
+def test_a_year_within_an_identifier_is_no_time() -> None:
+    assert read_request("invoice inv 2024 001", NOW).periods == ()
+    assert len(read_request("the invoices of 2024", NOW).periods) == 1
+
+
+def test_an_index_is_asked_for_an_identifier_in_several_forms() -> None:
+    assert {"k12", "k 12", "k-12"} <= set(lookups(read_request("badge K-12", NOW)))
+
+
+def test_words_of_asking_say_nothing() -> None:
+    assert read_request("please forget all that I told you", NOW).says_nothing
+    assert not read_request("forget all that I told you last week", NOW).says_nothing
