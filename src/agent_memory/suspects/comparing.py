@@ -113,6 +113,8 @@ class _Texts:
         if about is None or len(about) < LONG_NAME:
             return None
         heads = (self._first[0], self._second[0])
+        if heads[0].words == heads[1].words and len(heads[0].words - about) >= _CLAIM:
+            return None
         is_claim = is_repeated and min(len(each.words - about) for each in heads) >= _CLAIM
         said = Meeting(self._beginning(self._first), self._beginning(self._second), about).of_wholes()
         return said if isinstance(said, Suspicion) and not (is_claim and said.kind == "other") else None

@@ -16,6 +16,8 @@ LONG_NAME: Final = 3
 """A subject of so many words is hardly ever named by chance: any word beside it that both statements have counts."""
 _QUARTER, _THIRD, _HALF = 0.25, 0.34, 0.5
 _FEW: Final = 2
+_SENTENCE: Final = 6
+"""A run of so many words in both is a name with what is said of it."""
 _EVIDENCE_CHARS: Final = 160
 
 Kind = Literal["value", "denial", "change", "other"]
@@ -111,7 +113,7 @@ class Meeting:
         if not fewest and len(about) > 1:
             return _denials(new, about) != _denials(old, about)
         if not matter:
-            return self._has_one_frame(about)
+            return len(about) >= _SENTENCE or self._has_one_frame(about)
         share = _QUARTER if len(about) > 1 else _HALF
         is_much = len(about) >= LONG_NAME or len(matter) >= share * fewest
         return is_much or (is_said_plainly(new.text) and bool(matter & nouns))

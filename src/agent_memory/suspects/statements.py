@@ -14,6 +14,7 @@ from agent_memory.suspects.wording import (
     GONE,
     HARMLESS_TERMS,
     LIGHT_TERMS,
+    LIGHT_WORDS,
     NEGATIONS,
     NOT_YET_PAST,
     PAST_SCOPE,
@@ -252,7 +253,8 @@ class _Reader:
             self._amounts.append(Amount("weekday", word.removesuffix("s"), word))
         self._end_number(word)
         for stem in index_terms(word):
-            self._add(stem, is_name=is_name)
+            is_other = stem in LIGHT_TERMS and word not in LIGHT_WORDS  # "liveness" is not "live"
+            self._add(word if is_other else stem, is_name=is_name)
 
     def _add(self, stem: str, *, is_name: bool) -> None:
         self._runs[-1].append(stem)

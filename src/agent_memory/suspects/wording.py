@@ -40,6 +40,7 @@ _LIGHT_WORDS: Final = """
     stops stopped begin end ends show shows shown reason reasons issue issues problem problems fact facts matter ask
     asks true false right wrong correct please remember user everyone team people
 """
+LIGHT_WORDS: Final = frozenset(_LIGHT_WORDS.split())
 LIGHT_TERMS: Final = frozenset(index_terms(_LIGHT_WORDS)) - {"call"}
 """Stems that two statements may share without speaking of the same matter."""
 
@@ -67,7 +68,7 @@ PAST_SCOPE: Final = re.compile(
 """What follows or stands beside it was so at a time, and need not be so now."""
 NOT_YET_PAST: Final = re.compile(
     r"\b(?:must|may|will|shall|should|can|cannot|stays?|waits?|off|closed|blocked|valid|open|away|not|only)\b"
-    r"(?: [\w-]+){0,6} (?:until|till|before)\b",
+    r"(?: [\w-]+){0,6} (?:until|till)\b",
     re.IGNORECASE,
 )
 """What lasts until something that is still to come."""
