@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.suspects.subjects import subject_of
-from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, is_said_plainly
+from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, PLACING, is_said_plainly
 
 if TYPE_CHECKING:
     from agent_memory.suspects.quantities import Amount
@@ -120,12 +120,17 @@ class Meeting:
 
     def _has_one_frame(self, about: frozenset[str]) -> bool:
         """Whether both begin alike up to what they say of it: "Anna lives in", "the owner of the desk is"."""
-        lead = self._new.lead
-        if lead != self._old.lead or len(lead) == 1 or not about.issuperset(set(lead) - LIGHT_TERMS):
+        new, old = self._new, self._old
+        if new.is_defined and old.is_defined:
+            is_value = len(new.terms - about) == 1 == len(old.terms - about) and bool(about & (new.nouns | old.nouns))
+            if is_value or (new.lead == old.lead and len(new.lead) > 1 and about.issuperset(_telling(new.lead))):
+                return True
+        leads = {*new.lead, *old.lead}
+        if not about or _telling(new.lead) != _telling(old.lead) or not about.issuperset(_telling(new.lead)):
             return False
-        if self._new.is_defined and self._old.is_defined:
-            return True
-        return bool(LIGHT_TERMS.intersection(lead)) and MANY_VALUED.isdisjoint(lead)
+        if not MANY_VALUED.isdisjoint(leads) or LIGHT_TERMS.isdisjoint(leads):
+            return False
+        return new.lead == old.lead or (new.links == old.links and not PLACING.isdisjoint(new.links))
 
     def _is_one_item(self, about: frozenset[str], *, is_topic: bool) -> bool:
         """Whether two statements that leave their subject to the first line speak of one matter of it."""
@@ -195,6 +200,10 @@ def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:
 def _denials(statement: Statement, common: frozenset[str] | None = None) -> int:
     """Return how often a statement denies something, in clauses that have one of the words when some are given."""
     return sum(number for words, number in statement.clauses if common is None or words & common)
+
+
+def _telling(run: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(term for term in run if term not in LIGHT_TERMS)
 
 
 def _cut(text: str) -> str:

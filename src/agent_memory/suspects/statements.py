@@ -41,6 +41,7 @@ _MONTH_NAMES: Final = "january february march april may june july august septemb
 _MONTHS: Final = frozenset(_MONTH_NAMES.split())
 _DAY_NAMES: Final = "monday tuesday wednesday thursday friday saturday sunday"
 _DAYS: Final = frozenset(form for day in _DAY_NAMES.split() for form in (day, f"{day}s"))
+_ARTICLES: Final = frozenset({"the", "a", "an", "our", "my", "your", "his", "her", "its", "their", "now"})
 _PERSONS: Final = frozenset({"i", "we", "my", "our", "user", "you"})
 
 
@@ -56,6 +57,7 @@ class Statement:
         names: Terms that are names: capitalised within the sentence, of code, or a path.
         nouns: Terms that stand in lower case, which names do not.
         lead: The words it begins with, up to the first function word; what it speaks of, as a rule.
+        links: The function words that follow the lead, without articles: "is at", "in".
         is_defined: The lead is followed by "is", a colon or "=": what comes then is its value.
         amounts: Numbers with what they count.
         clauses: The terms of each clause and how often it denies.
@@ -72,6 +74,7 @@ class Statement:
     names: frozenset[str]
     nouns: frozenset[str]
     lead: tuple[str, ...]
+    links: tuple[str, ...]
     is_defined: bool
     amounts: tuple[Amount, ...]
     clauses: tuple[tuple[frozenset[str], int], ...]
@@ -98,6 +101,7 @@ def joined(parts: list[Statement]) -> Statement:
         frozenset().union(*(part.names for part in parts)),
         frozenset().union(*(part.nouns for part in parts)),
         first.lead,
+        first.links,
         first.is_defined,
         tuple(amount for part in parts for amount in part.amounts),
         tuple(clause for part in parts for clause in part.clauses),
@@ -147,6 +151,7 @@ class _Reader:
         self._amounts: list[Amount] = []
         self._number: tuple[float | str, str] | None = None
         self._before = ""
+        self._links: list[str] = []
         self._defined = False
         self._person = False
         self._at = 0
@@ -173,6 +178,7 @@ class _Reader:
             names=frozenset(self._names),
             nouns=frozenset(self._nouns),
             lead=_lead(runs),
+            links=tuple(self._links),
             is_defined=self._defined,
             amounts=tuple(self._amounts),
             clauses=tuple((frozenset(words), number) for words, number in self._clauses),
@@ -248,6 +254,7 @@ class _Reader:
                 self._defined = True
             self._end_run()
             self._before = word
+            self._link(word)
             return
         if word in _DAYS:
             self._amounts.append(Amount("weekday", word.removesuffix("s"), word))
@@ -255,6 +262,12 @@ class _Reader:
         for stem in index_terms(word):
             is_other = stem in LIGHT_TERMS and word not in LIGHT_WORDS  # "liveness" is not "live"
             self._add(word if is_other else stem, is_name=is_name)
+
+    def _link(self, word: str) -> None:
+        """Take a function word that follows the first run, before another begins."""
+        runs = [run for run in self._runs if run]
+        if word not in _ARTICLES and len(runs) == 1 and not LIGHT_TERMS.issuperset(runs[0]):
+            self._links.append(word)
 
     def _add(self, stem: str, *, is_name: bool) -> None:
         self._runs[-1].append(stem)

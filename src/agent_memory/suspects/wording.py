@@ -56,6 +56,9 @@ _MANY_VALUED: Final = "use want like prefer need ask have own know say write rea
 MANY_VALUED: Final = frozenset(index_terms(_MANY_VALUED)) | {"use", "have"}
 """Stems of verbs of which one may say several things at a time: who wants one thing may want another."""
 
+PLACING: Final = frozenset({"at", "in", "on", "to", "from"})
+"""What follows these after a verb is where or when something is: of that there is one at a time."""
+
 _NEGATIONS: Final = "not no never none cannot without neither nor nobody nothing nowhere hardly"
 NEGATIONS: Final = frozenset(_NEGATIONS.split())
 
