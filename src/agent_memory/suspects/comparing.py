@@ -34,15 +34,26 @@ def subjects_of(memory: Memory) -> tuple[str, ...]:
     return tuple(found)[:_MOST_SUBJECTS]
 
 
-def compare(newer: Memory, older: Memory) -> Suspicion | None:
-    """Return why two memories are suspect together, or None."""
+def compare(newer: Memory, older: Memory, *, are_near: bool = False) -> Suspicion | None:
+    """Return why two memories are suspect together, or None.
+
+    Args:
+        newer: The one.
+        older: The other.
+        are_near: Their vectors are nearly the same: then two facts of a sentence each need only one word in common, for
+            what they speak of may be worded differently. With the local model a cosine of .65 or more is that near.
+    """
     first, second = statements_of(newer.content), statements_of(older.content)
     if not first or not second:
         return None
     about = _subject(first, second)
     if about is None and (_are_different(first, second) or are_siblings(first[0], second[0])):
         return None
-    return _Texts(first, second, about).suspicion()
+    found = _Texts(first, second, about).suspicion()
+    if found is None and are_near and len(first) == 1 == len(second):
+        near = Meeting(first[0], second[0], about).of_near()
+        return near if isinstance(near, Suspicion) else None
+    return found
 
 
 def _are_different(first: tuple[Statement, ...], second: tuple[Statement, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.suspects.subjects import subject_of
@@ -88,6 +88,11 @@ class Meeting:
         if not self._clash and len(matter) < max(_FEW, _QUARTER * fewest):
             return "apart"
         return self._verdict(about)
+
+    def of_near(self) -> Suspicion | Verdict:
+        """Return why two statements are suspect that are known to speak of one matter; never with certainty."""
+        said = self._verdict(self._about or frozenset()) if self._shared else "apart"
+        return replace(said, is_certain=False) if isinstance(said, Suspicion) else said
 
     def _subject(self) -> frozenset[str] | None:
         """Return the texts' subject where both name it, else what they name themselves, else the texts' again."""

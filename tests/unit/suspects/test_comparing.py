@@ -166,6 +166,40 @@ def test_plans_questions_conditions_and_other_wishes_are_never_certain(older: st
     assert found is None or not found.is_certain
 
 
+def test_near_facts_need_one_word_in_common_and_are_never_certain() -> None:
+    older, newer = memory_of("Payments are handled by Stripe."), memory_of("Adyen processes our payments now.")
+    assert compare(newer, older) is None
+    found = compare(newer, older, are_near=True)
+    assert found is not None
+    assert not found.is_certain
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Payments are handled by Stripe.", "Stripe handles payments."),
+        ("Payments are handled by Stripe.", "Until 2021 payments went through Adyen."),
+        ("The staging database is on port 5432.", "The production database is on port 5433."),
+        ("Olga likes tea.", "Ivo drinks coffee."),
+    ],
+)
+def test_near_facts_are_cleared_as_others_are(older: str, newer: str) -> None:
+    assert compare(memory_of(newer), memory_of(older), are_near=True) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Marta works at Siemens.", "Marta started at Bosch."),
+        ("The logo is green.", "The logo is orange."),
+        ("The bikes are kept in the cellar.", "The bikes are in the yard."),
+        ("Nils is the product owner.", "The product owner is Sara."),
+    ],
+)
+def test_two_values_in_one_frame_are_suspect(older: str, newer: str) -> None:
+    assert compared(newer, older) is not None
+
+
 def test_subjects_are_what_to_look_others_up_by() -> None:
     subjects = subjects_of(memory_of("The tide gate controller of Norderney sheds load.\nSee src/gate.py."))
     assert "tide gate control" in subjects
