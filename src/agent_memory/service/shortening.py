@@ -39,11 +39,14 @@ def shorten(results: SearchResults) -> None:
     if results and results.answer_confidence is not None:
         _tell_near(results)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
+    spare = 0  # what the excerpts before have left
     for rank, room in zip(near, _rooms([results[rank] for rank in near]), strict=True):
         hit, text = results[rank], results[rank].memory.content
-        if len(text) > max(room, WHOLE):
-            shown = excerpt(text, results.words, room, hit.pieces)
-            results[rank] = hit.model_copy(update={"excerpt": shown} if len(shown) < len(text) else {})
+        if len(text) <= room:
+            continue
+        shown = text if len(text) <= WHOLE else excerpt(text, results.words, room + spare, hit.pieces)
+        spare = max(0, room + spare - len(shown))
+        results[rank] = hit.model_copy(update={"excerpt": shown} if len(shown) < len(text) else {})
 
 
 def _tell_near(results: SearchResults) -> None:

@@ -79,6 +79,12 @@ def test_what_short_ones_leave_others_take() -> None:
     assert after_short > 0.9 * alone
 
 
+def test_what_an_excerpt_leaves_the_next_one_takes() -> None:
+    little = "\n".join(["Bob likes tea.", *[f"Line {number} of it says nothing." for number in range(90)]])
+    plain, after_little = answer(*[hit(0.9, long_text())] * 2), answer(hit(0.9, little), hit(0.9, long_text()))
+    assert len(after_little[1].excerpt or "") > len(plain[1].excerpt or "") + 100
+
+
 def test_titles_of_links_take_room_and_few_are_shown() -> None:
     linked = hit(0.9, long_text(), links=6)
     assert len(shown_links(linked)) == LINKS
