@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_memory.suspects.frames import fit
 from agent_memory.suspects.subjects import subject_of
 from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, PLACING, is_said_plainly
 
@@ -64,7 +65,11 @@ class Meeting:
     def of_heads(self) -> Suspicion | Verdict:
         """Return why two first lines are suspect."""
         about = self._about
-        if about is None:
+        place = fit(self._new.text, self._old.text)
+        if place == "value":
+            return self._verdict(about or frozenset())
+        is_other = place == "others" or (place == "apart" and self._clash is None)
+        if about is None or (is_other and len(about) < LONG_NAME):
             return self._left()
         names_both = about <= self._shared
         is_same = self._is_one_matter(about) if names_both else self._is_one_item(about, is_topic=False)

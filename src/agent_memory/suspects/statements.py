@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 _MOST_STATEMENTS: Final = 24
 """What a text says beyond these is not compared: each one meets each of the other text."""
-_SENTENCE: Final = re.compile(r"(?<=[^\W_][^\W_][.!?])\s+|(?<=[.!?])\s+(?=[\"'(\u201c\u2018]?[^\W_a-z])|\n+")
+_TITLES: Final = "".join(rf"(?<!\b{title}\.)" for title in ("Dr", "Mr", "Ms", "Mrs", "Prof", "St", "No"))
+_SENTENCE: Final = re.compile(
+    _TITLES + r"(?:(?<=[^\W_][^\W_][.!?])\s+|(?<=[.!?])\s+(?=[\"'(\u201c\u2018]?[^\W_a-z]))|\n+"
+)
 _ITEM: Final = re.compile(r"^\s*(?:[-*\u2022>#|]+\s+|\d{1,2}[.)]\s+|\[[ xX]\]\s+)+")
 _CHUNK: Final = re.compile(
     r"(?:(?<=\d),(?=\d{3})|[^\s,;!?()\"\u201c\u201d\[\]{}<>|\u2014\u2013=*`\u2026])+|[,;!?()\"\u201c\u201d|\u2014\u2013=\u2026]"
@@ -36,6 +39,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _NAME_OF_CODE: Final = re.compile(r".*(?:[^\W_][_/\\@#.:~][^\W_]|_|[a-z][A-Z]|[^\W\d]\d|\d[^\W\d]|\(\)).*|[./~@#]\w.*")
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 _TRAILING: Final = ".:'\u2019"
+_HALVES_OF_DAY: Final = {"am": 0, "pm": 12}
 _COPULAS: Final = frozenset({"is", "are", "was", "were", "=", ":"})
 _MONTH_NAMES: Final = "january february march april may june july august september october november december"
 _MONTHS: Final = frozenset(_MONTH_NAMES.split())
@@ -240,6 +244,9 @@ class _Reader:
             self._nouns.update(index_terms(lower))
 
     def _part(self, word: str, *, is_name: bool) -> None:
+        if self._number is not None and word in _HALVES_OF_DAY:
+            self._end_hour(word)
+            return
         if self._number is not None and unit_of(word) is not None:
             self._end_number(word)
             self._end_run()
@@ -294,13 +301,22 @@ class _Reader:
         sign, digits, unit = match.groups()
         self._number = (number_of(digits), word)
         glued = unit and unit_of(unit if unit == "%" else unit.casefold())
-        if unit and not glued and unit.casefold() not in {"st", "nd", "rd", "th"}:
+        if unit and not glued and unit.casefold() not in {"st", "nd", "rd", "th", *_HALVES_OF_DAY}:
             self._number = None
             return False
-        if sign or glued:
+        if unit and unit.casefold() in _HALVES_OF_DAY:
+            self._end_hour(unit.casefold())
+        elif sign or glued:
             self._end_number(sign or (unit or "").casefold())
         self._end_run()
         return True
+
+    def _end_hour(self, half: str) -> None:
+        """Take the number that waits for an hour of the clock."""
+        value, text = self._number or (0, "")
+        self._number = None
+        hour = value % 12 + _HALVES_OF_DAY[half] if isinstance(value, float) else value
+        self._amounts.append(Amount("clock", f"{hour:.0f}:00" if isinstance(hour, float) else hour, f"{text} {half}"))
 
     def _end_number(self, following: str | None) -> None:
         """Give the number that waits its dimension."""

@@ -62,9 +62,12 @@ PLACING: Final = frozenset({"at", "in", "on", "to", "from"})
 _NEGATIONS: Final = "not no never none cannot without neither nor nobody nothing nowhere hardly"
 NEGATIONS: Final = frozenset(_NEGATIONS.split())
 
+_MONTH: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_UP_TO: Final = rf"up to(?! \d{{1,3}} (?!(?:{_MONTH}))[a-z])"
+"""Before a day or a year it says a time, before an amount it does not."""
 PAST_SCOPE: Final = re.compile(
-    r"\b(?:until|till|up to|prior to|before|formerly|previously|originally|historically|back then|at the time|used to"
-    r"|once was|had been|in (?:the )?past|in (?:19|20)\d\d|(?:last|that) (?:year|month|week)"
+    rf"\b(?:until|till|{_UP_TO}|prior to|before|formerly|previously|originally|historically|back then|at the time"
+    r"|used to|once was|had been|in (?:the )?past|in (?:19|20)\d\d|(?:last|that) (?:year|month|week)"
     r"|(?:years?|months?|weeks?) ago|(?:was|were)(?: \w+){1,6} (?:then|at first))\b",
     re.IGNORECASE,
 )

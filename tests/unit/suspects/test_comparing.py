@@ -34,6 +34,10 @@ def compared(newer: str, older: str) -> Suspicion | None:
         ("Olga lives in Porto.", "Olga lives in Turin.", "other"),
         ("The owner of the billing desk is Ivo.", "The owner of the billing desk is Nora.", "other"),
         ("Lena wants reviews in Dutch.", "Lena now wants reviews in English.", "other"),
+        ("The vault locks at 10 pm.", "The vault locks at 21:30.", "value"),
+        ("src/pool.py opens at most 10 sockets.", "src/pool.py opens up to 40 sockets.", "value"),
+        ("My physician is Dr. Vane.", "My physician is Dr. Oduya now.", "other"),
+        ("Spare keys lie in the drawer.", "Spare keys lie beside the stove.", "other"),
     ],
 )
 def test_statements_that_give_one_matter_differently_are_suspect(older: str, newer: str, kind: str) -> None:
@@ -46,6 +50,8 @@ def test_statements_that_give_one_matter_differently_are_suspect(older: str, new
     ("older", "newer"),
     [
         ("The daily backup runs at 2:30.", "The daily backup runs at 02:30."),
+        ("The vault locks at 10 pm.", "The vault locks at 22:00."),
+        ("The vault locks at 12am.", "The vault locks at 0:00."),
         ("Webhooks time out after 30 seconds.", "Webhooks time out after 30 s."),
         ("Webhooks time out after 90 seconds.", "Webhooks time out after 1.5 minutes."),
         ("Uploads are limited to 2 GB.", "Uploads are limited to 2048 MB."),
@@ -73,6 +79,12 @@ def test_a_restatement_is_not_suspect(older: str, newer: str) -> None:
         ("Money is stored as integer cents.", "Feature flags start with LX_."),
         ("The parser reads at most 40 files.", "The parser waits 40 seconds."),
         ("I like tea.", "I like jazz."),
+        ("The quota for parcels is 40 kg.", "The quota for letters is 2 kg."),
+        ("My physician is Dr. Vane.", "My plumber is Dr. Oduya."),
+        ("settings.ini sets depth: 4", "settings.ini sets width: 9"),
+        ("Checks run with tox.", "Checks run in parallel."),
+        ("Our depot is in Gent.", "Our depot has a crane."),
+        ("src/pool.py opens at most 10 sockets.", "src/pool.py has no tests."),
     ],
 )
 def test_what_is_about_other_things_or_other_matters_is_not_suspect(older: str, newer: str) -> None:
@@ -85,6 +97,8 @@ def test_what_is_about_other_things_or_other_matters_is_not_suspect(older: str, 
         "Until the spring release the ledger service never kept drafts.",
         "In 2021 the ledger service kept no drafts.",
         "The ledger service used to keep no drafts.",
+        "Up to 12 March the ledger service kept no drafts.",
+        "Up to 2021 the ledger service kept no drafts.",
     ],
 )
 def test_what_was_so_in_the_past_contradicts_nothing_of_today(newer: str) -> None:

@@ -1,0 +1,125 @@
+"""Two sentences laid beside each other, word by word: where they part, and whether only one place of them differs.
+
+"Tests run with unittest" and "Tests run with pytest" differ in one place that the same words lead to, so they give one
+matter two values; "Tests run in random order" goes on with another preposition, so it speaks of another matter.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, Literal
+
+from agent_memory.retrieval.tokens import index_terms
+from agent_memory.suspects.wording import FUNCTION_WORDS, LIGHT_TERMS, MANY_VALUED, NEGATIONS
+
+Fit = Literal["value", "others", "apart", "open"]
+"""One place differs, they name different things, they go on to another matter, or the words do not tell."""
+
+_WORD: Final = re.compile(r"\d+:\d+|[\w./#@+-]+|[:=]")
+_TRAILING: Final = ".-/"
+_LEFT_OUT: Final = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "now",
+        "currently",
+        "presently",
+        "again",
+        "also",
+        "always",
+        "actually",
+        "usually",
+        "already",
+        "please",
+        "just",
+        "still",
+    ]
+)
+_ROLES: Final = (
+    frozenset(["in", "on", "at", "to", "beside", "under", "near", "inside", "outside", "behind", "within", "into"]),
+    frozenset(["at", "on", "every", "each", "before", "after", "from", "until", "once"]),
+    frozenset(["with", "by", "via", "through", "as", "over"]),
+)
+"""Words that lead to a place, to a time, or to the way of doing it."""
+_COPULAS: Final = frozenset({"is", "are", "was", "were"})
+_MARKS: Final = frozenset({":", "="})
+_OWNERS: Final = frozenset({"my", "our", "your", "his", "her", "their"})
+_LONGEST: Final = 4
+_TOLD: Final = 2
+
+
+@lru_cache(maxsize=4096)
+def fit(new: str, old: str) -> Fit:
+    """Return how two sentences lie beside each other."""
+    first, second = _words(new), _words(old)
+    before = _common(first, second)
+    after = _common(first[before:][::-1], second[before:][::-1])
+    one, two = first[before : len(first) - after], second[before : len(second) - after]
+    if not before or not one or not two:
+        return "open"
+    if _name_others(one, two):
+        return "others"
+    if one[0] in FUNCTION_WORDS or two[0] in FUNCTION_WORDS:
+        is_whole = after == 0 and sum(bool(_telling((word,))) for word in first[:before]) == 1
+        return "apart" if is_whole and _go_on_otherwise(one, two) else "open"
+    is_short = max(len(one), len(two)) <= _LONGEST and FUNCTION_WORDS.isdisjoint((*one, *two))
+    return "value" if is_short and _leads_to_value(first[:before], one, two) else "open"
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
+    found = (word.rstrip(_TRAILING) for word in _WORD.findall(text.casefold()))
+    return tuple(word for word in found if word and word not in _LEFT_OUT)
+
+
+def _common(one: tuple[str, ...], two: tuple[str, ...]) -> int:
+    """Return how many words both begin with."""
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((at for at, (word, beside) in pairs if word != beside), min(len(one), len(two)))
+
+
+def _telling(words: tuple[str, ...]) -> list[str]:
+    return [
+        term for word in words if word not in FUNCTION_WORDS for term in index_terms(word) if term not in LIGHT_TERMS
+    ]
+
+
+def _name_others(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether what differs names two things before it says what they are: "for tools is" and "for trips is"."""
+    names = [words[:at] for words in (one, two) if (at := _predicate(words)) > 0]
+    telling = [set(_telling(name)) for name in names]
+    return len(names) == _TOLD and all(telling) and telling[0].isdisjoint(telling[1])
+
+
+def _predicate(words: tuple[str, ...]) -> int:
+    return next((at for at, word in enumerate(words) if word in _COPULAS or word in _MARKS), 0)
+
+
+def _go_on_otherwise(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether words of different roles follow, and nothing else is shared: "with pytest" and "in random order"."""
+    if one[0] in NEGATIONS or two[0] in NEGATIONS or not set(_telling(one)).isdisjoint(_telling(two)):
+        return False
+    return not any(one[0] in role and two[0] in role for role in _ROLES)
+
+
+def _leads_to_value(frame: tuple[str, ...], one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether the words that both begin with name a thing and one matter of it, of which there is one at a time."""
+    told = _telling(frame)
+    last = frame[-1]
+    if not told and not _OWNERS.intersection(frame):
+        return False
+    if MANY_VALUED.intersection(index_terms(last)):
+        return False
+    if last in _MARKS or last in FUNCTION_WORDS - _COPULAS:
+        return True
+    if last in _COPULAS:
+        return bool(_OWNERS.intersection(frame)) or len(told) >= _TOLD or _are_of_one_shape(one, two)
+    return bool(_OWNERS.intersection(frame)) or len(told) > _TOLD
+
+
+def _are_of_one_shape(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether both are words of several parts that share one, such as `write-through` and `write-back`."""
+    parts = [set(re.split(r"[-_./]", " ".join(words))) for words in (one, two)]
+    return min(map(len, parts)) > 1 and bool(parts[0] & parts[1])

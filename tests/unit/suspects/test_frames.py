@@ -1,0 +1,48 @@
+"""Where two sentences part when they are laid beside each other."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.suspects.frames import fit
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("My physician is Dr. Vane.", "My physician is Dr. Oduya now."),
+        ("The catalogue is rendered with Jinja.", "The catalogue is rendered with Mako."),
+        ("The barrier opens at 06:30.", "The barrier opens at 7:45."),
+        ("max_depth: 4", "max_depth: 9"),
+        ("Our depot is in Gent.", "Our depot is in Brugge."),
+    ],
+)
+def test_one_place_that_differs_gives_one_matter_two_values(one: str, other: str) -> None:
+    assert fit(other, one) == fit(one, other) == "value"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ("The quota for parcels is 40 kg.", "The quota for letters is 2 kg.", "others"),
+        ("My physician is Dr. Vane.", "My plumber is Mr. Oduya.", "others"),
+        ("settings.ini sets depth: 4", "settings.ini sets width: 9", "others"),
+        ("Checks run with tox.", "Checks run in parallel.", "apart"),
+        ("Our depot is in Gent.", "Our depot has a crane.", "apart"),
+        ("Checks live beside the code.", "Checks live in the attic.", "open"),
+        ("The user loves chess.", "The user loves opera.", "open"),
+        ("Rosa is tall.", "Rosa is Danish.", "open"),
+        ("The depot takes parcels.", "The depot takes no parcels.", "open"),
+        ("Parcels are weighed.", "The crane squeaks.", "open"),
+    ],
+)
+def test_what_parts_for_another_thing_or_matter_is_told_from_what_may_not(one: str, other: str, said: str) -> None:
+    assert fit(other, one) == said
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_the_order_of_two_sentences_does_not_matter(one: str, other: str) -> None:
+    assert fit(one, other) == fit(other, one)
+    assert fit(one, one) == "open"
