@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from agent_memory.service.trust import TrustGate
 
 _MAX_CHARS: Final = 2_000
-_FEW: Final = 1_000
-"""Memories up to which all are looked at; of more, what an index finds."""
 _FOUND_AT_ONCE: Final = 100
 _MOST_SEARCHES: Final = 200
 _NEARLY_ALL: Final = 0.8
@@ -91,9 +89,19 @@ class Requests:
         pad: The scratchpad, which must show nothing of it.
         report: Sends events.
         clock: Source of the present.
+        all_read: Memories up to which all are looked at; of more, what an index finds.
     """
 
-    def __init__(self, storage: MemoryStorage, gate: TrustGate, pad: Pad, report: Report, clock: Clock) -> None:
+    def __init__(
+        self,
+        storage: MemoryStorage,
+        gate: TrustGate,
+        pad: Pad,
+        report: Report,
+        clock: Clock,
+        all_read: int,
+    ) -> None:
+        self._all_read = all_read
         self._storage, self._gate, self._pad = storage, gate, pad
         self._report, self._clock = report, clock
 
@@ -192,7 +200,7 @@ class Requests:
         found: dict[str, Memory] = {}
         for words in lookups(request):
             found |= await self._search(words)
-        if await self._storage.count() <= _FEW:
+        if await self._storage.count() <= self._all_read:
             now = self._clock()
             found |= {
                 memory.id: memory

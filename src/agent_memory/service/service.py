@@ -109,7 +109,7 @@ class MemoryService:
         sync = ScratchpadSync(self._manager, self, limits)
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
-        self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock)
+        self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock, limits.all_read)
         self.admin = Admin(self._writing, sync, clock)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()

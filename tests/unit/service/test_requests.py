@@ -10,13 +10,14 @@ import pytest
 
 from agent_memory.errors import ConflictError, ValidationError
 from agent_memory.models import MAX_REASON_CHARS
+from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.views import preview as preview_view
 from tests.support import raises
 
 if TYPE_CHECKING:
     from agent_memory.service import MemoryService
     from tests.support import FrozenClock
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 
 async def told(service: MemoryService, *texts: str) -> list[str]:
@@ -57,6 +58,27 @@ async def test_what_a_preview_shows_goes_at_once_and_comes_back_at_once(
     assert [memory.id for memory in restored.memories] == [badge, both]
     assert (await service.get(both)).content == "Ann has badge K-12 and drives a van."
     assert (await service.get(badge)).content == "Ann's badge is K-12."
+
+
+async def test_where_there_are_many_an_index_finds_what_is_meant(make_service: Services, clock: FrozenClock) -> None:
+    service = make_service(ServiceLimits(all_read=0))
+    meant, others = [], []
+    for number in range(250):
+        who, where = ("Lea", meant) if number % 2 else ("Leandra", others)
+        clock.advance(minutes=1)
+        where.append((await service.store(f"{who} was in room {number} with badge K-{number}.")).memory.id)
+    assert sorted(memory.id for memory in (await service.requests.preview("everything about Lea")).gone) == sorted(
+        meant
+    )
+    assert [memory.id for memory in (await service.requests.preview("badge k 4")).gone] == [others[2]]
+    assert not await service.requests.preview("everything about Zoe")
+
+
+async def test_of_two_memories_without_their_secret_none_goes(service: MemoryService, secret: str) -> None:
+    await told(service, f"Ann's token is {secret}.", f"Bob's token is {secret[:-1]}9.")
+    assert not await service.requests.preview(f"the token {secret}")
+    await service.requests.forget(await service.requests.preview("Bob's token"))
+    assert [memory.id for memory in (await service.requests.preview(f"the token {secret}")).gone]
 
 
 async def test_one_restore_of_a_memory_that_was_cut_brings_back_all_of_its_request(service: MemoryService) -> None:
