@@ -18,30 +18,12 @@ Fit = Literal["value", "others", "apart", "open"]
 
 _WORD: Final = re.compile(r"\d+:\d+|[\w./#@+-]+|[:=]")
 _TRAILING: Final = ".-/"
-_LEFT_OUT: Final = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "now",
-        "currently",
-        "presently",
-        "again",
-        "also",
-        "always",
-        "actually",
-        "usually",
-        "already",
-        "please",
-        "just",
-        "still",
-    ]
-)
-_ROLES: Final = (
-    frozenset(["in", "on", "at", "to", "beside", "under", "near", "inside", "outside", "behind", "within", "into"]),
-    frozenset(["at", "on", "every", "each", "before", "after", "from", "until", "once"]),
-    frozenset(["with", "by", "via", "through", "as", "over"]),
-)
+_FILLING: Final = "a an the now currently presently again also always actually usually already please just still"
+_LEFT_OUT: Final = frozenset(_FILLING.split())
+_PLACES: Final = "in on at to beside under near inside outside behind within into"
+_TIMES: Final = "at on every each before after from until once"
+_WAYS: Final = "with by via through as over"
+_ROLES: Final = tuple(frozenset(words.split()) for words in (_PLACES, _TIMES, _WAYS))
 """Words that lead to a place, to a time, or to the way of doing it."""
 _COPULAS: Final = frozenset({"is", "are", "was", "were"})
 _MARKS: Final = frozenset({":", "="})
@@ -101,7 +83,14 @@ def _go_on_otherwise(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     """Whether words of different roles follow, and nothing else is shared: "with pytest" and "in random order"."""
     if one[0] in NEGATIONS or two[0] in NEGATIONS or not set(_telling(one)).isdisjoint(_telling(two)):
         return False
-    return not any(one[0] in role and two[0] in role for role in _ROLES)
+    first, second = _first_word(one), _first_word(two)
+    return first != second and not any(first in role and second in role for role in _ROLES)
+
+
+def _first_word(words: tuple[str, ...]) -> str:
+    """Return the first word, without verbs that say little: "in" of "kept in the cellar"."""
+    light = (word for word in words if word in FUNCTION_WORDS or not LIGHT_TERMS.issuperset(index_terms(word)))
+    return next(light, "")
 
 
 def _leads_to_value(frame: tuple[str, ...], one: tuple[str, ...], two: tuple[str, ...]) -> bool:

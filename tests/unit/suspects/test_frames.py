@@ -32,6 +32,7 @@ def test_one_place_that_differs_gives_one_matter_two_values(one: str, other: str
         ("Checks run with tox.", "Checks run in parallel.", "apart"),
         ("Our depot is in Gent.", "Our depot has a crane.", "apart"),
         ("Checks live beside the code.", "Checks live in the attic.", "open"),
+        ("The bikes are kept in the cellar.", "The bikes are in the yard.", "open"),
         ("The user loves chess.", "The user loves opera.", "open"),
         ("Rosa is tall.", "Rosa is Danish.", "open"),
         ("The depot takes parcels.", "The depot takes no parcels.", "open"),
