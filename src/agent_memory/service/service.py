@@ -267,7 +267,7 @@ class MemoryService:
         latency = round((time.perf_counter() - started) * 1000, 3)
         await self._report_search(query, results, latency, caller)
         if not named:
-            shorten(results)
+            shorten(results, explain=explain)
         if degraded:
             await self._degradation.failed("storage", "storage", degraded, caller)
             return Found(results, latency, degraded, replaced)

@@ -29,7 +29,7 @@ _FIRST: Final = 5
 _NEAR, _NEAR_IF_SURE, _NEAR_BEHIND, _AS_SURE = 0.3, 0.6, 0.9, 0.8
 
 
-def shorten(results: SearchResults) -> None:
+def shorten(results: SearchResults, *, explain: bool = False) -> None:
     """Tell of each hit whether it is near the best one, and give those that are, if they are long, an excerpt.
 
     What was found without evidence, such as the latest, is all near. The surer a hit is an answer, the nearer others
@@ -37,7 +37,7 @@ def shorten(results: SearchResults) -> None:
     of 100 questions none of these is an answer while one of the five was.
     """
     if results and results.answer_confidence is not None:
-        _tell_near(results)
+        _tell_near(results, explain=explain)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
     spare = 0  # what the excerpts before have left
     for rank, room in zip(near, _rooms([results[rank] for rank in near]), strict=True):
@@ -49,7 +49,7 @@ def shorten(results: SearchResults) -> None:
         results[rank] = hit.model_copy(update={"excerpt": shown} if len(shown) < len(text) else {})
 
 
-def _tell_near(results: SearchResults) -> None:
+def _tell_near(results: SearchResults, *, explain: bool) -> None:
     best, sure = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
     for rank, hit in enumerate(results):
         if rank < _FIRST:
@@ -59,7 +59,7 @@ def _tell_near(results: SearchResults) -> None:
             is_near = hit.relevance_score >= best * _NEAR_BEHIND
         if not is_near:
             results[rank] = hit.model_copy(update={"is_near": False})
-            results.rejected.append({"id": hit.memory.id, "reason": "not_near", "parts": hit.parts})
+            results.rejected += [{"id": hit.memory.id, "reason": "not_near", "parts": hit.parts}] if explain else []
 
 
 def shown_links(hit: MemorySearchResult) -> list[Linked]:

@@ -19,10 +19,10 @@ def hit(score: float, content: str = "tea", sure: float = 0.1, links: int = 0) -
     )
 
 
-def answer(*hits: MemorySearchResult, sure: float | None = 0.5) -> SearchResults:
+def answer(*hits: MemorySearchResult, sure: float | None = 0.5, explain: bool = False) -> SearchResults:
     results = SearchResults(list(hits), answer_confidence=sure)
     results.words = {"tea": 1.0}
-    shorten(results)
+    shorten(results, explain=explain)
     return results
 
 
@@ -53,7 +53,8 @@ def test_what_was_found_without_evidence_is_all_near() -> None:
 
 
 def test_what_is_not_near_is_told_to_who_wants_an_explanation() -> None:
-    results = answer(hit(0.9), hit(0.1, sure=0.01))
+    assert answer(hit(0.9), hit(0.1, sure=0.01)).rejected == []
+    results = answer(hit(0.9), hit(0.1, sure=0.01), explain=True)
     assert [(each["id"], each["reason"]) for each in results.rejected] == [(results[1].memory.id, "not_near")]
 
 
