@@ -190,6 +190,7 @@ async def by_the_scratchpad_manager(root: Path, field: str) -> None:
 async def by_the_service(root: Path, field: str) -> None:
     service = service_of(root)
     caller = Caller("s1")
+    await service.storage.store(memory_of("what links lead to", id="mem-00000000000b"))
     stored = await service.store({"content": "The ledger is in PostgreSQL.", field: FIELDS[field]}, caller)
     if field not in FIXED:
         await service.update(stored.memory.id, {field: FIELDS[field], "pinned": True}, caller)
