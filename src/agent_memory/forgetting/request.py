@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.forgetting.lexicon import (
@@ -45,6 +45,7 @@ _REFERRING: Final = re.compile(
     r"(?:refers?|points?|links?|linked|relat\w+|depends?|connected|derived?|follows?|rests?)\b.*$",
     re.IGNORECASE,
 )
+_AND: Final = re.compile(r"\s*,?\s+(?:and|as well as|plus|&|und|et|y)\s+|\s*,\s+", re.IGNORECASE)
 _USED_TO: Final = re.compile(r"\b(?:used to|before\W*$|no longer|back then)", re.IGNORECASE)
 _DIGITS_OF_A_DATE: Final = 8
 
@@ -84,6 +85,7 @@ class Request:
         wants_past, wants_present: Whether it asks for the old one, or the new one.
         follows: Whether what refers to it is meant, too.
         kept: What it says is to stay, read in the same way.
+        parts: Where it joins several ("Ann's phone and e-mail"), each by itself.
     """
 
     text: str
@@ -98,6 +100,7 @@ class Request:
     wants_present: bool
     follows: bool
     kept: Request | None = None
+    parts: tuple[Request, ...] = ()
 
     @property
     def names(self) -> tuple[Term, ...]:
@@ -124,6 +127,34 @@ def read_request(text: str, now: datetime) -> Request:
     """
     text = text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8").strip()
     said, kept = _split(text)
+    whole = _read(text, said, kept, now)
+    return replace(whole, parts=_parts(said, whole, now))
+
+
+def _parts(said: str, whole: Request, now: datetime) -> tuple[Request, ...]:
+    """Return what a request joins; each with the names, the time and the words that the others lend it."""
+    pieces = [_of_one_name(_read(piece, piece, "", now)) for piece in _AND.split(_REFERRING.sub("", said))]
+    if len(pieces) < 2 or not all(each.terms or each.identifiers for each in pieces):  # noqa: PLR2004
+        return ()
+    names = next((each.names for each in pieces if each.names), ())
+    soft = next((each.soft for each in reversed(pieces) if each.soft), ())
+    found = []
+    for each in pieces:
+        terms = each.terms if each.soft or each.identifiers else (*each.terms, *soft)
+        terms = terms if each.names or each.identifiers else (*names, *terms)
+        periods = each.periods or whole.periods
+        found.append(replace(each, terms=terms, wants_all=whole.wants_all, is_own=whole.is_own, periods=periods))
+    return tuple(found)
+
+
+def _of_one_name(piece: Request) -> Request:
+    """Take for a name what is all that a piece says, and has a capital."""
+    if len(piece.terms) == 1 and piece.terms[0].word[:1].isupper():
+        return replace(piece, terms=(replace(piece.terms[0], is_name=True),))
+    return piece
+
+
+def _read(text: str, said: str, kept: str, now: datetime) -> Request:
     follows = _REFERRING.search(said) is not None
     said = _REFERRING.sub("", said)
     periods, rest = _without_times(said, now)

@@ -77,6 +77,8 @@ def resolve(
     parsed = [Parsed(memory) for memory in memories]
     request = as_known(request, parsed)
     chosen = _chosen(request, parsed, near)
+    if request.parts and not _has_whole(request, parsed):
+        chosen = _joined([_chosen(as_known(part, parsed), parsed, near) for part in request.parts]) or chosen
     if request.follows:
         chosen = followed(chosen, parsed)
     if request.kept is not None and not request.kept.says_nothing:
@@ -84,6 +86,20 @@ def resolve(
         spared = _chosen(kept, [each for each in parsed if each.memory.id in chosen], near)
         chosen = {one: units - spared.get(one, set()) for one, units in chosen.items()}
     return [_target(each, chosen[each.memory.id]) for each in parsed if chosen.get(each.memory.id)]
+
+
+def _has_whole(request: Request, parsed: list[Parsed]) -> bool:
+    """Tell whether one unit has all that a request says: then it joins nothing ("the black and white cat")."""
+    return any(one.share >= _WHOLE for one in _with_all(request, parsed))
+
+
+def _joined(several: list[dict[str, set[int]]]) -> dict[str, set[int]]:
+    """Return what several parts of a request mean together."""
+    found: dict[str, set[int]] = {}
+    for chosen in several:
+        for one, units in chosen.items():
+            found.setdefault(one, set()).update(units)
+    return found
 
 
 def _target(parsed: Parsed, units: set[int]) -> Target:

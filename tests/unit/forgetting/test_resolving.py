@@ -210,6 +210,26 @@ REFERENCES = [
         ["The tea is in the kitchen."],
     ),
 ]
+JOINED = [
+    (
+        ["Ann's phone is 555.", "Ann's badge is K-12.", "Ann's desk is 4."],
+        "Ann's phone and badge",
+        ["Ann's desk is 4."],
+    ),
+    (
+        ["Ann's badge is K-12.", "Bob's badge is K-13.", "Ann's desk is 4."],
+        "Ann and Bob's badges",
+        ["Ann's desk is 4."],
+    ),
+    (["Ann sings.", "Bob sings.", "Zoe sings."], "everything about Ann and Bob", ["Zoe sings."]),
+    (["Lea drives a van and has a nut allergy."], "that Lea drives a van and has a nut allergy", []),
+    (
+        ["The black and white cat is Tom.", "The black dog is Rex."],
+        "the black and white cat",
+        ["The black dog is Rex."],
+    ),
+    (["I live in Oslo.", "I was born in Rome.", "I like tea."], "where I live and where I was born", ["I like tea."]),
+]
 TOPICS = [
     (
         ["Dana drives a Volvo.", "Dana's car needs tyres.", "Dana plays the harp."],
@@ -243,6 +263,7 @@ CASES = [
     *SCRIPTS,
     *REFERENCES,
     *TOPICS,
+    *JOINED,
 ]
 
 
