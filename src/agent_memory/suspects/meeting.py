@@ -17,6 +17,7 @@ LONG_NAME: Final = 3
 """A subject of so many words is hardly ever named by chance: any word beside it that both statements have counts."""
 _QUARTER, _THIRD, _HALF = 0.25, 0.34, 0.5
 _FEW: Final = 2
+_SHORT: Final = 3
 _SENTENCE: Final = 6
 """A run of so many words in both is a name with what is said of it."""
 _EVIDENCE_CHARS: Final = 160
@@ -73,7 +74,7 @@ class Meeting:
             return self._left()
         names_both = about <= self._shared
         is_same = self._is_one_matter(about) if names_both else self._is_one_item(about, is_topic=False)
-        return self._verdict(about) if is_same else self._left()
+        return self._verdict(about) if is_same and self._is_telling(about) else self._left()
 
     def of_items(self, *, is_topic: bool) -> Suspicion | Verdict:
         """Return why two statements are suspect of which one stands below the first line.
@@ -128,6 +129,18 @@ class Meeting:
         is_much = len(about) >= LONG_NAME or len(matter) >= share * fewest
         return is_much or (is_said_plainly(new.text) and bool(matter & nouns))
 
+    def _is_telling(self, about: frozenset[str]) -> bool:
+        """Whether words in common say more than that both are about one person or thing: of those is much to say."""
+        new, old = self._new, self._old
+        matter = self._shared - about
+        if len(about) >= LONG_NAME or not matter or self._clash or new.gone & old.terms or is_said_plainly(new.text):
+            return True
+        rests = sorted((len(new.terms - about), len(old.terms - about)))
+        if _denials(new, self._shared) != _denials(old, self._shared):
+            return len(matter) >= _HALF * rests[0]
+        is_thing = len(about) > 1 or bool(about & (new.nouns | old.nouns))
+        return rests[1] <= _SHORT + is_thing and len(matter) >= _HALF * rests[0]
+
     def _has_one_frame(self, about: frozenset[str]) -> bool:
         """Whether both begin alike up to what they say of it: "Anna lives in", "the owner of the desk is"."""
         new, old = self._new, self._old
@@ -153,6 +166,8 @@ class Meeting:
         """Return the suspicion, unless something says that it is harmless."""
         if self._new.is_past != self._old.is_past:
             return "past"
+        if _are_elsewhere(self._new, self._old):
+            return "apart"
         return "same" if self._restates(about) else self._suspicion(about)
 
     def _restates(self, about: frozenset[str]) -> bool:
@@ -172,7 +187,7 @@ class Meeting:
         is_named = bool(left & (new.names | old.names)) or len(left) > 1
         if not is_named or left <= old.gone or new.is_past != old.is_past:
             return "apart"
-        return Suspicion("change", self._evidence(), "replace", " ".join(sorted(left)))
+        return Suspicion("change", _evidence(new, old), "replace", " ".join(sorted(left)))
 
     def _suspicion(self, about: frozenset[str]) -> Suspicion:
         new, old, matter = self._new, self._old, self._shared - about
@@ -188,14 +203,11 @@ class Meeting:
         is_free = CONDITION.search(new.text) is None and CONDITION.search(old.text) is None
         return Suspicion(
             kind,
-            self._evidence(),
+            _evidence(new, old),
             "replace" if said or is_update else "conflict",
             " ".join(dict.fromkeys(term for run in new.runs for term in run if term in matter)),
             said and is_update and is_free and len(matter) >= max(1, _HALF * len(old.terms - about)),
         )
-
-    def _evidence(self) -> str:
-        return f"now: {_cut(self._new.text)} / before: {_cut(self._old.text)}"
 
 
 def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:
@@ -210,6 +222,18 @@ def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:
 def _denials(statement: Statement, common: frozenset[str] | None = None) -> int:
     """Return how often a statement denies something, in clauses that have one of the words when some are given."""
     return sum(number for words, number in statement.clauses if common is None or words & common)
+
+
+def _are_elsewhere(new: Statement, old: Statement) -> bool:
+    """Whether a name right after the same beginning tells two things apart: "the desk in Rostock" and "in Kiel"."""
+    if new.lead != old.lead or len(new.lead) > 1 or new.is_defined or PLACING.isdisjoint(new.links):
+        return False
+    one, other = (each.runs[1][0] if len(each.runs) > 1 else "" for each in (new, old))
+    return one != other and one in new.names and other in old.names
+
+
+def _evidence(new: Statement, old: Statement) -> str:
+    return f"now: {_cut(new.text)} / before: {_cut(old.text)}"
 
 
 def _telling(run: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.retrieval.spoken import turn_of
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.suspects.quantities import NUMBER_WORDS, Amount, number_of, unit_of
 from agent_memory.suspects.wording import (
@@ -37,6 +38,10 @@ _AMOUNT: Final = re.compile(r"([$\u20ac\u00a3]?)(\d+(?:[.,]\d+)*)(%|[^\W\d_]{1,1
 _CLOCK: Final = re.compile(r"([01]?\d|2[0-3])[:h]([0-5]\d)(?:am|pm)?", re.IGNORECASE)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _NAME_OF_CODE: Final = re.compile(r".*(?:[^\W_][_/\\@#.:~][^\W_]|_|[a-z][A-Z]|[^\W\d]\d|\d[^\W\d]|\(\)).*|[./~@#]\w.*")
+_TALKS: Final = re.compile(r"[!?]|\b(?:I|you|[Mm]e|[Mm]y|[Yy]ou|[Yy]our|[Ww]e)\b")
+"""A label before a colon is a speaker where the words speak to somebody: "Deploy day: Tuesday" is a fact."""
+_UNSPACED: Final = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts without spaces: a run of these is one word, for want of better."""
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 _TRAILING: Final = ".:'\u2019"
 _HALVES_OF_DAY: Final = {"am": 0, "pm": 12}
@@ -90,8 +95,12 @@ class Statement:
 
 @lru_cache(maxsize=4096)
 def statements_of(text: str) -> tuple[Statement, ...]:
-    """Return what a text says, the first line first; remembered, since a text is compared with many."""
-    return tuple(_statements(text))
+    """Return what a text says, the first line first; remembered, since a text is compared with many.
+
+    Nothing for a turn of a talk: what people say to each other is no statement of how things are.
+    """
+    turn = turn_of(text)
+    return () if turn is not None and _TALKS.search(turn.words) else tuple(_statements(text))
 
 
 def joined(parts: list[Statement]) -> Statement:
@@ -121,7 +130,7 @@ def _statements(text: str) -> Iterator[Statement]:
     modifiers: dict[str, tuple[str, ...]] = {}
     for part in _SENTENCE.split(text):
         sentence = _ITEM.sub("", part).strip()
-        if sentence and count < _MOST_STATEMENTS:
+        if sentence and not sentence.endswith("?") and count < _MOST_STATEMENTS:
             statement = _Reader(sentence).statement(modifiers)
             if not _is_list_of_code(statement):
                 if not count:
@@ -266,7 +275,8 @@ class _Reader:
         if word in _DAYS:
             self._amounts.append(Amount("weekday", word.removesuffix("s"), word))
         self._end_number(word)
-        for stem in index_terms(word):
+        stems = [word] if _UNSPACED.search(word) else index_terms(word)
+        for stem in stems:
             is_other = stem in LIGHT_TERMS and word not in LIGHT_WORDS  # "liveness" is not "live"
             self._add(word if is_other else stem, is_name=is_name)
 

@@ -25,7 +25,15 @@ _FUNCTION_WORDS: Final = """
     whoever whom whose why will with within without would yes yet you your yours yourself again already always
     almost anymore currently presently actually usually
 """
-FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
+_OTHER_LANGUAGES: Final = """
+    der das dem den des ein eine einen einem einer eines und oder aber ist sind waren wird werden wurde hat haben im als
+    für mit von vom zu zum zur bei aus nach auf über unter ich wir sie er es nicht kein keine keinen keinem nie niemals
+    le la les un une du de et ou est sont était être dans avec ne pas jamais nous vous il elle au aux
+    el los las una del y o en por para es fue ser nunca se su sus lo gli nel della di che non è sono mai
+    os um uma e do da dos das em não são foi no na
+"""
+"""The commonest of a few other languages; words that English has for something else are left out."""
+FUNCTION_WORDS: Final = frozenset([*_FUNCTION_WORDS.split(), *_OTHER_LANGUAGES.split()])
 """They end a run of words that may be a name."""
 
 _LIGHT_WORDS: Final = """
@@ -60,7 +68,8 @@ PLACING: Final = frozenset({"at", "in", "on", "to", "from"})
 """What follows these after a verb is where or when something is: of that there is one at a time."""
 
 _NEGATIONS: Final = "not no never none cannot without neither nor nobody nothing nowhere hardly"
-NEGATIONS: Final = frozenset(_NEGATIONS.split())
+_OTHER_NEGATIONS: Final = "nicht kein keine keinen keinem nie niemals pas jamais nunca non mai não"
+NEGATIONS: Final = frozenset([*_NEGATIONS.split(), *_OTHER_NEGATIONS.split()])
 
 _MONTH: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _UP_TO: Final = rf"up to(?! \d{{1,3}} (?!(?:{_MONTH}))[a-z])"

@@ -85,10 +85,25 @@ def test_a_restatement_is_not_suspect(older: str, newer: str) -> None:
         ("Checks run with tox.", "Checks run in parallel."),
         ("Our depot is in Gent.", "Our depot has a crane."),
         ("src/pool.py opens at most 10 sockets.", "src/pool.py has no tests."),
+        ("The desk in Rostock takes parcels on Saturdays.", "The desk in Kiel takes no parcels on Saturdays."),
     ],
 )
 def test_what_is_about_other_things_or_other_matters_is_not_suspect(older: str, newer: str) -> None:
     assert compared(newer, older) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "is_suspect"),
+    [
+        ("Das Lager in Rostock nimmt samstags Ware an.", "Das Lager in Rostock nimmt samstags keine Ware an.", True),
+        ("Das Lager in Rostock nimmt samstags Ware an.", "Das Lager in Kiel nimmt samstags keine Ware an.", False),
+        ("Sicherungen werden 35 Tage aufbewahrt.", "Sicherungen werden 90 Tage aufbewahrt.", True),
+        ("La réunion est à 9:30.", "La réunion est à 10:15.", True),
+        ("数据库在柏林", "服务器在法兰克福", False),
+    ],
+)
+def test_other_languages_are_compared_by_structure(older: str, newer: str, *, is_suspect: bool) -> None:
+    assert (compared(newer, older) is not None) == is_suspect
 
 
 @pytest.mark.parametrize(
@@ -128,6 +143,24 @@ def test_sentences_that_both_notes_have_say_nothing() -> None:
     fixed = "Recorded by the platform group, which reviews its notes twice a year and never without a second reader."
     older, newer = "tide gate controller sheds load at noon", "tide gate controller keeps its logs for nine weeks"
     assert compared(f"{newer}\n{fixed}", f"{older}\n{fixed}") is None
+
+
+def test_turns_of_a_talk_and_questions_are_no_statements() -> None:
+    assert compared("Ann: Wow, Bea, I do not like the tide pool!", "Bea: I like the tide pool, Ann.") is None
+    assert compared("Should the tide pool be closed at 9:00?", "The tide pool is closed at 8:00.") is None
+    assert compared("Deploy day: Tuesday", "Deploy day: Thursday") is not None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Olga helps at a dog shelter once a month.", "Olga is happy to help Ivo when he moves his shelter."),
+        ("Ivo finds joy in dancing with friends.", "Ivo left the bank to turn his joy of dancing into a business."),
+        ("Olga encourages Ivo to keep his studio.", "Ivo is determined not to let Olga down."),
+    ],
+)
+def test_much_can_be_said_of_a_person(older: str, newer: str) -> None:
+    assert compared(newer, older) is None
 
 
 def test_lists_of_files_are_no_statements() -> None:
