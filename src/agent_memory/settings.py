@@ -86,6 +86,11 @@ class ServiceSettings(_Settings):
         default=None,
         description="Least confidence of an answer that does not say `not_known`; empty: the measured default, 0.2.",
     )
+    suspects: bool = Field(
+        default=True,
+        description="Compare what is stored with what is known, and list pairs that look as if they cannot both be "
+        "right; what replaces something in plain words replaces it at once.",
+    )
     embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",
         description="What turns text into vectors: `local`, `openai`, `none`, or what an installed distribution offers "

@@ -5,7 +5,18 @@ from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offer
 from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
-from agent_memory.models.links import DERIVED_FROM, Linked, Surroundings, is_told, rests_on
+from agent_memory.models.links import (
+    BESIDE,
+    DERIVED_FROM,
+    DISTINCT,
+    REPLACES,
+    SUSPECT,
+    Linked,
+    Surroundings,
+    is_told,
+    listed_as,
+    rests_on,
+)
 from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
 from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
 from agent_memory.models.observation import Observation
@@ -31,8 +42,10 @@ from agent_memory.models.version import Version
 __all__ = [
     "ACCESS",
     "ANY_STATE",
+    "BESIDE",
     "CATEGORIES",
     "DERIVED_FROM",
+    "DISTINCT",
     "ESTIMATES",
     "IDENTITY",
     "MAX_CONTENT_CHARS",
@@ -40,7 +53,9 @@ __all__ = [
     "MAX_TAGS",
     "MEMORY",
     "PLACE",
+    "REPLACES",
     "STEERING",
+    "SUSPECT",
     "Clock",
     "DateRange",
     "Document",
@@ -82,6 +97,7 @@ __all__ = [
     "from_seconds",
     "is_memory_id",
     "is_told",
+    "listed_as",
     "may_stand_for",
     "new_memory_id",
     "offered_fields",

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_memory.models.record import Link
 
 DERIVED_FROM: Final = "derived_from"
 """The relation of a record to one that it rests on: when that changes, this one is in doubt."""
+
+SUSPECT: Final = "_suspect"
+"""The relation of a memory to an older one with which it is suspected not to be right: nobody has decided yet."""
+BESIDE: Final = "_beside"
+"""Somebody has decided that a memory and this older one both hold."""
+DISTINCT: Final = "_distinct"
+"""Somebody has decided that a memory and this older one do not speak of the same matter."""
+REPLACES: Final = "_replaces"
+"""Somebody has decided that one of the two replaces the other; which one, their `supersedes` says."""
 
 _OURS: Final = "_"
 
@@ -32,15 +46,23 @@ class Surroundings(NamedTuple):
     Attributes:
         links: Its own links first, then those that lead to it.
         doubt: Why it may no longer hold; None for no reason.
+        disputed: Id of a newer record with which it is suspected not to be right; None for none.
     """
 
     links: tuple[Linked, ...] = ()
     doubt: str | None = None
+    disputed: str | None = None
 
 
 def is_told(rel: str) -> bool:
     """Tell whether a link of this relation is shown; those whose names begin with `_` are notes of ours."""
     return not rel.startswith(_OURS)
+
+
+def listed_as(links: Iterable[Link]) -> set[str]:
+    """Return by what a record is found among those with links: ids at their ends, and that something is undecided."""
+    every = list(links)
+    return {link.id for link in every} | {link.rel for link in every if link.rel == SUSPECT}
 
 
 def rests_on(rel: str) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from heapq import nlargest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import DateRange
@@ -29,6 +31,7 @@ from agent_memory.retrieval.results import (
     SearchLimits,
 )
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
+from agent_memory.retrieval.tokens import query_terms
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
 
 _SETTINGS, _LIMITS = RankingSettings(), SearchLimits()
 _ANY_COSINE: Final = -1.0
+_TOLD: Final = 2_000
+"""Characters of a text by which others like it are looked up."""
+_TELLING: Final = 16
+"""Its rarest words, by which that is done."""
 
 
 class SearchIndex:
@@ -181,6 +188,32 @@ class SearchIndex:
         return (
             rank_recent(search) if search.cosines is None and not (question.weights or search.within) else rank(search)
         )
+
+    @property
+    def unread(self) -> int:
+        """How many documents a search reads first."""
+        return len(self._unread)
+
+    def alike(self, text: str, count: int, among: Masks | None = None) -> list[str]:
+        """Return the ids of the documents that share the most telling words with a text, best first.
+
+        By words alone, and by the rarest of them: what a search by meaning would cost, a store has no time for.
+
+        Args:
+            text: What they are compared with.
+            count: How many at most.
+            among: Which sealed documents may be found; None finds all.
+        """
+        self.warm()
+        postings, sealed = self.corpus.postings, self.corpus.sealed
+        known = {term: postings.idf(term) for term in dict.fromkeys(query_terms(text[:_TOLD]))}
+        telling = dict.fromkeys(nlargest(_TELLING, (term for term in known if known[term]), key=known.__getitem__), 1.0)
+        scores = postings.scores(telling)
+        found = [(scores[number], self.corpus.ids[number]) for number in scores.best(count)]
+        if sealed is not None:
+            masks = sealed.chain.alive if among is None else among
+            found += sealed.by_words(postings.gains(telling), postings.norm, count, masks)
+        return [one for _, one in nlargest(count, found, key=itemgetter(0))]
 
     def _search(
         self,

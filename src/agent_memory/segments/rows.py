@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 TRUSTS: Final = ("high", "medium", "low")
 """A trust is kept by its place in here."""
@@ -26,7 +26,7 @@ class Row(NamedTuple):
         data: As the journal has it, JSON.
         text_hash: Of its words, 32 bytes.
         older: Id of the record that it replaces; empty when it replaces none.
-        links: Ids of the records that it is linked to.
+        links: Ids of the records that it is linked to, and names of relations by which it is looked up.
         timestamp, moment: When it was stored, and when what it tells was so; seconds since 1970.
         expires: When it expires; infinite when it does not.
         promoted, accessed: When it was promoted and last accessed; minus infinity when it never was.
@@ -54,7 +54,7 @@ class Row(NamedTuple):
     length: int
     facets: Sequence[tuple[str, str]] = ()
     older: str = ""
-    links: Sequence[str] = ()
+    links: Collection[str] = ()
     expires: float = math.inf
     promoted: float = -math.inf
     accessed: float = -math.inf

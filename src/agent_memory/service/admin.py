@@ -28,6 +28,7 @@ class Admin:
         writing: The write path to its storage.
         pad: Has the scratchpad's file rendered.
         clock: Source of the present.
+        compare: Begins to compare memories with others, behind the answer.
 
     Attributes:
         get, count, browse, replaced_by, older_versions, surroundings: A memory or None; how many there are; a part of a
@@ -35,8 +36,10 @@ class Admin:
         embedding_status: those of `MemoryStorage`.
     """
 
-    def __init__(self, writing: WritePath, pad: ScratchpadSync, clock: Clock) -> None:
-        self._writing, self._pad, self._clock = writing, pad, clock
+    def __init__(
+        self, writing: WritePath, pad: ScratchpadSync, clock: Clock, compare: Callable[[list[str]], object]
+    ) -> None:
+        self._writing, self._pad, self._clock, self._compare = writing, pad, clock, compare
         storage = self._storage = writing.storage
         self.get, self.count = storage.get, storage.count
         self.browse, self.iter_all = storage.browse, storage.iter_all
@@ -105,11 +108,20 @@ class Admin:
         Raises:
             StorageError: What `each` received before is on disk; doing it all again does the rest.
         """
+        stored: list[str] = []
+
+        def noted(imported: Imported) -> None:
+            if imported.outcome == "stored" and not dry_run:
+                stored.append(imported.memory_id)
+            each(imported)
+
         try:
-            await Import(self._writing, caller, self._clock(), trusted=trusted, dry_run=dry_run).run(memories, each)
+            await Import(self._writing, caller, self._clock(), trusted=trusted, dry_run=dry_run).run(memories, noted)
         finally:
             if not dry_run:
                 self._pad.schedule(caller)
+            if stored:
+                self._compare(stored)
 
     async def import_traces(self, traces: Sequence[Trace]) -> int:
         """Add traces of memories that were released elsewhere; those of memories that are here are left out.

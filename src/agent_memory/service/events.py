@@ -71,6 +71,15 @@ _SPECS: Final = (
         fields="names of the changed fields",
         redacted="kinds of secrets removed",
     ),
+    _audited(
+        "memory:suspect",
+        "Two memories look as if they cannot both be right, or it was decided what becomes of them.",
+        memory_id="the newer one",
+        older_id="the older one",
+        kind="value, denial, change or other: what differs; null where it was decided",
+        hint="replace or conflict; null where it was decided",
+        outcome="queued; replaced, at once or by a decision; keep or not_same, by a decision",
+    ),
     _audited("memory:forgotten", "A memory was forgotten.", memory_id="its id"),
     _audited(
         "memory:restored",

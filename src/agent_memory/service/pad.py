@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.models import MemorySearchResult, SearchResults
 from agent_memory.redaction import quoted
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Promoted
@@ -13,7 +14,7 @@ from agent_memory.service.results import Promoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.models import Clock, Memory, Scratchpad
+    from agent_memory.models import Clock, Memory, Scratchpad, SearchFilters
     from agent_memory.scratchpad import ScratchpadManager
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.degrading import Degradation
@@ -160,3 +161,13 @@ class Pad:
 def _left(before: Scratchpad, after: Scratchpad) -> str | None:
     """Return the first that was there before and is not there now."""
     return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
+
+
+def search_pad(pad: Scratchpad, query: str, limit: int, conditions: SearchFilters) -> SearchResults:
+    """Return what a scratchpad has on a query, for when the memories cannot be read."""
+    hits = [memory for memory in pad.search_keywords(query) if conditions.admits(memory)]
+    shown = [
+        MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
+        for rank, memory in enumerate(hits[:limit], start=1)
+    ]
+    return SearchResults(shown, total_found=len(hits))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -13,12 +13,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """Two memories that look as if they cannot both be right now.
+
+    Attributes:
+        newer, older: Which; `newer` was stored or happened later.
+        kind: What differs: see `agent_memory.suspects.Suspicion`.
+        hint: `replace` when the newer looks like an update of the older, else `conflict`.
+        evidence: A short text for whoever decides.
+    """
+
+    newer: Memory
+    older: Memory
+    kind: str
+    hint: Literal["replace", "conflict"]
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """Outcome of a store: the memory that now holds the text, and whether it was there before.
 
     `degraded` says, in a sentence, what did not work after it was stored, or that it will be found by its words alone.
     When what was shown could not be read, `in_scratchpad` is not known and False. `trace` is that of a memory with the
     same text which was forgotten for a reason.
+    `suspects` are older memories that look as if they cannot be right together with it, as far as they were found at
+    once. `replaced` is the id of one that it replaces because its words say so plainly; `past.restore` takes that back.
     """
 
     memory: Memory
@@ -28,6 +48,8 @@ class Stored:
     redacted: tuple[str, ...] = ()
     degraded: str | None = None
     trace: Trace | None = None
+    suspects: tuple[Suspect, ...] = ()
+    replaced: str | None = None
 
     @property
     def released(self) -> bool:
@@ -90,6 +112,7 @@ class Updated:
     at: datetime
     fields: tuple[str, ...]
     redacted: tuple[str, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

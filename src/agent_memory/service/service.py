@@ -31,10 +31,11 @@ from agent_memory.service.audit import AuditLog
 from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
+from agent_memory.service.disputes import Disputes
 from agent_memory.service.events import EVENTS, fingerprint, payload
 from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.migration import Migration
-from agent_memory.service.pad import Pad
+from agent_memory.service.pad import Pad, search_pad
 from agent_memory.service.past import Past
 from agent_memory.service.requests import Requests
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
@@ -71,6 +72,7 @@ class MemoryService:
 
     Attributes:
         pad: The scratchpad and its file.
+        disputes, suspects: Pairs that look as if they cannot both be right, and decisions; the list of these pairs.
         admin: The operations of a person who maintains the memory.
         requests: Forgets what words mean, after a preview.
         past: What memories were before; brings back what was forgotten, replaced or changed.
@@ -104,15 +106,17 @@ class MemoryService:
             redactor=self._redactor,
         )
         self._limits = limits
-        self._writing = WritePath(storage, self._redactor, self.report, clock)
+        self._writing = WritePath(storage, self._redactor, self.report, clock, compares=self.settings.suspects)
         self._degradation = Degradation(storage, self.report)
         sync = ScratchpadSync(self._manager, self, limits)
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
         self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock, limits.all_read)
-        self.admin = Admin(self._writing, sync, clock)
+        self.disputes = Disputes(self._writing, self.report, sync)
+        self.suspects = self.disputes.undecided
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
+        self.admin = Admin(self._writing, sync, clock, lambda ids: self._background.run(self.disputes.look(ids)))
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -137,11 +141,16 @@ class MemoryService:
             await self._writing.announce(stored, written.redacted, caller, in_scratchpad=in_pad)
         else:
             self._background.run(self.storage.touch([stored.id]))
+        if not written.is_compared:
+            self._background.run(self.disputes.look([stored.id], caller))
         self.pad.schedule(caller)
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
         trace = await self.storage.released(stored.content) if is_new else None
-        return Stored(stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded, trace)
+        return Stored(
+            stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded, trace, written.suspects,
+            written.replaced,
+        )  # fmt: skip
 
     async def update(
         self,
@@ -262,7 +271,7 @@ class MemoryService:
         except StorageError as error:
             if self.pad.last is None:
                 raise
-            results = _search_pad(self.pad.last, query, limit, filters_of(filters))
+            results = search_pad(self.pad.last, query, limit, filters_of(filters))
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         await self._report_search(query, results, latency, caller)
@@ -363,16 +372,6 @@ class MemoryService:
         await self.migration.close()
         await self.settle()
         await self.storage.close()
-
-
-def _search_pad(pad: Scratchpad, query: str, limit: int, conditions: SearchFilters) -> SearchResults:
-    """Return what a scratchpad has on a query, for when the memories cannot be read."""
-    hits = [memory for memory in pad.search_keywords(query) if conditions.admits(memory)]
-    shown = [
-        MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
-        for rank, memory in enumerate(hits[:limit], start=1)
-    ]
-    return SearchResults(shown, total_found=len(hits))
 
 
 def open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:

@@ -25,6 +25,7 @@ from agent_memory.redaction import SecretRedactor, redact_label, redact_value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_memory.models import Link
     from agent_memory.redaction import Redactor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -133,6 +134,11 @@ def with_fields(record: Redacted[R], **values: Any) -> Redacted[R]:
     """Return a record with other values in fields that hold no text."""
     assert not any(_takes_text(type(record.value).model_fields[name]) for name in values)
     return Redacted(record.value.model_copy(update=values), record.kinds)
+
+
+def with_own_links(record: Redacted[R], links: Sequence[Link]) -> Redacted[R]:
+    """Return a record with other links: those it had, and such as this program makes, whose names hold no secret."""
+    return Redacted(record.value.model_copy(update={"links": list(links)}), record.kinds)
 
 
 def joined(fields: Redacted[dict[str, Any]], others: Redacted[dict[str, Any]]) -> Redacted[dict[str, Any]]:

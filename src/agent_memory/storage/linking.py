@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
+from agent_memory.models import SUSPECT, listed_as
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -37,8 +39,8 @@ class Linking:
     def note(self, changed: Mapping[str, Record | None]) -> None:
         """Learn which records have come or changed: None for one that is gone."""
         for record_id, record in changed.items():
-            for link in record.links if record is not None else ():
-                known = self._from.setdefault(link.id, {})
+            for listed in listed_as(record.links) if record is not None else ():
+                known = self._from.setdefault(listed, {})
                 known.pop(record_id, None)
                 known[record_id] = None
 
@@ -49,4 +51,12 @@ class Linking:
         for each in islice(every, _LOOKED_AT):
             record = self._records.get(each)  # an id stays listed when its record is changed or deleted
             if record is not None and any(link.id == record_id for link in record.links):
+                yield record
+
+    def undecided(self) -> Iterator[Record]:
+        """Yield the records that are suspected not to be right together with older ones; loads no others."""
+        sealed: Iterable[str] = self._sealed.leading_to(SUSPECT) if self._sealed is not None else ()
+        for each in dict.fromkeys([*reversed(self._from.get(SUSPECT, {})), *sealed]):
+            record = self._records.get(each)
+            if record is not None and any(link.rel == SUSPECT for link in record.links):
                 yield record

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from agent_memory.errors import ValidationError
 from agent_memory.models import check_id, check_limit, check_texts
 from agent_memory.models.kind import R
+from agent_memory.storage.alike import alike
 from agent_memory.storage.changes import to_touch
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.listing import list_records
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 _LOADED_AT_ONCE: Final = 500
 """Sealed records that are loaded while other callers wait: some 20 ms."""
+
+_MOST_UNREAD: Final = 64
+"""Records whose words are read while a store waits: some 0.1 ms each."""
 
 
 class WithPast(Threaded[R], Generic[R]):
@@ -123,6 +127,44 @@ class WithLists(Threaded[R], Generic[R]):
             now = self._clock()
             found = ((one, state.records.get(one)) for one in record_ids)
             return {one: surroundings_of(state, record, now) for one, record in found if record is not None}
+
+        return await self._look(of)
+
+    async def alike(self, text: str, count: int, *, at_once: bool = False) -> list[R] | None:
+        """Return the valid records that share most with a text by their words, best first.
+
+        Args:
+            text: What they are compared with.
+            count: How many at most.
+            at_once: Return None rather than open files or read many records for it.
+        """
+        if at_once:
+            return await self._run(lambda replica: alike(replica, text, count, most_unread=_MOST_UNREAD))
+        while not await self._run(lambda replica: replica.index.warm(WARM_AT_ONCE)):
+            pass  # in portions, so that other calls get in between
+        return await self._run(lambda replica: alike(replica, text, count))
+
+    async def undecided(self) -> list[R]:
+        """Return the valid records with a link that says so: they are suspected not to be right with older ones."""
+
+        def of(state: State[R]) -> list[R]:
+            now = self._clock()
+            return [
+                record
+                for one in state.links.undecided()
+                if (record := state.records[one.id]) and state.is_valid(record, now)
+            ]
+
+        return await self._look(of)
+
+    async def valid_among(self, record_ids: Collection[str]) -> dict[str, R]:
+        """Return those of some records that are known and neither expired nor superseded."""
+        check_texts(record_ids, "ids")
+
+        def of(state: State[R]) -> dict[str, R]:
+            now = self._clock()
+            found = ((one, state.records.get(one)) for one in record_ids)
+            return {one: record for one, record in found if record is not None and state.is_valid(record, now)}
 
         return await self._look(of)
 

@@ -23,7 +23,7 @@ from agent_memory.storage.changes import (
     to_update,
 )
 from agent_memory.storage.state import State, snapshot
-from agent_memory.storage.surroundings import surroundings_of
+from agent_memory.storage.surroundings import disputed_last, surroundings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -105,7 +105,7 @@ class Replica(Generic[R]):
             replace(request, limit=max(request.limit, LOOKED_AT) if superseded else request.limit),
             question,
             hides=hides if state.replacements or state.expiring else None,
-            among=_shown(state, now, superseded=superseded),
+            among=shown_rows(state, now, superseded=superseded),
         )
         if past:
             ranking = as_it_was(ranking, past, replaced_by, lambda one: _moment_of(state.records[one]))
@@ -113,7 +113,8 @@ class Replica(Generic[R]):
             ranking = current_first(ranking, replaced_by)
         answer = answer_of(ranking, state.records, request, looks_back=bool(past))
         around = tuple([surroundings_of(state, record, now) for record in answer.records])
-        return replace(answer, surroundings=around)
+        answer = replace(answer, surroundings=around)
+        return answer if past or not any(each.disputed for each in around) else disputed_last(answer)
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""
@@ -229,7 +230,7 @@ def _moment_of(record: Record) -> datetime:
     return record.observed_at or record.timestamp
 
 
-def _shown(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:
+def shown_rows(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:
     """Return which sealed rows may be found; None where nothing is sealed."""
     if state.sealed is None:
         return None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.models import Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on
+from agent_memory.models import SUSPECT, Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
     from agent_memory.models.kind import R
+    from agent_memory.storage.answer import Answer
     from agent_memory.storage.state import State
 
 MOST: Final = 8
@@ -20,7 +22,24 @@ MOST: Final = 8
 def surroundings_of(state: State[R], record: R, now: datetime) -> Surroundings:
     """Return what is told of a record besides itself."""
     doubts = _doubts(state, record, now)
-    return Surroundings((*_outgoing(state, record, now), *_incoming(state, record, now)), next(doubts, None))
+    incoming, disputed = _incoming(state, record, now)
+    return Surroundings((*_outgoing(state, record, now), *incoming), next(doubts, None), disputed)
+
+
+def disputed_last(answer: Answer[R]) -> Answer[R]:
+    """Return an answer with every record that a newer hit disputes right below that one; nothing else moves."""
+    hits, records, around = list(answer.ranking.hits), list(answer.records), list(answer.surroundings)
+    for record_id in [hit.id for hit in hits]:
+        places = {hit.id: place for place, hit in enumerate(hits)}
+        place = places[record_id]
+        newer = places.get(around[place].disputed or "", -1)
+        if newer > place:
+            hits.insert(newer, replace(hits.pop(place), score=hits[newer - 1].score))
+            records.insert(newer, records.pop(place))
+            around.insert(newer, around.pop(place))
+    return replace(
+        answer, ranking=replace(answer.ranking, hits=tuple(hits)), records=tuple(records), surroundings=tuple(around)
+    )
 
 
 def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:
@@ -36,18 +55,24 @@ def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:
             return
 
 
-def _incoming(state: State[R], record: R, now: datetime) -> list[Linked]:
-    """Return the valid records that are linked to one; a stranger's words are not put beside those of others."""
+def _incoming(state: State[R], record: R, now: datetime) -> tuple[list[Linked], str | None]:
+    """Return the valid records that are linked to one, and the id of a newer one that disputes it.
+
+    A stranger's words are not put beside those of others.
+    """
     found: list[Linked] = []
+    disputed: str | None = None
     for each in state.links.leading_to(record.id):
         other = state.get(each.id)
         if other is None or not state.is_valid(other, now) or not may_stand_for(other.trust, record.trust):
             continue
+        if any(link.rel == SUSPECT and link.id == record.id for link in other.links):
+            disputed = disputed or other.id
         rels = [link.rel for link in other.links if link.id == record.id and is_told(link.rel)]
         found += [Linked(rel, other.id, state.kind.text_of(other), is_incoming=True) for rel in dict.fromkeys(rels)]
         if len(found) >= MOST:
             break
-    return found[:MOST]
+    return found[:MOST], disputed
 
 
 def _current(state: State[R], record_id: str, now: datetime) -> R | None:

@@ -108,8 +108,8 @@ def known(state: State[Memory]) -> dict[str, Any]:
 
 def around(state: State[Memory], record_id: str) -> Any:
     """Return what is told of a record besides itself, in no order: what was sealed counts as stored before."""
-    links, doubt = surroundings_of(state, state.records[record_id], NOW)
-    return set(links), doubt
+    links, doubt, disputed = surroundings_of(state, state.records[record_id], NOW)
+    return set(links), doubt, disputed
 
 
 def listed(state: State[Memory], listing: Listing) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.models import Link, content_mark, is_memory_id, rests_on
+from agent_memory.models import Link, content_mark, is_memory_id, is_told, rests_on
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -53,5 +53,12 @@ def _marked(link: Any, texts: Mapping[str, str]) -> Any:
 
 
 def _field(link: Any, name: str) -> str:
+    """Return a field of a link that was given as a mapping or as a `Link`; empty where it is no text."""
     value = link.get(name) if isinstance(link, Mapping) else getattr(link, name, None)
     return value if isinstance(value, str) else ""
+
+
+def ours_kept(given: Sequence[Any], before: Sequence[Link]) -> list[Any]:
+    """Return links as given, with those of ours before that they do not mention: who leaves them out means others."""
+    mentioned = {_field(link, "id") for link in given if not is_told(_field(link, "rel"))}
+    return [*given, *(link for link in before if not is_told(link.rel) and link.id not in mentioned)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
@@ -13,10 +13,11 @@ import pydantic
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, MEMORY, may_stand_for
 from agent_memory.models.times import UtcDatetime
-from agent_memory.service.results import CaptureOutcome, Updated
+from agent_memory.service.results import CaptureOutcome, Suspect, Updated
 from agent_memory.service.trust import SAID, TrustGate, statement_of
-from agent_memory.service.writing.linking import with_marks
-from agent_memory.storage.cleaning import make_record, redact_fields
+from agent_memory.service.writing.comparing import Comparing, linked
+from agent_memory.service.writing.linking import ours_kept, with_marks
+from agent_memory.storage.cleaning import joined, make_record, redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,11 +41,16 @@ class Written:
         memory: The one that now says it.
         outcome: `new`: it is one of its own; `known`: it was there; `taken_over`: one of low trust became it.
         redacted: Kinds of secrets that were taken out.
+        suspects, replaced: What its comparison with others has found; see `Stored`.
+        is_compared: Whether that was done; else it is due.
     """
 
     memory: Memory
     outcome: Literal["new", "known", "taken_over"]
     redacted: tuple[str, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    replaced: str | None = None
+    is_compared: bool = True
 
 
 class WritePath:
@@ -55,19 +61,24 @@ class WritePath:
         redactor: Takes secrets out of all text.
         report: Sends events, and notes changes in the audit log.
         clock: Source of the present.
+        compares: Whether what is stored is compared with what is known.
 
     Attributes:
         gate: Decides what a caller may change.
+        comparing: Compares.
     """
 
-    def __init__(self, storage: MemoryStorage, redactor: Redactor, report: Report, clock: Clock) -> None:
+    def __init__(
+        self, storage: MemoryStorage, redactor: Redactor, report: Report, clock: Clock, *, compares: bool = True
+    ) -> None:
         self.storage, self.redactor = storage, redactor
         self._report, self._clock = report, clock
         self.gate = TrustGate(storage)
+        self.comparing = Comparing(storage, report, is_on=compares)
 
     def to(self, storage: MemoryStorage) -> WritePath:
         """Return the same path to another storage."""
-        return WritePath(storage, self.redactor, self._report, self._clock)
+        return WritePath(storage, self.redactor, self._report, self._clock, compares=self.comparing.is_on)
 
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
@@ -76,7 +87,7 @@ class WritePath:
         drafted = await self._draft(values, caller.session_id)
         _check_expiry(drafted.value.expires_at, self._clock(), "stored")
         admitted = await self.gate.admit(drafted, caller)
-        return await self._append(admitted, caller, unique=admitted.value.supersedes is None)
+        return await self._compared(admitted, caller, unique=admitted.value.supersedes is None)
 
     async def update(
         self,
@@ -90,16 +101,25 @@ class WritePath:
         """Change fields of a memory; see `MemoryService.update`."""
         given, before = _normalised(changes, "changed"), await self.storage.get(memory_id)
         given = dict(await with_marks(self.storage, given, "changed", before.links if before is not None else ()))
+        if before is not None and isinstance(given.get("links"), list):
+            given["links"] = ours_kept(given["links"], before.links)
         cleaned = await asyncio.to_thread(redact_fields, MEMORY, given, self.redactor)
         changing = cleaned if before is None else await self.gate.change(before, cleaned, caller)
         if not may_have_expired:
             _check_expiry(changing.value.get("expires_at"), self._clock(), "changed")
+        suspects: list[Suspect] = []
+        if before is not None and isinstance(content := changing.value.get("content"), str):
+            suspects = await self.comparing.of_change(before, content)
+        if before is not None and suspects:
+            known = before.model_copy(update={"links": changing.value.get("links", before.links)})
+            changing = joined(changing, redact_fields(MEMORY, {"links": linked(known, suspects)}))
         after = await self.storage.update(memory_id, changing, expect_seq=expect_seq)
+        await self.comparing.queued(suspects, caller)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
         if fields:
             await self.changed(memory_id, fields, cleaned.kinds, caller)
-        return Updated(after, self._clock(), tuple(fields), cleaned.kinds)
+        return Updated(after, self._clock(), tuple(fields), cleaned.kinds, tuple(suspects))
 
     async def capture(self, observations: Iterable[Observation], caller: Caller) -> CaptureOutcome:
         """Keep what a hook saw; see `MemoryService.capture`."""
@@ -133,6 +153,15 @@ class WritePath:
         stamp = {"timestamp": self._clock(), "created_by_session": session_id}
         fields = _normalised(_stamped(values, stamp), "stored")
         return await asyncio.to_thread(make_record, MEMORY, fields, self.storage.agent_id, self.redactor)
+
+    async def _compared(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
+        """Store a memory with what its comparison with others has found."""
+        found = await self.comparing.before(drafted, caller)
+        written = await self._append(found.draft, caller, unique=unique)
+        if written.outcome != "new":
+            return written
+        await self.comparing.announce(written.memory.id, found, caller)
+        return replace(written, suspects=found.suspects, replaced=found.replaced, is_compared=found.is_done)
 
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
         """Store a memory, with `unique` no second one with the same text.
@@ -173,7 +202,7 @@ class WritePath:
             return "forgotten"
         if await self._is_known(memory):
             return "duplicate"
-        written = await self._append(drafted, caller, unique=True)
+        written = await self._compared(drafted, caller, unique=True)
         if written.outcome == "known":
             return "duplicate"
         outcome.stored.append(written.memory.id)

@@ -25,7 +25,7 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.journal.reader import place_of
 from agent_memory.logs import get_logger
-from agent_memory.models import Kind, content_hash
+from agent_memory.models import Kind, content_hash, listed_as
 from agent_memory.retrieval.sealing import searched_fields
 from agent_memory.retrieval.turns import talking
 from agent_memory.segments import (
@@ -236,7 +236,7 @@ def _row(state: State[Any], record: Record, arrival: int) -> Row:
     fields: dict[str, Any] = {name: moment.timestamp() for name, moment in moments.items() if moment is not None}
     if record.supersedes is not None:
         fields["older"] = record.supersedes
-    fields["links"] = [link.id for link in record.links]
+    fields["links"] = listed_as(record.links)
     return Row(
         id=record.id,
         seq=seq_of(state, record.id),

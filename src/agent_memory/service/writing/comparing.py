@@ -1,0 +1,174 @@
+"""`Comparing`: whether what is written can be right together with what is known.
+
+Looks at a few memories that share most with it, never at all of them. What is found is kept as a link of the newer
+memory, in the same line of the journal where it is found before the memory is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.models import REPLACES, SUSPECT, Link, content_mark, is_told, may_stand_for
+from agent_memory.service.results import Suspect
+from agent_memory.service.trust import lowest
+from agent_memory.storage.cleaning import with_fields, with_own_links
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from agent_memory.memories import MemoryStorage
+    from agent_memory.models import Memory
+    from agent_memory.service.caller import Caller, Report
+    from agent_memory.storage.cleaning import Redacted
+
+CANDIDATES: Final = 12
+"""Memories that one is compared with, at most: of those that share most with it by their words."""
+_MOST: Final = 3
+"""Suspects of one memory, at most: more are no conflict but a matter of which there are many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A memory that is about to be stored, with what the comparison has found.
+
+    Attributes:
+        draft: The memory, with links to its suspects, or with what it replaces.
+        suspects: These.
+        replaced: Id of what it replaces because its words say so.
+        is_done: Whether it was compared; else that is due once it is stored.
+    """
+
+    draft: Redacted[Memory]
+    suspects: tuple[Suspect, ...] = ()
+    replaced: str | None = None
+    is_done: bool = True
+
+
+class Comparing:
+    """Compares the memories of one agent.
+
+    Args:
+        storage: Where they are.
+        report: Sends events.
+        is_on: Whether anything is compared at all.
+    """
+
+    def __init__(self, storage: MemoryStorage, report: Report, *, is_on: bool) -> None:
+        self._storage, self._report, self.is_on = storage, report, is_on
+
+    async def before(self, draft: Redacted[Memory], caller: Caller) -> Compared:
+        """Compare a memory that is about to be stored, unless that takes long."""
+        new = draft.value
+        if not self.is_on:
+            return Compared(draft)
+        alike = await self._storage.alike(new.content, CANDIDATES, at_once=True)
+        if alike is None:
+            return Compared(draft, is_done=False)
+        found, certain = await asyncio.to_thread(compared, new, alike)
+        if new.supersedes is None and len(found) == 1 and certain and await _may_replace(new, found[0].older, caller):
+            older = found[0].older
+            replacing = with_own_links(draft, [*new.links, Link(rel=REPLACES, id=older.id)])
+            return Compared(with_fields(replacing, supersedes=older.id), replaced=older.id)
+        return Compared(with_own_links(draft, linked(new, found)) if found else draft, tuple(found))
+
+    async def of_change(self, before: Memory, content: str) -> list[Suspect]:
+        """Compare what a memory is about to say with what is known, unless that takes long."""
+        if not self.is_on or content == before.content:
+            return []
+        after = before.model_copy(update={"content": content})
+        alike = await self._storage.alike(content, CANDIDATES, at_once=True)
+        return (await asyncio.to_thread(compared, after, alike))[0] if alike else []
+
+    async def announce(self, memory_id: str, compared: Compared, caller: Caller) -> None:
+        """Report what was found of a memory that is stored now."""
+        if compared.replaced is not None:
+            ids = {"memory_id": memory_id, "older_id": compared.replaced}
+            await self._report("memory:suspect", caller, **ids, kind="change", hint="replace", outcome="replaced")
+        await self.queued(compared.suspects, caller)
+
+    async def behind(self, memory_ids: Iterable[str], caller: Caller) -> int:
+        """Compare memories that are stored; return how many pairs were found that were not known.
+
+        Of two memories the one that tells of a later time is the newer; of equal times, the one that comes later here.
+
+        Raises:
+            StorageError: The memories cannot be read or changed.
+        """
+        places = {one: place for place, one in enumerate(memory_ids)}
+        return sum([await self._one(memory_id, places, caller) for memory_id in places if self.is_on])
+
+    async def _one(self, memory_id: str, places: dict[str, int], caller: Caller) -> int:
+        memory = await self._storage.get(memory_id)
+        if memory is None or await self._storage.replaced_by([memory_id]):
+            return 0
+        alike = await self._storage.alike(memory.content, CANDIDATES) or []
+
+        def order(one: Memory) -> tuple[datetime, int]:
+            return one.observed_at or one.timestamp, places.get(one.id, -1)
+
+        older = [one for one in alike if order(one) < order(memory)]
+        later = [one for one in alike if one.id not in places and order(one) > order(memory)]
+        found, _ = await asyncio.to_thread(compared, memory, older)
+        every = [
+            *found,
+            *await asyncio.to_thread(lambda: [each for one in later for each in compared(one, [memory])[0]]),
+        ]
+        for newer_id in dict.fromkeys(each.newer.id for each in every):
+            some = [each for each in every if each.newer.id == newer_id]
+            newer = await self._storage.get(newer_id)
+            if newer is not None:
+                await self._storage.update(newer_id, {"links": linked(newer, some)})
+                await self.queued(some, caller)
+        return len(every)
+
+    async def queued(self, suspects: Iterable[Suspect], caller: Caller) -> None:
+        """Report pairs that wait for a decision now."""
+        for each in suspects:
+            ids = {"memory_id": each.newer.id, "older_id": each.older.id}
+            await self._report("memory:suspect", caller, **ids, kind=each.kind, hint=each.hint, outcome="queued")
+
+
+def compared(newer: Memory, older: Iterable[Memory]) -> tuple[list[Suspect], bool]:
+    """Return the suspects of a memory, without those that are linked with it, and whether the first is certain.
+
+    Words of low trust dispute none of higher trust.
+    """
+    from agent_memory.suspects import compare  # its patterns are for those who write
+
+    linked_with = {link.id for link in newer.links if not is_told(link.rel)} | {newer.supersedes, newer.id}
+    found: list[Suspect] = []
+    is_certain = False
+    for other in older:
+        known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
+        if known or not may_stand_for(newer.trust, other.trust):
+            continue
+        suspicion = compare(newer, other)
+        if suspicion is not None:
+            is_certain = is_certain or (not found and suspicion.is_certain)
+            found.append(Suspect(newer, other, suspicion.kind, suspicion.hint, suspicion.evidence))
+    return found[:_MOST], is_certain
+
+
+def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
+    """Return the links of a memory with those to its suspects."""
+    more = [Link(rel=SUSPECT, id=each.older.id, said=content_mark(each.older.content)) for each in suspects]
+    return [*memory.links, *more]
+
+
+async def _may_replace(new: Memory, older: Memory, caller: Caller) -> bool:
+    """Tell whether a memory replaces another at once: the user's own words say that something is not as it was."""
+    if older.pinned or new.trust == "low" or lowest(new.trust, older.trust) != older.trust:
+        return False
+    return await asyncio.to_thread(_is_said, new.content, caller)
+
+
+def _is_said(content: str, caller: Caller) -> bool:
+    from agent_memory.capture import says
+    from agent_memory.suspects import is_said_plainly
+
+    if caller.trust == "high":
+        return is_said_plainly(content)
+    return bool(caller.prompt) and is_said_plainly(caller.prompt) and says(caller.prompt, content)
