@@ -15,19 +15,19 @@ from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from agent_memory.scratchpad import render
 from agent_memory.service import NOBODY, MemoryService, views
-from agent_memory.service.results import Stored
 from benchmarks._drift_grade import tokens
 from benchmarks._drift_system import Abilities, Hit, Pair, Recalled, Written
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from agent_memory.service.results import Suspect
     from agent_memory.settings import ServiceSettings
 
 _CATEGORIES: Final = {
     "Decision": "decision", "Caution": "discovery", "Principle": "pattern", "Problem": "bugfix", "Insight": "insight",
 }  # fmt: skip
-_PAIR: Final = ("a", "b", "id", "hint")
 _MOMENT: Final = timedelta(microseconds=1)
 
 
@@ -62,9 +62,7 @@ class Product:
     @property
     def can(self) -> Abilities:
         """What it can do, by the public names that there are."""
-        return Abilities(
-            suspects=hasattr(self.service, "suspects"), trace="released" in Stored.__dataclass_fields__, temporal=True
-        )
+        return Abilities(suspects=True, trace=True, temporal=True)
 
     async def inscribe(self, record: dict[str, Any], mode: str) -> Written:
         """Import or store a note."""
@@ -87,7 +85,7 @@ class Product:
             self._clock.now = self._clock.present
         matched = self._keys.get(stored.memory.id) if stored.duplicate else None
         self._name(key, stored.memory.id)
-        suspects = tuple(self._pairs(getattr(stored, "suspects", ()), beside=stored.memory.id))
+        suspects = tuple(self._pairs(stored.suspects))
         return Written(matched, bool(getattr(stored, "released", False)), suspects)
 
     def key_of(self, memory_id: str) -> str:
@@ -168,20 +166,15 @@ class Product:
         return [self._keys[each] for each in older]
 
     async def suspects(self) -> list[Pair]:
-        """Return the queue, once there is one."""
-        queue = getattr(self.service, "suspects", None)
-        return [] if queue is None else list(self._pairs(await queue()))
+        """Return the pairs that wait for a decision."""
+        return self._pairs(await self.service.suspects())
 
-    def _pairs(self, raised: Any, beside: str | None = None) -> list[Pair]:
-        """Return pairs of keys; each raised one has `a` and `b`, or `id` where the note itself is the other."""
+    def _pairs(self, raised: Iterable[Suspect]) -> list[Pair]:
+        """Return pairs of keys, the newer first."""
         pairs = []
         for each in raised:
-            said = each if isinstance(each, dict) else {name: getattr(each, name, None) for name in _PAIR}
-            ids = [one for one in (said.get("a"), said.get("b"), said.get("id")) if one]
-            if beside is not None and beside not in ids:
-                ids.append(beside)
-            one, other = (self._keys.get(each, each) for each in ids[:2])
-            pairs.append(Pair(one, other, said.get("hint")))
+            one, other = (self._keys.get(memory.id, memory.id) for memory in (each.newer, each.older))
+            pairs.append(Pair(one, other, each.hint))
         return pairs
 
     async def release(self, key: str, reason: str) -> None:

@@ -33,7 +33,10 @@ TOOL_NAMES: Final = (
     "memory_forget",
     "memory_status",
     "memory_activate",
+    "memory_suspects",
 )
+OFFERED_TOOLS: Final = TOOL_NAMES[:-1]
+"""Those that are offered unless a configuration names others: each costs tokens in every request."""
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
 PERSON_SECONDS: Final = 5.0
 """To wait for a lock where somebody sits at a terminal, instead of `lock_timeout`."""
@@ -204,7 +207,7 @@ def _contradiction(settings: ServiceSettings) -> str | None:
 class ToolSettings(_Settings):
     """Of `tool-memory-semantic` alone."""
 
-    tools: tuple[str, ...] = Field(default=TOOL_NAMES, description="Allow-list: the tools to offer.")
+    tools: tuple[str, ...] = Field(default=OFFERED_TOOLS, description="Allow-list: the tools to offer.")
     low_trust_tools: tuple[str, ...] = Field(
         default=(
             *("*web*", "*fetch*", "*brows*", "*http*", "*scrap*", "*crawl*", "*mail*", "mcp*", "*search*", "*url*"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import Link, Linked, Memory, Source, Surroundings, new_memory_id
+from agent_memory.models import BESIDE, DISTINCT, SUSPECT, Link, Linked, Memory, Source, Surroundings, new_memory_id
 from tests.contract.memory_releasing import MemoryReleasingContract
 from tests.contract.memory_search import MemorySearchContract
 from tests.support import NOON, FrozenClock, memory_of, raises
@@ -99,6 +99,29 @@ class MemoryStorageContract(MemoryReleasingContract, MemorySearchContract):
         await storage.delete(tea.id)
         left = (await storage.surroundings([mug.id]))[mug.id]
         assert left == Surroundings((), f"it is derived from {tea.id}, which was forgotten")
+
+    async def test_what_waits_for_a_decision_is_listed_by_every_storage_until_it_is_decided(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        old, new, kept = memory_of("Ports: 5432"), memory_of("Ports: 6543"), memory_of("Ports: 7654")
+        new = new.model_copy(update={"links": [Link(rel=SUSPECT, id=old.id)]})
+        kept = kept.model_copy(update={"links": [Link(rel=BESIDE, id=old.id)]})
+        await storage.store_many([old, new, kept])
+        assert await other.undecided() == [new]
+        await storage.compact(timedelta(0))
+        assert await storage.undecided() == [new]
+        around = await other.surroundings([old.id, new.id])
+        assert {one: each.disputed for one, each in around.items()} == {old.id: new.id, new.id: None}
+        await other.update(new.id, {"links": [Link(rel=DISTINCT, id=old.id).model_dump()]})
+        assert await storage.undecided() == []
+
+    async def test_alike_are_those_that_share_words_and_still_hold(self, storage: MemoryStorage) -> None:
+        old = memory_of("The staging database listens on port 5432.")
+        new = memory_of("The staging database listens on port 6543.", supersedes=old.id)
+        await storage.store_many([old, new, memory_of("Bob drinks peppermint tea.")])
+        alike = await storage.alike("staging database", 5)
+        assert alike is not None
+        assert [memory.id for memory in alike] == [new.id]
 
     async def test_storing_the_same_memory_again_changes_nothing(self, storage: MemoryStorage) -> None:
         memory = memory_of("tea")

@@ -11,7 +11,7 @@ import pytest
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import (
-    TOOL_NAMES,
+    OFFERED_TOOLS,
     CaptureSettings,
     ScratchpadSettings,
     ServiceSettings,
@@ -118,7 +118,7 @@ def test_two_values_are_a_conflict_that_names_both_modules_and_values() -> None:
 
 def test_the_tools_setting_lists_each_tool_once() -> None:
     assert ToolSettings(tools=("memory_search", "memory_search")).tools == ("memory_search",)
-    assert ToolSettings().tools == TOOL_NAMES
+    assert ToolSettings().tools == OFFERED_TOOLS
 
 
 def test_a_bare_capture_pattern_is_a_rule() -> None:

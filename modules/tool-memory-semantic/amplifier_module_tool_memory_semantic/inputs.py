@@ -102,6 +102,12 @@ class ForgetInput(Input):
     reason: SkipJsonSchema[str] = ""
 
 
+class SuspectsInput(Input):
+    """Of memory_suspects."""
+
+    limit: int = Field(10, ge=1, le=100)
+
+
 class ListRecentInput(Input):
     """Of memory_list_recent."""
 
@@ -137,6 +143,7 @@ class ActivateInput(Input):
 # loop-basic crashes the whole turn on a call with no arguments at all, so these have one that is asked for.
 _ALWAYS_ASKED: dict[type[Input], list[str]] = {
     ListRecentInput: ["limit"],
+    SuspectsInput: ["limit"],
     StatusInput: ["detail"],
     ForgetInput: ["query"],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off, withdraw_assistant
-from agent_memory.settings import TOOL_NAMES, ToolSettings
+from agent_memory.settings import OFFERED_TOOLS, ToolSettings
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if is_switched_off(coordinator):
         withdraw_assistant(coordinator)
         return session.leaving().aclose
-    names = settings.tools if settings else TOOL_NAMES
+    names = settings.tools if settings else OFFERED_TOOLS
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
         names = tuple(name for name in names if name in READING_TOOLS)

@@ -130,6 +130,8 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
             **_present(
+                suspects=views.suspects(stored.suspects),
+                replaced=stored.replaced,
                 duplicate_of=stored.memory.id if stored.duplicate else None,
                 released=views.trace(stored.trace) if stored.trace else None,
                 redacted=list(stored.redacted),
@@ -191,7 +193,22 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         updated = await service.update(args.memory_id, changes, self.session.caller)
         self.session.turn.stored.append(updated.memory.content)
         output = {"memory_id": updated.memory.id, "updated_at": to_text(updated.at), "fields": list(updated.fields)}
-        return {**output, **_present(redacted=list(updated.redacted))}
+        return {**output, **_present(redacted=list(updated.redacted), suspects=views.suspects(updated.suspects))}
+
+
+class SuspectsTool(MemoryTool[inputs.SuspectsInput]):
+    """memory_suspects."""
+
+    name = "memory_suspects"
+    description = "List pairs of memories that look as if they cannot both be right; the user decides which holds."
+    only_reads = True
+
+    async def _run(self, args: inputs.SuspectsInput) -> dict[str, Any]:
+        service = await self.session.require()
+        waiting = await service.suspects()
+        shown = waiting[: args.limit]
+        self.session.note_returned([memory for each in shown for memory in (each.newer, each.older)])
+        return {"suspects": [views.pair(each) for each in shown], "count": len(waiting)}
 
 
 class ForgetTool(MemoryTool[inputs.ForgetInput]):

@@ -50,6 +50,9 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "pin": _Entry("change", "Keep memories at the top of the scratchpad."),
         "unpin": _Entry("change", "Let memories take their turn in the scratchpad again."),
         "forget": _Entry("past", "Forget memories and the older versions they replaced."),
+        "suspects": _Entry(
+            "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
+        ),
         "restore": _Entry("past", "Bring back what forgetting, replacing or changing took."),
     },
     "Take along": {

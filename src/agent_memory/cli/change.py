@@ -21,9 +21,12 @@ from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
 from agent_memory.service.views import promotion, trace
+from agent_memory.service.views import suspects as views_of
 
 if TYPE_CHECKING:
-    from agent_memory.service import Updated
+    from collections.abc import Iterable
+
+    from agent_memory.service import Suspect, Updated
 
 
 _MAX_INPUT_CHARS = 100_000
@@ -65,6 +68,8 @@ async def store(
             "duplicate": stored.duplicate,
             "redacted": list(stored.redacted),
             "released": trace(stored.trace) if stored.trace else None,
+            "suspects": views_of(stored.suspects),
+            "replaced": stored.replaced,
         }
     )
     note_redacted(run, stored.redacted)
@@ -72,6 +77,9 @@ async def store(
         run.screen.note(
             f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored all the same."
         )
+    _note_suspects(run, memory.id, stored.suspects)
+    if stored.replaced:
+        run.screen.note(f"It replaces {stored.replaced}; `agent-memory restore {stored.replaced}` undoes that.")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
 
 
@@ -125,6 +133,7 @@ def show_updated(run: Run, updated: "Updated") -> None:
     memory_id, what = updated.memory.id, ", ".join(updated.fields)
     run.screen.document({"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)})
     note_redacted(run, updated.redacted)
+    _note_suspects(run, memory_id, updated.suspects)
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
 
 
@@ -163,6 +172,13 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         run.screen.show(f"{memory_id} is {state} now." if changed else f"{memory_id} was {state} already.")
     return memories
+
+
+def _note_suspects(run: Run, memory_id: str, found: "Iterable[Suspect]") -> None:
+    """Name the older memories that cannot be right together with one, as it looks."""
+    for each in found:
+        run.screen.note(f"It may not be right together with {each.older.id}: {each.evidence}")
+        run.screen.note(f"Settle that by `agent-memory suspects {memory_id} {each.older.id} --replace` (or --keep).")
 
 
 def note_redacted(run: Run, kinds: tuple[str, ...]) -> None:

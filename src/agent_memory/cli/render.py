@@ -49,7 +49,7 @@ def show_hit(
         screen.show()
     screen.show(hit.memory.content if full or hit.excerpt is None else hit.excerpt)
     screen.show(summary + _summary(hit.memory, superseded_by), indent=2)
-    _around(screen, hit.surroundings.doubt, shown_links(hit))
+    _around(screen, hit.surroundings, shown_links(hit))
     if explain:
         screen.show(_parts(hit.parts), indent=2, style="cyan")
 
@@ -80,6 +80,8 @@ def show_memory(screen: Screen, memory: Memory, superseded_by: str | None, surro
     screen.show(_join([(memory.id, "bold"), (memory.category, ""), *pinned]))
     if surroundings.doubt:
         _row(screen, "doubtful", surroundings.doubt, style="red")
+    if surroundings.disputed:
+        _row(screen, "disputed", f"by {surroundings.disputed}, which is newer", style="red")
     for label, value in _details(memory, superseded_by):
         _row(screen, label, value)
     told = {link.id for link in surroundings.links if not link.is_incoming}
@@ -173,10 +175,12 @@ def _summary(memory: Memory, superseded_by: str | None = None) -> Text:
     return _join(parts)
 
 
-def _around(screen: Screen, doubt: str | None, links: Iterable[Linked]) -> None:
+def _around(screen: Screen, around: Surroundings, links: Iterable[Linked]) -> None:
     """Print below a hit why it may no longer hold, and what it is linked with."""
-    if doubt:
-        screen.show(f"doubtful: {doubt}", indent=2, style="red")
+    if around.doubt:
+        screen.show(f"doubtful: {around.doubt}", indent=2, style="red")
+    if around.disputed:
+        screen.show(f"disputed by {around.disputed}, which is newer", indent=2, style="red")
     for link in links:
         screen.show(_linked(link, title_of(link.text)), indent=2, style="dim", max_lines=1)
 

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import NOBODY, Caller
     from agent_memory.service.events import EVENTS, EventSpec
     from agent_memory.service.requests import Cut, ForgottenMany, Preview
-    from agent_memory.service.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Updated
+    from agent_memory.service.results import (
+        CaptureOutcome,
+        Forgotten,
+        Found,
+        Promoted,
+        Status,
+        Stored,
+        Suspect,
+        Updated,
+    )
     from agent_memory.service.service import MemoryService, open_service
 
 __all__ = [
@@ -31,6 +40,7 @@ __all__ = [
     "Promoted",
     "Status",
     "Stored",
+    "Suspect",
     "Updated",
     "open_service",
 ]
@@ -43,7 +53,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "service.caller": "Caller NOBODY",
             "service.events": "EVENTS EventSpec",
             "service.requests": "Cut ForgottenMany Preview",
-            "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Updated",
+            "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Suspect Updated",
             "service.service": "MemoryService open_service",
         },
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import ACCESS, IDENTITY, Memory
+from agent_memory.models import ACCESS, IDENTITY, Memory, is_told
 from agent_memory.service.caller import NOBODY
 from agent_memory.storage.past import Taken
 
@@ -145,5 +145,10 @@ def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:
     """Return the changes that make a memory what it was in a version."""
     if version.record is None:
         return {}
-    then, now = version.record.model_dump(), memory.model_dump()
+    then, now = _said(version.record), _said(memory)
     return {name: value for name, value in then.items() if name not in _STAYS and now[name] != value}
+
+
+def _said(memory: Memory) -> dict[str, Any]:
+    """Return the fields of a memory, without the links by which suspect pairs are kept: nobody changed those."""
+    return {**memory.model_dump(), "links": [link.model_dump() for link in memory.links if is_told(link.rel)]}

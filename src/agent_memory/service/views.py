@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
     from agent_memory.service.requests import Preview
-    from agent_memory.service.results import Found, Promoted
+    from agent_memory.service.results import Found, Promoted, Suspect
 
 MAX_CHARS: Final = 40_000
 """Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
@@ -70,13 +70,15 @@ def brief_hit(
 
 def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
     """Return what a memory is linked with, in both directions, by a name, and why it may no longer hold."""
-    return {name: [_link(link, title_of(link.text)) for link in surroundings.links], "doubtful": surroundings.doubt}
+    links = [_link(link, title_of(link.text)) for link in surroundings.links]
+    return {name: links, "doubtful": surroundings.doubt, "disputed": surroundings.disputed}
 
 
 def _around(hit: MemorySearchResult) -> dict[str, Any]:
     links = [_link(link, title_of(link.text)) for link in shown_links(hit)]
     doubt = hit.surroundings.doubt
-    return {**({"doubtful": doubt} if doubt else {}), **({"links": links} if links else {})}
+    disputed = {"disputed": hit.surroundings.disputed} if hit.surroundings.disputed else {}
+    return {**({"doubtful": doubt} if doubt else {}), **disputed, **({"links": links} if links else {})}
 
 
 def _link(link: Linked, title: str) -> dict[str, Any]:
@@ -120,6 +122,32 @@ def preview(found: Preview) -> dict[str, Any]:
 def trace(left: Trace) -> dict[str, Any]:
     """Return what stays of a memory that was released."""
     return {"memory_id": left.id, "at": brief_moment(left.at), "reason": visible(left.reason)}
+
+
+def suspects(found: Iterable[Suspect]) -> list[dict[str, Any]]:
+    """Return the older memories that look as if they cannot be right together with one that is written."""
+    return [
+        {
+            "id": each.older.id,
+            "title": title_of(each.older.content),
+            "hint": each.hint,
+            "evidence": visible(each.evidence),
+        }
+        for each in found
+    ]
+
+
+def pair(each: Suspect) -> dict[str, Any]:
+    """Return a pair that waits for a decision, with both texts."""
+    return {
+        "id": each.newer.id,
+        "other": each.older.id,
+        "hint": each.hint,
+        "kind": each.kind,
+        "evidence": visible(each.evidence),
+        "newer": {"content": visible(each.newer.content), "timestamp": brief_moment(each.newer.timestamp)},
+        "older": {"content": visible(each.older.content), "timestamp": brief_moment(each.older.timestamp)},
+    }
 
 
 def promotion(promoted: Promoted) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.models import CATEGORIES
-from agent_memory.settings import TOOL_NAMES
+from agent_memory.settings import OFFERED_TOOLS, TOOL_NAMES
 from amplifier_module_tool_memory_semantic import ALL_TOOLS, READING_TOOLS
 from amplifier_module_tool_memory_semantic.tools import SearchTool
 from scripts.prices import tool_prices
@@ -77,7 +77,7 @@ def test_what_a_schema_does_not_list_is_taken_all_the_same() -> None:
 
 def test_schemas_and_the_assistants_line_cost_a_request_at_most_1100_tokens() -> None:
     prices = tool_prices()
-    assert set(prices) == {*TOOL_NAMES, "memory-assistant"}
+    assert set(prices) == {*OFFERED_TOOLS, "memory-assistant"}
     assert sum(prices.values()) <= 1100
     assert all(price >= 30 for price in prices.values())
 
@@ -104,7 +104,7 @@ async def test_the_memory_assistant_reads_only_whatever_its_list_says(mounted: A
 
 async def test_another_sub_session_has_all_tools(mounted: Any) -> None:
     offered = (await mounted({}, session_id="p-c_coder", parent_id="p")).get("tools")
-    assert tuple(offered) == TOOL_NAMES
+    assert tuple(offered) == OFFERED_TOOLS
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_another_sub_session_has_all_tools(mounted: Any) -> None:
 )
 async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, config: Any) -> None:
     tools = (await mounted(config)).get("tools")
-    assert tuple(tools) == TOOL_NAMES
+    assert tuple(tools) == OFFERED_TOOLS
     result = await tools["memory_search"].execute({"query": "x"})
     assert_refused(result)
     assert result.error["code"] == "configuration"
@@ -122,7 +122,7 @@ async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, co
 
 async def test_a_clear_no_of_the_configuration_offers_nothing_and_one_not_understood_says_so(mounted: Any) -> None:
     unclear = await mounted({}, session_id="unclear", config=plan(agent_identity="bob", memory={"enable": False}))
-    assert tuple(unclear.get("tools")) == TOOL_NAMES
+    assert tuple(unclear.get("tools")) == OFFERED_TOOLS
     agents = {"agent-memory:memory-assistant": {"description": "reads"}, "other:explorer": {}}
     coordinator = await mounted({}, config={**plan(agent_identity="bob", memory={"enabled": False}), "agents": agents})
     assert not coordinator.get("tools")

@@ -1,0 +1,203 @@
+"""Pairs that look as if they cannot both be right: how they are found, kept, shown and settled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.errors import ValidationError
+from agent_memory.service import NOBODY, views
+from tests.support import memory_of, raises
+
+if TYPE_CHECKING:
+    from agent_memory.models import Memory
+    from agent_memory.service import MemoryService
+    from tests.unit.service.conftest import Listener, Services
+
+OLD, NEW = "The daily backup runs at 2:30.", "The daily backup runs at 4:00."
+SAID = "The public API allows 100 requests.", "The limit of the public API was raised to 300 requests."
+
+
+async def two(service: MemoryService, texts: tuple[str, str] = (OLD, NEW), **fields: Any) -> tuple[Memory, Memory]:
+    return (await service.store({"content": texts[0], **fields})).memory, (await service.store(texts[1])).memory
+
+
+async def ids(service: MemoryService) -> list[tuple[str, str]]:
+    return [(each.newer.id, each.older.id) for each in await service.suspects()]
+
+
+async def test_a_store_tells_which_older_memory_it_disputes(service: MemoryService, listener: Listener) -> None:
+    old = (await service.store(OLD)).memory
+    stored = await service.store(NEW, listener.caller)
+    (shown,) = views.suspects(stored.suspects)
+    assert (shown["id"], shown["title"], shown["hint"]) == (old.id, OLD, "replace")
+    assert "4:00" in shown["evidence"]
+    assert stored.replaced is None
+    assert await ids(service) == [(stored.memory.id, old.id)]
+    (event,) = listener.of("memory:suspect")
+    assert (event["memory_id"], event["older_id"], event["outcome"]) == (stored.memory.id, old.id, "queued")
+
+
+async def test_a_pair_is_in_the_line_of_the_journal_that_stores_the_newer(service: MemoryService) -> None:
+    _, new = await two(service)
+    versions = await service.past.history(new.id)
+    assert [version.op for version in versions] == ["put"]
+
+
+async def test_the_older_of_a_pair_is_marked_and_right_below_the_newer(service: MemoryService) -> None:
+    old, new = await two(service, (OLD, f"{NEW} The tapes are changed by hand on the same morning."))
+    found = await service.search("when does the daily backup run")
+    assert [hit.memory.id for hit in found] == [new.id, old.id]
+    assert found.results[0].relevance_score >= found.results[1].relevance_score
+    assert views.brief_hit(found.results[1], explain=False, superseded_by=None)["disputed"] == new.id
+    assert "disputed" not in views.brief_hit(found.results[0], explain=False, superseded_by=None)
+
+
+@pytest.mark.parametrize("decision", ["keep", "not_same"])
+async def test_what_both_hold_is_neither_marked_nor_asked_again(service: MemoryService, decision: Any) -> None:
+    old, new = await two(service)
+    await service.disputes.decide(old.id, new.id, decision)
+    assert await service.suspects() == []
+    assert await service.disputes.look() == 0
+    assert {hit.surroundings.disputed for hit in await service.search("daily backup")} == {None}
+    await service.update(new.id, {"links": []})
+    assert await service.disputes.look() == 0
+
+
+async def test_a_replacement_hides_the_older_and_can_be_restored(service: MemoryService, listener: Listener) -> None:
+    old, new = await two(service)
+    await service.disputes.decide(new.id, old.id, "replace", listener.caller)
+    assert [hit.memory.id for hit in await service.search("daily backup")] == [new.id]
+    assert await service.suspects() == []
+    assert listener.of("memory:suspect")[0]["outcome"] == "replaced"
+    restored = await service.past.restore(old.id)
+    assert restored.what == "replaced"
+    assert {hit.memory.id for hit in await service.search("daily backup")} == {old.id, new.id}
+
+
+async def test_the_older_may_turn_out_to_be_right(service: MemoryService) -> None:
+    old, new = await two(service)
+    await service.disputes.decide(old.id, new.id, "replace")
+    assert [hit.memory.id for hit in await service.search("daily backup")] == [old.id]
+
+
+async def test_what_replaces_something_already_replaces_one_more(service: MemoryService) -> None:
+    first = (await service.store("The backup tapes are in the cellar.")).memory
+    old = (await service.store(OLD)).memory
+    new = (await service.store({"content": NEW, "supersedes": first.id})).memory
+    await service.disputes.decide(new.id, old.id, "replace")
+    assert await service.admin.older_versions(new.id) == [first.id, old.id]
+
+
+async def test_two_memories_that_are_no_pair_are_not_settled(service: MemoryService) -> None:
+    tea, mug = await two(service, ("Bob drinks tea.", "The archive has nine rooms."))
+    with raises(ValidationError, "no_such_pair"):
+        await service.disputes.decide(tea.id, mug.id, "replace")
+
+
+async def test_a_forgotten_or_corrected_memory_leaves_the_list(service: MemoryService) -> None:
+    old, new = await two(service)
+    await service.update(new.id, {"content": OLD.replace("2:30", "02:30")})
+    assert await ids(service) == []
+    await service.update(new.id, {"content": NEW})
+    assert await ids(service) == [(new.id, old.id)]
+    await service.forget(old.id)
+    assert await ids(service) == []
+
+
+async def test_a_change_of_words_tells_what_it_disputes(service: MemoryService) -> None:
+    old, other = await two(service, (OLD, "The daily backup is verified by Nora."))
+    updated = await service.update(other.id, {"content": NEW})
+    assert [each.older.id for each in updated.suspects] == [old.id]
+    assert await ids(service) == [(other.id, old.id)]
+
+
+async def test_plain_words_replace_at_once_and_the_answer_says_so(service: MemoryService, listener: Listener) -> None:
+    old = (await service.store(SAID[0])).memory
+    stored = await service.store(SAID[1], listener.caller)
+    assert (stored.replaced, stored.memory.supersedes, stored.suspects) == (old.id, old.id, ())
+    assert [event["outcome"] for event in listener.of("memory:suspect")] == ["replaced"]
+    assert [hit.memory.id for hit in await service.search("public API requests")] == [stored.memory.id]
+    await service.past.restore(old.id)
+    assert await service.disputes.look() == 0
+    assert len(await service.search("public API requests")) == 2
+
+
+async def test_pinned_and_more_trusted_memories_are_never_replaced_at_once(service: MemoryService) -> None:
+    old, new = await two(service, SAID, pinned=True)
+    assert new.supersedes is None
+    assert await ids(service) == [(new.id, old.id)]
+
+
+async def test_a_memory_of_higher_trust_waits_for_a_decision(service: MemoryService) -> None:
+    old, new = await two(service, SAID, trust="high")
+    assert new.supersedes is None
+    assert await ids(service) == [(new.id, old.id)]
+
+
+async def test_a_models_words_replace_nothing_unless_the_user_said_them(
+    service: MemoryService, listener: Listener
+) -> None:
+    model = replace(listener.caller, trust="medium", prompt="Please look at the limits of the public API.")
+    old = (await service.store(SAID[0], model)).memory
+    assert (await service.store(SAID[1], model)).replaced is None
+    await service.forget((await service.suspects())[0].newer.id)
+    said = replace(model, prompt=SAID[1])
+    assert (await service.store(SAID[1] + " ", said)).replaced == old.id
+
+
+async def test_a_strangers_words_dispute_nothing_of_higher_trust(service: MemoryService, listener: Listener) -> None:
+    await service.store(OLD)
+    stored = await service.store(NEW, replace(listener.caller, trust="low"))
+    assert stored.suspects == ()
+    assert await service.suspects() == []
+    assert {hit.surroundings.disputed for hit in await service.search("daily backup")} == {None}
+
+
+async def test_an_import_is_compared_behind_it_whichever_way_round(service: MemoryService) -> None:
+    there = (await service.store("Olga lives in Porto.")).memory
+    earlier = there.timestamp.replace(year=2001)
+    brought = [
+        memory_of("Olga lives in Turin.", timestamp=earlier),
+        memory_of(OLD, timestamp=earlier),
+        memory_of(NEW, timestamp=earlier.replace(year=2002)),
+    ]
+    await service.admin.import_memories(brought, lambda _: None, NOBODY, trusted=True)
+    await service.settle()
+    assert set(await ids(service)) == {(there.id, brought[0].id), (brought[2].id, brought[1].id)}
+
+
+async def test_pairs_come_along_with_an_export(service: MemoryService, make_service: Services) -> None:
+    old, new = await two(service)
+    everything = await service.admin.everything()
+    for each in (new.id, old.id):
+        await service.forget(each)
+    off = make_service(suspects=False)
+    fresh = [each.model_copy(update={"content": each.content}) for each in everything]
+    await off.admin.import_memories(fresh, lambda _: None, NOBODY, trusted=True)
+    assert await ids(off) == [(new.id, old.id)]
+
+
+async def test_nothing_is_compared_where_the_setting_says_so(make_service: Services) -> None:
+    service = make_service(suspects=False)
+    await two(service)
+    assert await service.suspects() == []
+    assert await service.disputes.look() == 0
+
+
+async def test_what_was_not_compared_before_is_found_by_looking_at_all(make_service: Services) -> None:
+    off, service = make_service(suspects=False), make_service()
+    old, new = await two(off)
+    assert await service.disputes.look() == 1
+    assert await ids(service) == [(new.id, old.id)]
+    (shown,) = [views.pair(each) for each in await service.suspects()]
+    assert (shown["newer"]["content"], shown["older"]["content"]) == (NEW, OLD)
+
+
+async def test_taking_back_a_change_leaves_pairs_as_they_are(service: MemoryService) -> None:
+    old, new = await two(service)
+    await service.update(new.id, {"tags": ["night"]})
+    assert (await service.past.restore(new.id)).fields == ("tags",)
+    assert await ids(service) == [(new.id, old.id)]
