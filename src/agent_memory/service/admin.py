@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import CATEGORIES
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.service.writing import Imported, WritePath
+
+_COMPARED: Final = 2_000
+"""Imported memories that are compared behind the import, the last ones: some milliseconds each."""
 
 
 class Admin:
@@ -121,7 +124,7 @@ class Admin:
             if not dry_run:
                 self._pad.schedule(caller)
             if stored:
-                self._compare(stored)
+                self._compare(stored[-_COMPARED:])
 
     async def import_traces(self, traces: Sequence[Trace]) -> int:
         """Add traces of memories that were released elsewhere; those of memories that are here are left out.

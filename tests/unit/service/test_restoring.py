@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
     from agent_memory.service.writing import Imported
     from agent_memory.storage.cleaning import Redacted
-    from tests.unit.service.conftest import Listener
+    from tests.unit.service.conftest import Listener, Services
 
 
 async def restored(
@@ -33,8 +33,9 @@ async def restored(
 
 
 async def test_a_line_of_the_journal_holds_no_more_long_texts_than_one_may_lose(
-    service: MemoryService, listener: Listener, folder: Path
+    make_service: Services, listener: Listener, folder: Path
 ) -> None:
+    service = make_service(suspects=False)
     short = [memory_of(f"short {number}") for number in range(150)]
     long = [memory_of(f"{number} " + "x" * 9_000) for number in range(24)]
     assert {told.outcome for told in await restored(service, listener, *short, *long)} == {"stored"}

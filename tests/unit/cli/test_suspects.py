@@ -1,0 +1,52 @@
+"""`agent-memory suspects`: the list of pairs that cannot both be right, as it looks, and what settles one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.cli.conftest import document
+
+if TYPE_CHECKING:
+    from tests.unit.cli.conftest import Run
+
+OLD, NEW = "The daily backup runs at 2:30.", "The daily backup runs at 4:00."
+
+
+def stored(bob: Run, text: str) -> str:
+    return str(document(bob("store", text, "--json"))["memory_id"])
+
+
+def test_a_store_names_what_it_disputes_and_the_list_shows_both_texts(bob: Run) -> None:
+    old = stored(bob, OLD)
+    bob("search", "backup")
+    new = stored(bob, NEW)
+    listed = document(bob("suspects", "--json"))["suspects"]
+    assert [(each["id"], each["other"], each["hint"]) for each in listed] == [(new, old, "replace")]
+    said = bob("suspects").stdout
+    assert said.index(NEW) < said.index(OLD)
+
+
+@pytest.mark.parametrize(("option", "left"), [("--replace", {NEW}), ("--keep", {OLD, NEW}), ("--not-same", {OLD, NEW})])
+def test_a_decision_takes_a_pair_off_the_list(bob: Run, option: str, left: set[str]) -> None:
+    old, new = stored(bob, OLD), stored(bob, NEW)
+    assert document(bob("suspects", new, old, option, "--json"))["decision"] in {"replace", "keep", "not_same"}
+    assert document(bob("suspects", "--json"))["suspects"] == []
+    assert "No two memories" in bob("suspects").stderr
+    found = {memory["content"] for memory in document(bob("list", "--json"))["memories"]}
+    assert found & {OLD, NEW} == left
+
+
+def test_one_memory_or_two_decisions_are_no_decision(bob: Run) -> None:
+    old, new = stored(bob, OLD), stored(bob, NEW)
+    bob("suspects", new, code=2)
+    bob("suspects", new, old, code=2)
+    bob("suspects", new, old, "--keep", "--replace", code=2)
+    assert len(document(bob("suspects", "--json"))["suspects"]) == 1
+
+
+def test_looking_at_all_finds_nothing_new_where_all_was_compared(bob: Run) -> None:
+    stored(bob, OLD)
+    stored(bob, NEW)
+    assert "0 new pairs" in bob("suspects", "--look").stderr
