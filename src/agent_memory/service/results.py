@@ -131,10 +131,14 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """What became of candidates: ids stored, and how many were skipped for which reason."""
+    """What became of candidates: ids stored, and how many were skipped for which reason.
+
+    `uncompared` are those stored that are to be compared with others yet.
+    """
 
     stored: list[str] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
+    uncompared: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

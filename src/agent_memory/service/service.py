@@ -224,6 +224,8 @@ class MemoryService:
         outcome = await self._writing.capture(observations, caller)
         if outcome.stored:
             self.pad.schedule(caller)
+        if outcome.uncompared:
+            self._background.run(self.disputes.look(outcome.uncompared, caller))
         return outcome
 
     # -- reading ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import mount
 from tests.support import coordinator_of
 
@@ -36,6 +37,7 @@ async def mounted(root: Path) -> AsyncIterator[Mount]:
 
 
 @pytest.fixture
-async def tools(mounted: Mount) -> dict[str, Any]:
-    """Return bob's tools by name."""
-    return (await mounted()).get("tools")
+async def tools(mounted: Mount, root: Path) -> dict[str, Any]:
+    """Return bob's tools by name, also those that are offered only where they are named."""
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", "tools": list(TOOL_NAMES)}
+    return (await mounted(config)).get("tools")

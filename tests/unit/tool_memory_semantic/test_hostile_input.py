@@ -67,7 +67,7 @@ def assert_refused(result: Any) -> None:
 )
 async def test_what_is_no_call_at_all_is_refused(tools: dict[str, Any], name: str, given_input: Any) -> None:
     result = await tools[name].execute(given_input)
-    if given_input == {} and name in {"memory_list_recent", "memory_status"}:
+    if given_input == {} and name in {"memory_list_recent", "memory_status", "memory_suspects"}:
         assert result.success, "nothing is required that has a sensible default"
         return
     assert_refused(result)
@@ -209,7 +209,8 @@ async def test_random_arguments_never_make_a_tool_raise(
 
 @pytest.mark.parametrize("name", TOOL_NAMES)
 async def test_without_an_agent_every_tool_says_how_to_switch_memory_on(mounted: Any, root: Path, name: str) -> None:
-    tools = (await mounted({"storage_root": str(root), "embedder": "none"})).get("tools")
+    config = {"storage_root": str(root), "embedder": "none", "tools": list(TOOL_NAMES)}
+    tools = (await mounted(config)).get("tools")
     arguments = {
         "memory_search": {"query": "x"},
         "memory_store": {"content": "x", "category": "note"},
@@ -219,6 +220,7 @@ async def test_without_an_agent_every_tool_says_how_to_switch_memory_on(mounted:
         "memory_forget": {"memory_id": UNKNOWN},
         "memory_status": {"detail": "short"},
         "memory_activate": {"agent_id": "../x"},
+        "memory_suspects": {"limit": 1},
     }[name]
     result = await tools[name].execute(arguments)
     if name == "memory_status":

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CANDIDATES: Final = 12
 """Memories that one is compared with, at most: of those that share most with it by their words."""
+AT_ONCE: Final = 8
+"""The same while a store waits: comparing two takes some 0.3 ms where neither was read before."""
 _MOST: Final = 3
 """Suspects of one memory, at most: more are no conflict but a matter of which there are many."""
 
@@ -64,7 +66,7 @@ class Comparing:
         new = draft.value
         if not self.is_on:
             return Compared(draft)
-        alike = await self._storage.alike(new.content, CANDIDATES, at_once=True)
+        alike = await self._storage.alike(new.content, AT_ONCE, at_once=True)
         if alike is None:
             return Compared(draft, is_done=False)
         found, certain = await asyncio.to_thread(compared, new, alike)
@@ -79,7 +81,7 @@ class Comparing:
         if not self.is_on or content == before.content:
             return []
         after = before.model_copy(update={"content": content})
-        alike = await self._storage.alike(content, CANDIDATES, at_once=True)
+        alike = await self._storage.alike(content, AT_ONCE, at_once=True)
         return (await asyncio.to_thread(compared, after, alike))[0] if alike else []
 
     async def announce(self, memory_id: str, compared: Compared, caller: Caller) -> None:

@@ -206,6 +206,8 @@ class WritePath:
         if written.outcome == "known":
             return "duplicate"
         outcome.stored.append(written.memory.id)
+        if not written.is_compared:
+            outcome.uncompared.append(written.memory.id)
         await self._report(
             "memory:captured",
             caller,
