@@ -35,7 +35,7 @@ _TOLD: Final = 2
 @lru_cache(maxsize=4096)
 def fit(new: str, old: str) -> Fit:
     """Return how two sentences lie beside each other."""
-    first, second = _words(new), _words(old)
+    first, second = words_of(new), words_of(old)
     before = _common(first, second)
     after = _common(first[before:][::-1], second[before:][::-1])
     one, two = first[before : len(first) - after], second[before : len(second) - after]
@@ -44,14 +44,15 @@ def fit(new: str, old: str) -> Fit:
     if _name_others(one, two):
         return "others"
     if one[0] in FUNCTION_WORDS or two[0] in FUNCTION_WORDS:
-        is_whole = after == 0 and sum(bool(_telling((word,))) for word in first[:before]) == 1
+        is_whole = after == 0 and sum(bool(telling_terms((word,))) for word in first[:before]) == 1
         return "apart" if is_whole and _go_on_otherwise(one, two) else "open"
     is_short = max(len(one), len(two)) <= _LONGEST and FUNCTION_WORDS.isdisjoint((*one, *two))
     return "value" if is_short and _leads_to_value(first[:before], one, two) else "open"
 
 
 @lru_cache(maxsize=4096)
-def _words(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words in lower case, without such as only fill."""
     found = (word.rstrip(_TRAILING) for word in _WORD.findall(text.casefold()))
     return tuple(word for word in found if word and word not in _LEFT_OUT)
 
@@ -62,7 +63,8 @@ def _common(one: tuple[str, ...], two: tuple[str, ...]) -> int:
     return next((at for at, (word, beside) in pairs if word != beside), min(len(one), len(two)))
 
 
-def _telling(words: tuple[str, ...]) -> list[str]:
+def telling_terms(words: tuple[str, ...]) -> list[str]:
+    """Return the stems that say what is spoken of."""
     return [
         term for word in words if word not in FUNCTION_WORDS for term in index_terms(word) if term not in LIGHT_TERMS
     ]
@@ -71,7 +73,7 @@ def _telling(words: tuple[str, ...]) -> list[str]:
 def _name_others(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     """Whether what differs names two things before it says what they are: "for tools is" and "for trips is"."""
     names = [words[:at] for words in (one, two) if (at := _predicate(words)) > 0]
-    telling = [set(_telling(name)) for name in names]
+    telling = [set(telling_terms(name)) for name in names]
     return len(names) == _TOLD and all(telling) and telling[0].isdisjoint(telling[1])
 
 
@@ -81,7 +83,7 @@ def _predicate(words: tuple[str, ...]) -> int:
 
 def _go_on_otherwise(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     """Whether words of different roles follow, and nothing else is shared: "with pytest" and "in random order"."""
-    if one[0] in NEGATIONS or two[0] in NEGATIONS or not set(_telling(one)).isdisjoint(_telling(two)):
+    if one[0] in NEGATIONS or two[0] in NEGATIONS or not set(telling_terms(one)).isdisjoint(telling_terms(two)):
         return False
     first, second = _first_word(one), _first_word(two)
     return first != second and not any(first in role and second in role for role in _ROLES)
@@ -95,7 +97,7 @@ def _first_word(words: tuple[str, ...]) -> str:
 
 def _leads_to_value(frame: tuple[str, ...], one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     """Whether the words that both begin with name a thing and one matter of it, of which there is one at a time."""
-    told = _telling(frame)
+    told = telling_terms(frame)
     last = frame[-1]
     if not told and not _OWNERS.intersection(frame):
         return False

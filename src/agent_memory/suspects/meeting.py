@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.suspects.frames import fit
 from agent_memory.suspects.subjects import subject_of
-from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, PLACING, is_said_plainly
+from agent_memory.suspects.turned import are_turned
+from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, MOVING, PLACING, is_said_plainly
 
 if TYPE_CHECKING:
     from agent_memory.suspects.quantities import Amount
@@ -67,6 +68,8 @@ class Meeting:
         """Return why two first lines are suspect."""
         about = self._about
         place = fit(self._new.text, self._old.text)
+        if are_turned(self._new.text, self._old.text):
+            return self._suspicion(about or frozenset())
         if place == "value":
             return self._verdict(about or frozenset())
         is_other = place == "others" or (place == "apart" and self._clash is None)
@@ -148,6 +151,8 @@ class Meeting:
             is_value = len(new.terms - about) == 1 == len(old.terms - about) and bool(about & (new.nouns | old.nouns))
             if is_value or (new.lead == old.lead and len(new.lead) > 1 and about.issuperset(_telling(new.lead))):
                 return True
+        if _has_moved(new, old, about):
+            return True
         leads = {*new.lead, *old.lead}
         if not about or _telling(new.lead) != _telling(old.lead) or not about.issuperset(_telling(new.lead)):
             return False
@@ -217,6 +222,12 @@ def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:
         if beside and not any(one.equals(other) for other in beside):
             return one, beside[0]
     return None
+
+
+def _has_moved(new: Statement, old: Statement, about: frozenset[str]) -> bool:
+    """Whether the newer says where something moved to, and the older where it is."""
+    is_one = about and {*_telling(new.lead)} - MOVING == {*_telling(old.lead)} <= about
+    return bool(is_one and new.links[:1] == ("to",) and MOVING & {*new.lead} and PLACING & {*old.links})
 
 
 def _denials(statement: Statement, common: frozenset[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.spoken import turn_of
 from agent_memory.retrieval.tokens import index_terms
+from agent_memory.suspects.forms import BASES, EVERY
 from agent_memory.suspects.quantities import NUMBER_WORDS, Amount, number_of, unit_of
 from agent_memory.suspects.wording import (
     FUNCTION_WORDS,
@@ -272,10 +273,12 @@ class _Reader:
             self._before = word
             self._link(word)
             return
+        if word in EVERY:
+            self._amounts.append(Amount("every", EVERY[word], word))
         if word in _DAYS:
             self._amounts.append(Amount("weekday", word.removesuffix("s"), word))
         self._end_number(word)
-        stems = [word] if _UNSPACED.search(word) else index_terms(word)
+        stems = [word] if _UNSPACED.search(word) else index_terms(BASES.get(word, word))
         for stem in stems:
             is_other = stem in LIGHT_TERMS and word not in LIGHT_WORDS  # "liveness" is not "live"
             self._add(word if is_other else stem, is_name=is_name)

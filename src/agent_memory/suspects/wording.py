@@ -67,6 +67,9 @@ MANY_VALUED: Final = frozenset(index_terms(_MANY_VALUED)) | {"use", "have"}
 PLACING: Final = frozenset({"at", "in", "on", "to", "from"})
 """What follows these after a verb is where or when something is: of that there is one at a time."""
 
+MOVING: Final = frozenset(index_terms("move moved relocate relocated transferred went"))
+"""Stems of verbs after which "to" says where something is from now on."""
+
 _NEGATIONS: Final = "not no never none cannot without neither nor nobody nothing nowhere hardly"
 _OTHER_NEGATIONS: Final = "nicht kein keine keinen keinem nie niemals pas jamais nunca non mai não"
 NEGATIONS: Final = frozenset([*_NEGATIONS.split(), *_OTHER_NEGATIONS.split()])
