@@ -7,6 +7,7 @@ past.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.suspects.meeting import LONG_NAME, Meeting, Suspicion
@@ -49,8 +50,11 @@ def compare(newer: Memory, older: Memory, *, are_near: bool = False) -> Suspicio
     about = _subject(first, second)
     if about is None and (_are_different(first, second) or are_siblings(first[0], second[0])):
         return None
+    are_single = len(first) == 1 == len(second)
     found = _Texts(first, second, about).suspicion()
-    if found is None and are_near and len(first) == 1 == len(second):
+    if found is not None and not are_single:
+        return replace(found, is_certain=False)  # the rest of a longer text may still be true
+    if found is None and are_near and are_single:
         near = Meeting(first[0], second[0], about).of_near()
         return near if isinstance(near, Suspicion) else None
     return found

@@ -206,6 +206,7 @@ def test_only_what_says_that_it_changed_is_certain(older: str, newer: str) -> No
         ("The shop is on PostgreSQL 14.", "The shop is on PostgreSQL 16 now when it is tested."),
         ("Lena wants reviews in Dutch.", "Lena now wants reviews with examples."),
         ("Lena lives in Oslo.", "Lena now works on the billing desk."),
+        ("The shop is on PostgreSQL 14.\nIts password is kept by Ivo.", "The shop is on PostgreSQL 16 now."),
     ],
 )
 def test_plans_questions_conditions_and_other_wishes_are_never_certain(older: str, newer: str) -> None:
