@@ -68,7 +68,12 @@ def _of_object(text: str) -> Turn | None:
         return None
     speaker = next((said[key] for key in _SPEAKERS if isinstance(said.get(key), str)), "")
     words = next((said[key] for key in _WORDS if isinstance(said.get(key), str)), "")
-    return Turn(speaker, words) if speaker.strip() and words.strip() else None
+    return Turn(_as_text(speaker), _as_text(words)) if speaker.strip() and words.strip() else None
+
+
+def _as_text(value: str) -> str:
+    """Replace half a surrogate pair, which JSON may name and neither a tokenizer nor sqlite takes."""
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def speaker_of(text: str) -> str | None:

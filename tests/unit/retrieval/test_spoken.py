@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.retrieval.spoken import addressed_in, asks, plainly, speaker_of, speakers_within, turn_of
+from agent_memory.retrieval.spoken import Turn, addressed_in, asks, plainly, speaker_of, speakers_within, turn_of
 
 
 def test_who_speaks_within_one_memory() -> None:
@@ -73,6 +73,11 @@ def test_what_is_no_turn_stays_as_it_is(text: str) -> None:
 
 def test_an_object_that_nests_too_deep_is_no_turn() -> None:
     assert turn_of('{"a":' * 100_000) is None
+
+
+def test_what_an_object_names_is_text_even_where_it_escapes_half_a_surrogate_pair() -> None:
+    turn = turn_of(r'{"speaker": "K\ud800", "text": "the kiln \udfff is \ud83d\ude00 hot"}')
+    assert turn == Turn("K?", "the kiln ? is \N{GRINNING FACE} hot")
 
 
 def test_a_text_calls_those_whose_names_stand_alone() -> None:
