@@ -22,22 +22,22 @@ from agent_memory.forgetting.lexicon import (
     is_base_verb,
     is_known_verb,
 )
+from agent_memory.forgetting.pieces import pieces_of
 from agent_memory.forgetting.verbs import ADVERBS, CONTRACTED, bare_of, verb_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-_SENTENCE: Final = re.compile(r"(?:(?<=[.!?\u2026])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St)\.)(?<!\bMrs\.)\s+|;\s+|\n+\s*)")
-_JOIN: Final = re.compile(
-    r",?\s+(?:and also|as well as|and|but also|but|while|whereas|because|although|though|plus|or"
-    r"|und|aber|et|mais|y|pero)\s+|,\s+",
-    re.IGNORECASE,
+_SENTENCE: Final = re.compile(
+    r"(?:(?<=[.!?\u2026])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|no)\.)(?<!\bMrs\.)\s+|;\s+|\n+\s*)"
 )
 _TOKEN: Final = re.compile(r"\S+")
+_LEADING: Final = PREPOSITIONS | {"after", "before", "when", "while", "if", "since", "until", "as", "once"}
 _OF_ANOTHER: Final = PRONOUNS - {"i", "we", "you", "our", "your"}
 
 
 _RELATIVE: Final = re.compile(r"(?P<subject>[^,]+), who (?P<said>[^,]+), (?P<rest>.+)", re.DOTALL)
+_ASIDE: Final = re.compile(r"(?P<subject>[^()]+?) \((?P<said>[^()]*[^\W\d_]{2}[^()]*)\) (?P<rest>[^()]+)", re.DOTALL)
 _OF_A_KIND: Final = re.compile(
     r"(?P<main>(?P<subject>[^,]+?) (?:is|was|am) (?:an?|the) [^,]+?),? who (?P<said>(?:has|is|was|had|\w+s|\w+ed) .+)",
     re.DOTALL,
@@ -157,7 +157,9 @@ class Clauses:
             elif first.is_whole and not _is_pronoun(first.subject):
                 antecedent = ""
             said += (gap or " ") if said else ""
-            said += _capital(rest) + (sentence.end or ("." if is_cut and self._text.endswith(".") else ""))
+            said += (rest if ";" in gap else _capital(rest)) + (
+                sentence.end or ("." if is_cut and self._text.endswith(".") else "")
+            )
             gap = sentence.gap
         return said.strip()
 
@@ -213,12 +215,9 @@ def _sentences(text: str) -> list[_Sentence]:
 
 
 def _clauses(text: str) -> list[_Clause]:
-    if (match := _RELATIVE.fullmatch(text)) or (match := _OF_A_KIND.fullmatch(text)):
-        parts = match.groupdict()
-        main = parts.get("main") or f"{parts['subject']} {parts['rest']}"
-        said = _Clause(parts["subject"], "", [parts["said"]], before=" and ", is_whole=False)
-        return [*_clauses(main), said]
-    pieces, joins = _pieces(text)
+    if (inserted := _inserted(text)) is not None:
+        return inserted
+    pieces, joins = pieces_of(text)
     verbs = [verb_at(piece, is_first=at == 0) for at, piece in enumerate(pieces)]
     if verbs[0] is None:
         return _of_subjects(text, pieces, joins, verbs)
@@ -245,6 +244,19 @@ def _clauses(text: str) -> list[_Clause]:
         shared = found[-1].subject if found else ""
         found.append(_Clause(subject or shared, "", [piece], before=before, is_whole=bool(subject) or not at))
     return found
+
+
+def _inserted(text: str) -> list[_Clause] | None:
+    """Return the clauses of a sentence with a relative clause or an aside in brackets; None where it has none."""
+    if (match := _RELATIVE.fullmatch(text)) or (match := _OF_A_KIND.fullmatch(text)):
+        parts = match.groupdict()
+        main = parts.get("main") or f"{parts['subject']} {parts['rest']}"
+        said = _Clause(parts["subject"], "", [parts["said"]], before=" and ", is_whole=False)
+        return [*_clauses(main), said]
+    if match := _ASIDE.fullmatch(text):
+        said = _Clause(match["subject"], "", [f"({match['said']})"], before=" ", is_whole=False)
+        return [*_clauses(f"{match['subject']} {match['rest']}"), said]
+    return None
 
 
 def _subject_end(words: list[str], verb: int) -> int:
@@ -349,36 +361,18 @@ def _of_subjects(text: str, pieces: list[str], joins: list[str], verbs: list[int
         return [_Clause("", "", [text])]
     words, verb = pieces[at].split(), verbs[at] or 0
     subjects = [*pieces[:at], " ".join(words[:verb])]
-    if not verb or not all(subject and subject[0].isupper() for subject in subjects):
+    if not verb or not all(_may_be_one_of_several(subject) for subject in subjects):
         return [_Clause(" ".join(words[:verb]), "", [text])]
     behind = joins[at] if at < len(joins) else ""
     rest = " ".join(words[verb:]) + (text[_end_of(text, pieces[: at + 1], joins) :] if behind else "")
     return [_Clause("", "", subjects, rest, joins[:at])]
 
 
+def _may_be_one_of_several(subject: str) -> bool:
+    """Tell whether a piece is a name or two: "After moving to Oslo" is no subject."""
+    words = subject.split()
+    return bool(words) and words[0][0].isupper() and len(words) <= 3 and bare_of(words[0]) not in _LEADING  # noqa: PLR2004
+
+
 def _end_of(text: str, pieces: list[str], joins: list[str]) -> int:
     return min(len(text), sum(map(len, pieces)) + sum(map(len, joins[: len(pieces) - 1])))
-
-
-def _pieces(text: str) -> tuple[list[str], list[str]]:
-    """Split a sentence at what joins its clauses and items; numbers with commas and quotes stay whole."""
-    pieces, joins, behind = [], list[str](), 0
-    for match in _JOIN.finditer(text):
-        piece = text[behind : match.start()]
-        if not piece.strip() or not text[match.end() :].strip() or _is_inside(text, match.start()):
-            continue
-        pieces.append(piece)
-        joins.append(match[0])
-        behind = match.end()
-    pieces.append(text[behind:])
-    return pieces, joins
-
-
-def _is_inside(text: str, at: int) -> bool:
-    """Tell whether a place is within quotes or brackets."""
-    before = text[:at]
-    return (
-        before.count("(") > before.count(")")
-        or before.count('"') % 2 == 1
-        or before.count("\u201c") > before.count("\u201d")
-    )

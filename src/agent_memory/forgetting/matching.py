@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _OF_A_NOTION: Final = 0.6
 """What a word counts that belongs to the same everyday notion as one of the request."""
+_OF_A_COMPOUND: Final = 0.85
+"""What a word counts that is a part of a compound with hyphens: "core" in "core-utils"."""
 _IN_SUBJECT: Final = 0.5
 """What a unit gains whose subject has the name and a word of the request: it is what it is about."""
 
@@ -48,8 +51,14 @@ class Parsed:
         self.clauses = Clauses(memory.content)
 
 
-def seen_in(request: Request, parsed: Parsed) -> Iterable[Seen]:
-    """Yield the units of a memory with what they have of a request."""
+def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iterable[Seen]:
+    """Yield the units of a memory with what they have of a request.
+
+    Args:
+        request: Read.
+        parsed: The memory.
+        anywhere: Look for names and identifiers in the whole memory, not in each unit.
+    """
     memory = parsed.memory
     antecedent = ""
     for unit in parsed.clauses.units:
@@ -57,9 +66,12 @@ def seen_in(request: Request, parsed: Parsed) -> Iterable[Seen]:
             antecedent = _owner(unit.subject)
         text = f"{antecedent}, {unit.text}" if _leans(unit) else unit.text
         words = tuple(words_of(text))
-        named = [_occurrence(term, words, text) for term in request.names]
+        where = memory.content if anywhere else text
+        among = tuple(words_of(where)) if anywhere else words
+        named = [_occurrence(term, among, where) for term in request.names]
         hard = all(place is not None for place in named) and all(
-            any(holds_identifier(unit.text, form) for form in each.forms) for each in request.identifiers
+            any(holds_identifier(memory.content if anywhere else unit.text, form) for form in each.forms)
+            for each in request.identifiers
         )
         score, share = _score(request.soft, words)
         if score and request.names and _is_about(request, unit):
@@ -130,8 +142,12 @@ def _score(terms: Sequence[Term], words: Sequence[Word]) -> tuple[float, float]:
     whole = sum(term.weight for term in terms)
     found = 0.0
     for term in terms:
-        if any(term.stems & each for each in every):
+        plain = folded(term.word)
+        if any(term.stems & each for each, word in zip(every, words, strict=True) if "-" not in word.text):
             found += term.weight
+        elif any(term.stems & each for each in every):
+            whole_word = any(folded(word.text) == plain for word in words)
+            found += term.weight if whole_word else _OF_A_COMPOUND * term.weight
         elif any(share_notion(term.stems, each) or belongs_to(folded(term.word), each) for each in every):
             found += _OF_A_NOTION * term.weight
     return found, found / whole if whole else 1.0
@@ -147,12 +163,17 @@ def moment_of(memory: Memory) -> datetime:
     return memory.observed_at or memory.timestamp
 
 
+_NOW: Final = re.compile(r"\b(?:now|currently|nowadays|today|at present)\b", re.IGNORECASE)
+
+
 def is_in_time(request: Request, one: Seen) -> bool:
     """Tell whether a unit is of the time that a request names: by its own words, else by when it was said."""
     if not request.periods:
         return True
     told = moment_of(one.memory)
-    said = named_periods(one.unit.text, told) or named_periods(one.memory.content, told)
+    said = named_periods(one.unit.text, told)
+    if not said and not _NOW.search(one.unit.text):
+        said = named_periods(one.memory.content, told)
     if said:
         return any(_meet(period, asked) for period in said for asked in request.periods)
     return any(_covers(asked, told) for asked in request.periods)

@@ -14,7 +14,7 @@ from agent_memory.forgetting.lexicon import (
     SMALL,
     VAGUE,
 )
-from agent_memory.forgetting.words import Identifier, Word, folded, identifiers_in, stems, words_of
+from agent_memory.forgetting.words import Identifier, Word, folded, identifiers_in, is_unspaced, stems, words_of
 from agent_memory.retrieval import read_periods
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _terms(words: list[Word], behind: int) -> tuple[Term, ...]:
         if plain in DENIALS or plain in {"past", "ex", "recent", "newest", "outdated", "now"}:
             continue
         is_first = word.start <= behind and not behind
-        is_name = word.owns or (word.is_capitalised and not is_first and plain != "i")
+        is_name = word.owns or (word.is_capitalised and not is_first and plain != "i") or is_unspaced(word.text)
         is_letter = len(plain) == 1 and word.text.isupper() and plain != "i" and not is_first
         if plain in SMALL and not is_letter and not (is_name and word.owns and plain not in {"it", "user"}):
             continue

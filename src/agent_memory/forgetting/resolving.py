@@ -125,9 +125,12 @@ def _chosen(
     """Return the numbers of the units that are meant, by memory."""
     seen = _with_all(request, parsed)
     if not seen and request.identifiers and request.names:  # an identifier alone says which
-        loose = tuple([replace(term, is_name=False, weight=_LOOSE) for term in request.terms])
-        request = replace(request, terms=loose)
+        terms = tuple([replace(term, is_name=False, weight=_LOOSE) for term in request.terms])
+        request = replace(request, terms=terms)
         seen = _with_all(request, parsed)
+    if request.soft and not request.identifiers and not any(one.score for one in seen):  # "Name: Ann; phone: 555"
+        loose = [one for one in _with_all(request, parsed, anywhere=True) if one.score and not names_somebody(one)]
+        seen = loose or seen
     if request.names and any(one.is_bare for one in seen):
         seen = [one for one in seen if one.is_bare]
     if request.is_own and not request.names:
@@ -145,9 +148,9 @@ def _chosen(
     return found
 
 
-def _with_all(request: Request, parsed: list[Parsed]) -> list[Seen]:
+def _with_all(request: Request, parsed: list[Parsed], *, anywhere: bool = False) -> list[Seen]:
     """Return the units that have all names and identifiers of a request, and are of its time."""
-    seen = (one for each in parsed for one in seen_in(request, each))
+    seen = (one for each in parsed for one in seen_in(request, each, anywhere=anywhere))
     return [one for one in seen if one.has_hard and is_in_time(request, one)]
 
 

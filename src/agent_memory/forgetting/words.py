@@ -189,7 +189,7 @@ def same_name(one: str, other: str) -> bool:
     """Tell whether two words are the same name, whole: in any case, with or without accents, in another script."""
     if _spellings(one) & _spellings(other):
         return True
-    if _is_unspaced(one) and _is_unspaced(other):
+    if is_unspaced(one) and is_unspaced(other):
         return one in other
     if one.isascii() == other.isascii() and (_is_latin(one) == _is_latin(other)):
         return False
@@ -200,7 +200,8 @@ def _is_latin(word: str) -> bool:
     return all(each < _LATIN_END for each in folded(word))
 
 
-def _is_unspaced(word: str) -> bool:
+def is_unspaced(word: str) -> bool:
+    """Tell whether a word is of a script that has no spaces, so that it may be several."""
     return any("\u2e80" <= each <= "\u9fff" or "\uf900" <= each <= "\ufaff" for each in word)
 
 

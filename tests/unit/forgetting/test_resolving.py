@@ -230,6 +230,14 @@ JOINED = [
     ),
     (["I live in Oslo.", "I was born in Rome.", "I like tea."], "where I live and where I was born", ["I like tea."]),
 ]
+ASIDES = [
+    (["Tess (born in Oslo) works at Orbit."], "where Tess was born", ["Tess works at Orbit."]),
+    (["Name: Tess; city: Oslo; phone: 555."], "Tess's phone", ["Name: Tess; city: Oslo"]),
+    (["Ann's badge is 1 and Bob's phone is 555."], "Ann's phone", ["Ann's badge is 1 and Bob's phone is 555."]),
+    (["Sid's phone was 111 in 2020 and is 222 now."], "Sid's phone in 2020", ["Sid's phone is 222 now."]),
+    (["The repo core is old.", "The repo core-utils is new."], "the repo core", ["The repo core-utils is new."]),
+    (["\u738b\u4f1f likes tea.", "\u674e\u5a1c likes tea."], "\u738b\u4f1f", ["\u674e\u5a1c likes tea."]),
+]
 TOPICS = [
     (
         ["Dana drives a Volvo.", "Dana's car needs tyres.", "Dana plays the harp."],
@@ -264,6 +272,7 @@ CASES = [
     *REFERENCES,
     *TOPICS,
     *JOINED,
+    *ASIDES,
 ]
 
 
