@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.suspects.frames import fit, label_of
 from agent_memory.suspects.meeting import LONG_NAME, Meeting, Suspicion
 from agent_memory.suspects.statements import Statement, joined, statements_of
 from agent_memory.suspects.subjects import are_siblings, long_subject, subject_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_SUBJECTS: Final = 8
 _CLAIM: Final = 3
 """A first line with so many words beside the subject says something itself."""
+_SAME_LINES: Final = 2
 _CARD: Final = 4
 """On a card a fact is spread over so many lines."""
 
@@ -62,6 +64,9 @@ def compare(newer: Memory, older: Memory, *, are_near: bool = False) -> Suspicio
 
 def _are_different(first: tuple[Statement, ...], second: tuple[Statement, ...]) -> bool:
     """Whether two notes name things by several words and not the same."""
+    same = {each.text for each in first} & {each.text for each in second}
+    if len(same) >= max(_SAME_LINES, len(first) - 1, len(second) - 1) and first[0].text in same:
+        return False  # one note, of which one line is another
     return len(first) > 1 and len(second) > 1 and long_subject(first, second) == frozenset()
 
 
@@ -99,10 +104,23 @@ class _Texts:
             return None
         is_repeated = found == "same"
         is_topic = self._about is not None and (is_repeated or self._about >= head.terms & other.terms)
-        said = self._of_items(is_repeated=is_repeated, is_topic=is_topic)
+        labelled = self._of_labels() if is_repeated or head.words == other.words else None
+        said = labelled or self._of_items(is_repeated=is_repeated, is_topic=is_topic)
         if isinstance(said, Suspicion) or said == "past":
             return said if isinstance(said, Suspicion) else None
         return self._of_wholes(is_repeated=is_repeated) if is_topic else None
+
+    def _of_labels(self) -> Suspicion | None:
+        """Compare lines such as "owner: Ivo" below one title, by what stands before the mark."""
+        older, newer = _labelled(self._second), _labelled(self._first)
+        for label, one in newer.items():
+            beside = older.get(label)
+            if beside is None or one.text == beside.text or fit(one.text, beside.text) != "value":
+                continue
+            said = Meeting(one, beside, self._about).of_items(is_topic=True, is_label=True)
+            if isinstance(said, Suspicion):
+                return said
+        return None
 
     def _of_items(self, *, is_repeated: bool, is_topic: bool) -> Suspicion | str | None:
         """Compare all statements but those that both have: a note's fixed words say nothing."""
@@ -137,3 +155,16 @@ class _Texts:
     def _beginning(self, statements: tuple[Statement, ...]) -> Statement:
         parts = [each for each in statements[:_CARD] if each.text not in self._same]
         return joined(parts or [statements[0]])
+
+
+def _labelled(statements: tuple[Statement, ...]) -> dict[str, Statement]:
+    """Return the lines below the first that give a label its only value."""
+    found: dict[str, Statement] = {}
+    twice: set[str] = set()
+    for each in statements[1:]:
+        label = label_of(each.text)
+        if label and label in found:
+            twice.add(label)
+        elif label:
+            found[label] = each
+    return {label: each for label, each in found.items() if label not in twice}

@@ -57,6 +57,12 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(word for word in found if word and word not in _LEFT_OUT)
 
 
+def label_of(text: str) -> str:
+    """Return what stands before the mark of a line such as "Owner: Ivo", in lower case, or an empty text."""
+    words = words_of(text)
+    return next((" ".join(words[:at]) for at, word in enumerate(words[: _LONGEST + 1]) if word in _MARKS), "")
+
+
 def _common(one: tuple[str, ...], two: tuple[str, ...]) -> int:
     """Return how many words both begin with."""
     pairs = enumerate(zip(one, two, strict=False))

@@ -79,13 +79,16 @@ class Meeting:
         is_same = self._is_one_matter(about) if names_both else self._is_one_item(about, is_topic=False)
         return self._verdict(about) if is_same and self._is_telling(about) else self._left()
 
-    def of_items(self, *, is_topic: bool) -> Suspicion | Verdict:
+    def of_items(self, *, is_topic: bool, is_label: bool = False) -> Suspicion | Verdict:
         """Return why two statements are suspect of which one stands below the first line.
 
         Args:
             is_topic: The first lines only name what is spoken of.
+            is_label: They are values of one label below the same first line.
         """
         about = self._about
+        if is_label:
+            return self._verdict(about or frozenset())
         if about is None or (self._title is None and len(about) < LONG_NAME):
             return self._left()
         return self._verdict(about) if self._is_one_item(about, is_topic=is_topic) else self._left()

@@ -139,6 +139,15 @@ def test_a_fact_in_a_list_has_its_subject_in_the_title() -> None:
     assert compared("maple yard freight scanner\n- scan interval: 45 ms", older) is None
 
 
+def test_a_label_has_one_value_below_one_title() -> None:
+    older = "# Night watch\n- Region: north-west-1\n- Guard: Karin"
+    assert compared("# Night watch\n- Region: north-east-2\n- Guard: Karin", older) is not None
+    assert compared("# Night watch\n- Region: north-west-1\n- Guard: Jonas", older) is not None
+    assert compared("# Night watch\n- Region: north-west-1\n- Guard: Karin\n- Key: blue", older) is None
+    assert compared("# Day watch\n- Region: north-east-2\n- Guard: Jonas", older) is None
+    assert compared("# Night watch\n- Guard: Jonas", "# Night watch\n- Guard: Karin\n- Guard: Ivo") is None
+
+
 def test_sentences_that_both_notes_have_say_nothing() -> None:
     fixed = "Recorded by the platform group, which reviews its notes twice a year and never without a second reader."
     older, newer = "tide gate controller sheds load at noon", "tide gate controller keeps its logs for nine weeks"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.suspects.frames import fit
+from agent_memory.suspects.frames import fit, label_of
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,16 @@ def test_what_parts_for_another_thing_or_matter_is_told_from_what_may_not(one: s
 def test_the_order_of_two_sentences_does_not_matter(one: str, other: str) -> None:
     assert fit(one, other) == fit(other, one)
     assert fit(one, one) == "open"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Owner: Ivo", "owner"),
+        ("max depth = 4", "max depth"),
+        ("The gate opens at 6:30.", ""),
+        ("A long row of words before: no label", ""),
+    ],
+)
+def test_a_label_is_what_stands_before_a_mark(text: str, label: str) -> None:
+    assert label_of(text) == label
