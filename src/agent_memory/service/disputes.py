@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Decision = Literal["replace", "keep", "not_same"]
 _RELS: Final[dict[Decision, str]] = {"replace": REPLACES, "keep": BESIDE, "not_same": DISTINCT}
+_PATIENCE: Final = 1.0
+"""Seconds to wait for vectors; nobody waits for this."""
 
 
 class Disputes:
@@ -100,6 +102,15 @@ class Disputes:
             memory_ids = [memory.id async for memory in self._storage.iter_all()]
         return await self._writing.comparing.behind(list(memory_ids), caller)
 
+    async def look_by_meaning(self, memory_id: str, caller: Caller = NOBODY) -> None:
+        """Compare a stored memory with those nearest by their vectors, unless there are none within a second.
+
+        Raises:
+            StorageError: The memories cannot be read or changed.
+        """
+        if await self._storage.prepare(_PATIENCE):
+            await self._writing.comparing.behind_by_meaning(memory_id, caller)
+
     def _ends(self, memories: dict[str, Memory | None], memory_id: str, other_id: str) -> tuple[Memory, str]:
         """Return the memory whose link makes the two a pair, and the id of the other."""
         for one, other in ((memory_id, other_id), (other_id, memory_id)):
@@ -133,6 +144,6 @@ def _pairs(newer: Iterable[Memory], older: dict[str, Memory]) -> Iterator[Suspec
             other = older.get(link.id) if link.rel == SUSPECT else None
             if other is None or not may_stand_for(one.trust, other.trust):
                 continue
-            suspicion = compare(one, other)
+            suspicion = compare(one, other, are_near=True)  # whatever they were found by
             if suspicion is not None:
                 yield Suspect(one, other, suspicion.kind, suspicion.hint, suspicion.evidence)

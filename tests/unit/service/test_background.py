@@ -98,3 +98,19 @@ def test_what_a_loop_left_undone_is_rendered_at_the_end(plain: MemoryService) ->
     asyncio.run(store())
     asyncio.run(plain.close())
     assert "content: tea" in plain.pad.file.read_text()
+
+
+async def test_what_is_due_later_begins_when_all_is_waited_for_and_not_once_it_is_given_up() -> None:
+    background, done = Background(), []
+
+    async def work() -> None:
+        done.append("done")
+
+    background.later(work)
+    assert done == []
+    await background.settle()
+    assert done == ["done"]
+    background.later(work)
+    background.give_up()
+    await background.settle()
+    assert done == ["done"]

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
-from agent_memory.service import NOBODY, views
+from agent_memory.memories import FileStorage
+from agent_memory.service import NOBODY, MemoryService, views
+from agent_memory.settings import ServiceSettings
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_memory.models import Memory
-    from agent_memory.service import MemoryService
+    from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener, Services
 
 OLD, NEW = "The daily backup runs at 2:30.", "The daily backup runs at 4:00."
@@ -201,3 +206,19 @@ async def test_taking_back_a_change_leaves_pairs_as_they_are(service: MemoryServ
     await service.update(new.id, {"tags": ["night"]})
     assert (await service.past.restore(new.id)).fields == ("tags",)
     assert await ids(service) == [(new.id, old.id)]
+
+
+@pytest.mark.parametrize("settings", [{}, {"suspects": False}, {"embedder": "openai"}])
+async def test_what_only_its_meaning_joins_is_compared_behind_the_store(
+    root: Path, clock: FrozenClock, settings: dict[str, Any]
+) -> None:
+    embedder = HashEmbedder(synonyms={"adyen": "stripe", "processes": "handled", "our": "are", "now": "by"})
+    chosen = ServiceSettings(storage_root=str(root), **settings)
+    service = MemoryService(FileStorage("bob", settings=chosen, clock=clock, embedder=embedder), chosen, clock=clock)
+    old = (await service.store("Payments are handled by Stripe.")).memory
+    clock.advance(minutes=1)
+    stored = await service.store("Adyen processes our payments now.")
+    assert stored.suspects == ()
+    await service.settle()
+    assert await ids(service) == ([] if settings else [(stored.memory.id, old.id)])
+    await service.close()

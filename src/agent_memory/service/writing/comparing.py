@@ -28,6 +28,10 @@ CANDIDATES: Final = 12
 """Memories that one is compared with, at most: of those that share most with it by their words."""
 AT_ONCE: Final = 8
 """The same while a store waits: comparing two takes some 0.3 ms where neither was read before."""
+NEAREST: Final = 10
+"""Memories nearest by their vectors with which a stored one is compared as well, behind the store."""
+_NEAR: Final = 0.65
+"""Least cosine of two memories that may word what they speak of differently; see `agent_memory.suspects.compare`."""
 _MOST: Final = 3
 """Suspects of one memory, at most: more are no conflict but a matter of which there are many."""
 
@@ -102,6 +106,26 @@ class Comparing:
         places = {one: place for place, one in enumerate(memory_ids)}
         return sum([await self._one(memory_id, places, caller) for memory_id in places if self.is_on])
 
+    async def behind_by_meaning(self, memory_id: str, caller: Caller) -> None:
+        """Compare a stored memory with those nearest by their vectors, where there are vectors.
+
+        Raises:
+            StorageError: The memories cannot be read or changed.
+        """
+        memory = await self._storage.get(memory_id) if self.is_on else None
+        if memory is None or await self._storage.replaced_by([memory_id]):
+            return
+        hits = await self._storage.search(memory.content, NEAREST + 1, patience=0)
+        every = [hit.memory for hit in hits if hit.parts.get("cosine", 0.0) >= _NEAR]
+        near = [one for one in every if _moment_of(one) < _moment_of(memory)]  # later ones are compared when stored
+        if not near:
+            return
+        found, _ = await asyncio.to_thread(compared, memory, near, are_near=True)
+        newer = await self._storage.get(memory_id)
+        if found and newer is not None:
+            await self._storage.update(memory_id, {"links": linked(newer, found)})
+            await self.queued(found, caller)
+
     async def _one(self, memory_id: str, places: dict[str, int], caller: Caller) -> int:
         memory = await self._storage.get(memory_id)
         if memory is None or await self._storage.replaced_by([memory_id]):
@@ -109,7 +133,7 @@ class Comparing:
         alike = await self._storage.alike(memory.content, CANDIDATES) or []
 
         def order(one: Memory) -> tuple[datetime, int]:
-            return one.observed_at or one.timestamp, places.get(one.id, -1)
+            return _moment_of(one), places.get(one.id, -1)
 
         older = [one for one in alike if order(one) < order(memory)]
         later = [one for one in alike if one.id not in places and order(one) > order(memory)]
@@ -133,7 +157,7 @@ class Comparing:
             await self._report("memory:suspect", caller, **ids, kind=each.kind, hint=each.hint, outcome="queued")
 
 
-def compared(newer: Memory, older: Iterable[Memory]) -> tuple[list[Suspect], bool]:
+def compared(newer: Memory, older: Iterable[Memory], *, are_near: bool = False) -> tuple[list[Suspect], bool]:
     """Return the suspects of a memory, without those that are linked with it, and whether the first is certain.
 
     Words of low trust dispute none of higher trust.
@@ -147,7 +171,7 @@ def compared(newer: Memory, older: Iterable[Memory]) -> tuple[list[Suspect], boo
         known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
         if known or not may_stand_for(newer.trust, other.trust):
             continue
-        suspicion = compare(newer, other)
+        suspicion = compare(newer, other, are_near=are_near)
         if suspicion is not None:
             is_certain = is_certain or (not found and suspicion.is_certain)
             found.append(Suspect(newer, other, suspicion.kind, suspicion.hint, suspicion.evidence))
@@ -158,6 +182,10 @@ def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
     """Return the links of a memory with those to its suspects."""
     more = [Link(rel=SUSPECT, id=each.older.id, said=content_mark(each.older.content)) for each in suspects]
     return [*memory.links, *more]
+
+
+def _moment_of(memory: Memory) -> datetime:
+    return memory.observed_at or memory.timestamp
 
 
 async def _may_replace(new: Memory, older: Memory, caller: Caller) -> bool:
