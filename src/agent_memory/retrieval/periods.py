@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _MAX_CHARS: Final = 2_000  # of a question; days in what is longer are not asked for
-
 _MOST: Final = 4  # each is searched by itself
 
 _SEASONS: Final = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}
@@ -70,12 +69,14 @@ _EXPRESSION: Final = re.compile(
     r")(?![\w-])",
     re.IGNORECASE,
 )
+_REACH: Final = 60  # characters before an expression in which what leads up to it stands
 _LED: Final = re.compile(
-    r"\b(?:in|of|since|until|till|during|before|after|by|from|last|this|early|late|mid|between|and|to|through|year)"
-    r"[ -](?:the\s+)?$",
+    r"\b(?:in|of|since|until|till|during|before|after|by|from|last|this|early|late|mid|between|year"
+    rf"|(?:\d\d|{_MONTH}|{'|'.join(_SEASONS)})\s+(?:and|to|through))[ -](?:the\s+)?$",
     re.IGNORECASE,
 )
 """What stands before a year, a season, or a month that may be another word."""
+_ACTS: Final = re.compile(r"\b(?:do|does|did)\s+$", re.IGNORECASE)  # "what did April say": somebody of that name
 
 _LEADS_UP: Final = re.compile(
     r"(?:^|\s)(?:(?:in|on|of|since|until|till|during|before|prior|earlier|than|after|following|later|by|from|between"
@@ -152,6 +153,10 @@ def read_periods(question: str, now: datetime) -> Reading:
     return Reading(periods, _without(text, named), _without(text, [one for one in named if one.is_relative]), dates)
 
 
+def _before(text: str, at: int) -> str:
+    return text[max(0, at - _REACH) : at]
+
+
 def _without(text: str, named: list[_Named]) -> str:
     """Leave out expressions, and what leads up to them."""
     kept, behind = "", 0
@@ -177,7 +182,7 @@ def _walk(text: str, named: list[_Named]) -> Iterator[list[tuple[date | None, da
     at = 0
     while at < len(named):
         one = named[at]
-        before = text[: one.start]
+        before = _before(text, one.start)
         following = named[at + 1] if at + 1 < len(named) else None
         if following is not None and _are_joined(text, one, following):
             yield [_between(first, last) for first in one.days for last in following.days]
@@ -198,7 +203,7 @@ def _walk(text: str, named: list[_Named]) -> Iterator[list[tuple[date | None, da
 
 def _are_joined(text: str, one: _Named, following: _Named) -> bool:
     between = text[one.end : following.start]
-    if _BETWEEN.search(text[: one.start]):
+    if _BETWEEN.search(_before(text, one.start)):
         return (_AND.fullmatch(between) or _TO.fullmatch(between)) is not None
     return _TO.fullmatch(between) is not None
 
@@ -274,8 +279,8 @@ def _day_of_month(match: re.Match[str], today: date) -> list[Days]:
     return []
 
 
-def _is_led(match: re.Match[str]) -> bool:
-    return _LED.search(match.string[: match.start()]) is not None
+def _leads(words: re.Pattern[str], match: re.Match[str]) -> bool:
+    return words.search(_before(match.string, match.start())) is not None
 
 
 def _last_so_many(match: re.Match[str], today: date) -> list[Days]:
@@ -335,7 +340,7 @@ def _quarter(match: re.Match[str], today: date) -> list[Days]:
 
 
 def _season(match: re.Match[str], today: date) -> list[Days]:
-    if not (match["year4"] or _is_led(match)):
+    if not (match["year4"] or _leads(_LED, match)):
         return []
     return [months_in(match["year4"], _SEASONS[match["season"].lower()], 3, today)]
 
@@ -346,14 +351,15 @@ def _on_weekday(match: re.Match[str], today: date) -> list[Days]:
 
 def _whole_month(match: re.Match[str], today: date) -> list[Days]:
     name, year = match["month3"], match["year5"]
-    # Tell the month from the verb, and from a name that is cut short.
-    if not year and name.lower() in {"may", "mar", "march", "jan", "dec", "sept", "sep"} and not _is_led(match):
+    # Tell the month from the verb, from a name that is cut short, and from somebody of that name.
+    is_word = name.lower() in {"may", "mar", "march", "jan", "dec", "sept", "sep"} and not _leads(_LED, match)
+    if not year and (is_word or _leads(_ACTS, match)):
         return []
     return [months_in(year, _month(name), 1, today)]
 
 
 def _whole_year(match: re.Match[str], _: date) -> list[Days]:
-    return [some_months(int(match["year6"]), 1, 12)] if _is_led(match) else []
+    return [some_months(int(match["year6"]), 1, 12)] if _leads(_LED, match) else []
 
 
 _READERS: Final[dict[str, Callable[[re.Match[str], date], list[Days]]]] = {
