@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Decision = Literal["replace", "keep", "not_same"]
 _RELS: Final[dict[Decision, str]] = {"replace": REPLACES, "keep": BESIDE, "not_same": DISTINCT}
-_PATIENCE: Final = 1.0
+_PATIENCE: Final = 5.0
 """Seconds to wait for vectors; nobody waits for this."""
 
 
@@ -102,13 +102,19 @@ class Disputes:
             memory_ids = [memory.id async for memory in self._storage.iter_all()]
         return await self._writing.comparing.behind(list(memory_ids), caller)
 
-    async def look_by_meaning(self, memory_id: str, caller: Caller = NOBODY) -> None:
-        """Compare a stored memory with those nearest by their vectors, unless there are none within a second.
+    async def look_again(self, memory_id: str, caller: Caller = NOBODY, *, by_meaning: bool) -> None:
+        """Compare a stored memory with more than a store has time for.
+
+        Args:
+            memory_id: Which.
+            caller: The session that asks.
+            by_meaning: Also with those nearest by their vectors, unless there are none within some seconds.
 
         Raises:
             StorageError: The memories cannot be read or changed.
         """
-        if await self._storage.prepare(_PATIENCE):
+        await self.look([memory_id], caller)
+        if by_meaning and await self._storage.prepare(_PATIENCE):
             await self._writing.comparing.behind_by_meaning(memory_id, caller)
 
     def _ends(self, memories: dict[str, Memory | None], memory_id: str, other_id: str) -> tuple[Memory, str]:

@@ -143,8 +143,9 @@ class MemoryService:
             self._background.run(self.storage.touch([stored.id]))
         if not written.is_compared:
             self._background.run(self.disputes.look([stored.id], caller))
-        if is_new and self.settings.suspects and self.settings.embedder == "local":  # others may charge for it
-            self._background.later(partial(self.disputes.look_by_meaning, stored.id, caller))
+        if is_new and self.settings.suspects:
+            is_free = self.settings.embedder == "local"  # others may charge for it
+            self._background.later(partial(self.disputes.look_again, stored.id, caller, by_meaning=is_free))
         self.pad.schedule(caller)
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
