@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_STATEMENTS: Final = 24
+_MOST_CHARACTERS: Final = 400
+"""Of a sentence: what goes on for longer is a list or a dump, and comparing takes time by the square of it."""
+_MOST_IN_RUN: Final = 16
+"""Words in a row: no name is longer."""
 """What a text says beyond these is not compared: each one meets each of the other text."""
 _TITLES: Final = "".join(rf"(?<!\b{title}\.)" for title in ("Dr", "Mr", "Ms", "Mrs", "Prof", "St", "No"))
 _SENTENCE: Final = re.compile(
@@ -132,7 +136,7 @@ def _statements(text: str) -> Iterator[Statement]:
     for part in _SENTENCE.split(text):
         sentence = _ITEM.sub("", part).strip()
         if sentence and not sentence.endswith("?") and count < _MOST_STATEMENTS:
-            statement = _Reader(sentence).statement(modifiers)
+            statement = _Reader(sentence[:_MOST_CHARACTERS]).statement(modifiers)
             if not _is_list_of_code(statement):
                 if not count:
                     modifiers |= {run[at]: run[:at] for run in statement.runs for at in range(1, len(run))}
@@ -290,6 +294,8 @@ class _Reader:
             self._links.append(word)
 
     def _add(self, stem: str, *, is_name: bool) -> None:
+        if len(self._runs[-1]) == _MOST_IN_RUN:
+            self._runs.append([])
         self._runs[-1].append(stem)
         if stem not in LIGHT_TERMS:
             self._terms.add(stem)

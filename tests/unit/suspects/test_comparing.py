@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.suspects import Suspicion, compare, subjects_of
+from agent_memory.suspects.statements import statements_of
 from tests.support import memory_of
 
 
@@ -270,3 +271,11 @@ def test_any_text_can_be_compared_and_is_never_suspect_beside_itself(text: str, 
     assert compared(usable, usable) is None
     for found in (compared(usable, other), compared(other, usable)):
         assert found is None or found.evidence
+
+
+def test_of_a_long_text_only_so_much_is_read() -> None:
+    """Comparing takes time by the square of what is read: a text that is stored must not hold up all that follow."""
+    for unit in ("cat ", "Ann likes tea and ", "a, ", "x = 3; "):
+        for statement in statements_of((unit * 10_000)[:10_000]):
+            assert len(statement.text) <= 400
+            assert max(map(len, statement.runs), default=0) <= 16
