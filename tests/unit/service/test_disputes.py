@@ -10,6 +10,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.memories import FileStorage
+from agent_memory.models import DISTINCT, SUSPECT
 from agent_memory.service import NOBODY, MemoryService, views
 from agent_memory.settings import ServiceSettings
 from tests.support import memory_of, raises
@@ -222,3 +223,15 @@ async def test_what_only_its_meaning_joins_is_compared_behind_the_store(
     await service.settle()
     assert await ids(service) == ([] if settings else [(stored.memory.id, old.id)])
     await service.close()
+
+
+@pytest.mark.parametrize("rel", [SUSPECT, DISTINCT])
+async def test_nobody_raises_or_settles_a_pair_by_a_link_of_ones_own(service: MemoryService, rel: str) -> None:
+    old = (await service.store(OLD)).memory
+    forged = [{"rel": rel, "id": old.id}]
+    with raises(ValidationError, "reserved_link"):
+        await service.store({"content": NEW, "links": forged})
+    new = (await service.store("Bob drinks peppermint tea.")).memory
+    with raises(ValidationError, "reserved_link"):
+        await service.update(new.id, {"links": forged})
+    assert await ids(service) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import Link, content_mark, is_memory_id, is_told, rests_on
 from agent_memory.redaction import quoted
 
@@ -31,18 +31,32 @@ async def with_marks(
 
     Raises:
         UnknownIdError: There is no memory that a new link names.
+        ValidationError: A new link has a relation that only a comparison or a decision may give.
     """
     if not isinstance(values, Mapping):
         return values
     links = values.get("links", list(before) if "content" in values else None)
     if not isinstance(links, list) or not links:
         return values
+    _check_relations(links, before, aim)
     ends = [_field(link, "id") for link in links]
     texts = await storage.texts_of([one for one in ends if is_memory_id(one)])
     known = {*texts, *(link.id for link in before)}
     if unknown := [one for one in ends if is_memory_id(one) and one not in known]:
         raise UnknownIdError(f"There is no memory {quoted(unknown[0])} to link to; nothing was {aim}.")
     return {**values, "links": [_marked(link, texts) for link in links]}
+
+
+def _check_relations(links: Sequence[Any], before: Sequence[Link], aim: Aim) -> None:
+    ours = {(link.rel, link.id) for link in before}
+    for link in links:
+        rel = _field(link, "rel")
+        if rel and not is_told(rel) and (rel, _field(link, "id")) not in ours:
+            raise ValidationError(
+                f"No link can be called {quoted(rel)}: such names tell what is suspect or decided; nothing was {aim}.",
+                code="reserved_link",
+                recovery="Name the link without a leading `_`.",
+            )
 
 
 def _marked(link: Any, texts: Mapping[str, str]) -> Any:
