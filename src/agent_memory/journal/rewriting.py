@@ -145,6 +145,9 @@ class Rewriting:
         check, status = held.unchanged(), os.fstat(held.descriptor)
         if (status.st_dev, status.st_ino) != self._file or not self._whole.read.seems_kept(held.descriptor):
             raise changed_meanwhile(self._path)
+        if not self._whole.offset and status.st_size:
+            # It was begun since: as a tail its header would be a line of a journal that has none of its parents.
+            raise changed_meanwhile(self._path)
         tail = read_at(held.descriptor, self._whole.offset, status.st_size)
         if len(tail) != status.st_size - self._whole.offset:
             raise StorageError(f"{self._path.name} cannot be read to its end, so it was not compacted.")

@@ -101,6 +101,21 @@ def test_a_first_write_beside_a_compaction_sweeps_nothing_that_it_is_writing(jou
     assert len(records_of(path)) == 4
 
 
+def test_a_journal_that_was_begun_beside_a_compaction_of_nothing_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "memories.yaml"
+    path.touch()
+    compacting, reader = Journal(path, KINDS), Journal(path, KINDS)
+    with compacting.folded() as new:
+        put(Journal(path, KINDS), "first")
+        reader.poll()
+        with pytest.raises(BusyError):
+            compacting.put_in_place(new)
+    put(Journal(path, KINDS), "second")
+    assert not reader.poll().reset
+    assert reader.reader.rewritten == 0
+    assert list(records_of(path)) == ["first", "second"]
+
+
 def test_what_was_over_and_is_wanted_again_meanwhile_stays(journal: Journal, path: Path, clock: FrozenClock) -> None:
     change(journal, Change("put", "memory", "mem-00000000000a", {"content": "over"}))
     clock.advance(days=60)
