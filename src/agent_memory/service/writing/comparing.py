@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.errors import StorageError
 from agent_memory.models import REPLACES, SUSPECT, Link, content_mark, is_told, may_stand_for
 from agent_memory.service.results import Suspect
 from agent_memory.service.trust import lowest
@@ -70,7 +71,7 @@ class Comparing:
         new = draft.value
         if not self.is_on:
             return Compared(draft)
-        alike = await self._storage.alike(new.content, AT_ONCE, at_once=True)
+        alike = await self._read(new.content)
         if alike is None:
             return Compared(draft, is_done=False)
         found, certain = await asyncio.to_thread(compared, new, alike)
@@ -85,8 +86,18 @@ class Comparing:
         if not self.is_on or content == before.content:
             return []
         after = before.model_copy(update={"content": content})
-        alike = await self._storage.alike(content, AT_ONCE, at_once=True)
+        alike = await self._read(content)
         return (await asyncio.to_thread(compared, after, alike))[0] if alike else []
+
+    async def _read(self, content: str) -> list[Memory] | None:
+        """Return the memories that share most with a text, `None` where that takes long or they cannot be read.
+
+        What cannot be read is told by the write itself, which a comparison does not stop.
+        """
+        try:
+            return await self._storage.alike(content, AT_ONCE, at_once=True)
+        except StorageError:
+            return None
 
     async def announce(self, memory_id: str, compared: Compared, caller: Caller) -> None:
         """Report what was found of a memory that is stored now."""
