@@ -307,9 +307,11 @@ def _await_builder(folder: AgentFolder) -> None:
 
 def age(folder: Path) -> None:
     """Make temporary files as old as they must be for somebody else to remove them."""
-    for path in [path for within in (".", "memories.db/*", "derived/*") for path in folder.glob(f"{within}/.*.tmp")]:
-        with contextlib.suppress(FileNotFoundError):
-            os.utime(path, (time.time() - _OLD,) * 2)
+    for within, _, names in os.walk(folder):  # unlike `glob`, it goes on where a folder is removed meanwhile
+        for name in names:
+            if name.startswith(".") and name.endswith(".tmp"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.utime(Path(within, name), (time.time() - _OLD,) * 2)
 
 
 def _await_holders(folder: AgentFolder) -> None:
