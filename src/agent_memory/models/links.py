@@ -19,7 +19,7 @@ BESIDE: Final = "_beside"
 DISTINCT: Final = "_distinct"
 """Somebody has decided that a memory and this older one do not speak of the same matter."""
 REPLACES: Final = "_replaces"
-"""Somebody has decided that one of the two replaces the other; which one, their `supersedes` says."""
+"""A memory has replaced this older one at once, because its words said so; nobody is asked about the two again."""
 
 _OURS: Final = "_"
 

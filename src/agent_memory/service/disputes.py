@@ -1,6 +1,7 @@
 """`Disputes`: pairs of memories that look as if they cannot both be right, and what is decided about them.
 
-A pair is a link of the newer memory with the relation `_suspect`; a decision gives that link another relation. So the
+A pair is a link of the newer memory with the relation `_suspect`. That both stay gives the link another relation; that
+one replaces the other is said by its `supersedes` alone, so that restoring the other takes all of it back. So the
 journal knows all of it, and a list of the pairs reads no other memories.
 """
 
@@ -17,13 +18,14 @@ from agent_memory.service.results import Suspect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from agent_memory.models import Memory
+    from agent_memory.models import Link, Memory
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.service.writing import WritePath
 
 Decision = Literal["replace", "keep", "not_same"]
-_RELS: Final[dict[Decision, str]] = {"replace": REPLACES, "keep": BESIDE, "not_same": DISTINCT}
+_RELS: Final[dict[Decision, str]] = {"keep": BESIDE, "not_same": DISTINCT}
+_OF_PAIRS: Final = frozenset({SUSPECT, REPLACES, *_RELS.values()})
 _PATIENCE: Final = 5.0
 """Seconds to wait for vectors; nobody waits for this."""
 
@@ -61,27 +63,33 @@ class Disputes:
     ) -> Suspect | None:
         """Settle a pair: `replace` lets the first replace the other; both stay with `keep` and `not_same`.
 
-        `past.restore` brings back what was replaced. Another decision may follow, but takes no replacement back.
+        What was replaced decides nothing until `past.restore` brings it back, which has the pair wait again. Otherwise
+        another decision may follow.
 
         Returns:
             The pair as it was, if it was waiting.
 
         Raises:
             UnknownIdError: There is no such memory.
-            ValidationError: They are no pair that was ever suspect; one would replace itself; or the caller may not
-                (`needs_user`).
+            ValidationError: They are no pair that was ever suspect; one has replaced the other (`replaced_already`); or
+                the caller may not (`needs_user`).
             StorageError: Nothing was changed.
         """
         waiting = [each for each in await self.undecided() if {each.newer.id, each.older.id} == {memory_id, other_id}]
         memories = {one: await self._storage.get(one) for one in (memory_id, other_id)}
         holder, end = self._ends(memories, memory_id, other_id)
         await self._writing.gate.check("change", [memory for memory in memories.values() if memory is not None], caller)
-        links = [
-            link.model_copy(update={"rel": _RELS[decision]}) if _is_of(link, end) else link for link in holder.links
-        ]
+        replaced = {one: await self._storage.older_versions(one) for one in (memory_id, other_id)}
+        if decision == "replace" and other_id in replaced[memory_id]:
+            return None
+        for one, other in ((memory_id, other_id), (other_id, memory_id)):
+            if other in replaced[one]:
+                raise _replaced(one, other)
         if decision == "replace":
-            await self._replace(memory_id, other_id, caller)
-        await self._storage.update(holder.id, {"links": links})
+            await self._replace([memory_id, *replaced[memory_id]][-1], other_id, caller)
+        else:
+            links = [_renamed(link, _RELS[decision]) if _is_of(link, end) else link for link in holder.links]
+            await self._storage.update(holder.id, {"links": links})
         outcome = {"replace": "replaced"}.get(decision, decision)
         ids = {"memory_id": holder.id, "older_id": end}
         await self._report("memory:suspect", caller, **ids, kind=None, hint=None, outcome=outcome)
@@ -130,15 +138,25 @@ class Disputes:
         )
 
     async def _replace(self, memory_id: str, other_id: str, caller: Caller) -> None:
-        """Let a memory replace another, behind what it replaces already."""
-        oldest = [memory_id, *await self._storage.older_versions(memory_id)]
-        if other_id not in oldest:
-            await self._storage.update(oldest[-1], {"supersedes": other_id})
-            await self._writing.changed(oldest[-1], ["supersedes"], (), caller)
+        """Let a memory that replaces nothing yet replace another."""
+        await self._storage.update(memory_id, {"supersedes": other_id})
+        await self._writing.changed(memory_id, ["supersedes"], (), caller)
 
 
-def _is_of(link: object, other_id: str) -> bool:
-    return getattr(link, "id", None) == other_id and getattr(link, "rel", None) in {SUSPECT, *_RELS.values()}
+def _replaced(newer_id: str, older_id: str) -> ValidationError:
+    return ValidationError(
+        f"{newer_id} has replaced {older_id}, so there is nothing to decide between them; nothing was changed.",
+        code="replaced_already",
+        recovery=f"`agent-memory restore {older_id}` brings it back; then decide.",
+    )
+
+
+def _renamed(link: Link, rel: str) -> Link:
+    return link.model_copy(update={"rel": rel})
+
+
+def _is_of(link: Link, other_id: str) -> bool:
+    return link.id == other_id and link.rel in _OF_PAIRS
 
 
 def _pairs(newer: Iterable[Memory], older: dict[str, Memory]) -> Iterator[Suspect]:

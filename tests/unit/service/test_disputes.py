@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
 from agent_memory.memories import FileStorage
-from agent_memory.models import DISTINCT, SUSPECT
+from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, Link
 from agent_memory.service import NOBODY, MemoryService, views
 from agent_memory.settings import ServiceSettings
 from tests.support import memory_of, raises
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Memory
+    from agent_memory.service.writing.importing import Imported
     from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener, Services
 
@@ -81,6 +83,32 @@ async def test_a_replacement_hides_the_older_and_can_be_restored(service: Memory
     restored = await service.past.restore(old.id)
     assert restored.what == "replaced"
     assert {hit.memory.id for hit in await service.search("daily backup")} == {old.id, new.id}
+
+
+async def test_a_replacement_is_one_change_which_restoring_the_other_takes_back(service: MemoryService) -> None:
+    old, new = await two(service)
+    await service.disputes.decide(new.id, old.id, "replace")
+    assert [version.op for version in await service.past.history(new.id)] == ["put", "patch"]
+    await service.past.restore(old.id)
+    assert await ids(service) == [(new.id, old.id)]
+
+
+@pytest.mark.parametrize("decision", ["replace", "keep", "not_same"])
+async def test_what_was_replaced_decides_nothing_until_it_is_restored(service: MemoryService, decision: Any) -> None:
+    old, new = await two(service)
+    await service.disputes.decide(new.id, old.id, "replace")
+    before = await service.past.history(new.id)
+    with pytest.raises(ValidationError) as refused:
+        await service.disputes.decide(old.id, new.id, decision)
+    assert refused.value.code == "replaced_already"
+    assert f"{new.id} has replaced {old.id}" in refused.value.message
+    assert f"agent-memory restore {old.id}" in (refused.value.recovery or "")
+    assert await service.past.history(new.id) == before
+    await service.disputes.decide(new.id, old.id, "replace")  # as it is: nothing to do
+    assert await service.past.history(new.id) == before
+    await service.past.restore(old.id)
+    await service.disputes.decide(old.id, new.id, decision)
+    assert await service.suspects() == []
 
 
 async def test_the_older_may_turn_out_to_be_right(service: MemoryService) -> None:
@@ -235,3 +263,22 @@ async def test_nobody_raises_or_settles_a_pair_by_a_link_of_ones_own(service: Me
     with raises(ValidationError, "reserved_link"):
         await service.update(new.id, {"links": forged})
     assert await ids(service) == []
+
+
+@pytest.mark.parametrize("rel", [SUSPECT, DISTINCT, BESIDE, REPLACES])
+async def test_a_file_nobody_vouches_for_raises_and_settles_no_pair(service: MemoryService, rel: str) -> None:
+    old = (await service.store(OLD)).memory
+    told = Link(rel="derived_from", id=old.id)
+    links = [Link(rel=rel, id=old.id), told]
+    brought = memory_of(NEW, timestamp=old.timestamp - timedelta(days=1), links=links)
+    other = memory_of("Bob drinks peppermint tea.", links=[Link(rel=rel, id=old.id)])
+    outcomes: list[Imported] = []
+    await service.admin.import_memories([brought, other], outcomes.append, NOBODY)
+    await service.settle()
+    assert ["links" in each.lowered for each in outcomes] == [True, True]
+    assert (await service.get(other.id)).links == []
+    assert told in (await service.get(brought.id)).links
+    assert await ids(service) == [(old.id, brought.id)]  # its own words raise what the link would have settled
+    await service.admin.import_memories([other], outcomes.append, NOBODY, trusted=True)
+    assert outcomes[-1].raised == ("links",)
+    assert (await service.get(other.id)).links == other.links
