@@ -128,8 +128,9 @@ class Tally:
             say(f"Left aside, unknown to this version: {', '.join(self.unknown_fields)}.")
         if self.counts["lowered"]:
             say(
-                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future or what it "
-                "replaces counts only with --trusted. If the file is your own, say the same again with it."
+                f"Lowered {self.counts['lowered']:,}: what a file claims of trust, pins, uses, the future, what it "
+                "replaces or what is suspect counts only with --trusted. If the file is your own, say the same again "
+                "with it."
             )
         there = self.counts["present"] + self.counts["differs"]
         parts = [f"{self._done} {counted(self.counts['stored'], 'memory', 'memories')}"]

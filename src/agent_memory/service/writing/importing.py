@@ -1,8 +1,8 @@
 """Bringing in memories that were stored once already: from a file, from a server, to a server.
 
 Ids and texts stay, and nothing that is there changes. What a file claims beyond its texts (trust, pins, what it makes
-untrue) counts only if the person who imports it vouches for it: any program can write a file. Reads no file, knows no
-format.
+untrue, what is suspect or decided) counts only if the person who imports it vouches for it: any program can write a
+file. Reads no file, knows no format.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import MEMORY, Source
+from agent_memory.models import MEMORY, Source, is_told
 from agent_memory.storage.cleaning import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16
 """In one change: a line of the journal that is damaged, or finds no room, loses no more memories than these."""
 _ASKED_AT_ONCE: Final = 1_000
-_RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at")
+_RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at", "links")
 """Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
 
 
@@ -252,6 +252,7 @@ def _lowered(memory: Memory, among: Collection[str], now: datetime) -> tuple[Mem
         "access_count": 0,
         "last_accessed": None,
         "promoted_at": None,
+        "links": [link for link in memory.links if is_told(link.rel)],
         **{name: moment and min(moment, now) for name, moment in moments.items()},
     }
     claims = {name: value for name, value in believed.items() if getattr(memory, name) != value}
