@@ -54,7 +54,7 @@ async def suspects(
             recovery="One of --replace, --keep, --not-same; without arguments the pairs are listed.",
         )
     if look:
-        found = await run.service.disputes.look(None, run.caller)
+        found = await run.service.disputes.look(run.caller)
         run.screen.note(f"{counted(found, 'new pair')} found.")
     await _list(run)
 

@@ -14,9 +14,10 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, may_stand_for
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Suspect
+from agent_memory.service.writing import Looking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
     from agent_memory.models import Link, Memory
     from agent_memory.service.caller import Caller, Report
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 Decision = Literal["replace", "keep", "not_same"]
 _RELS: Final[dict[Decision, str]] = {"keep": BESIDE, "not_same": DISTINCT}
 _OF_PAIRS: Final = frozenset({SUSPECT, REPLACES, *_RELS.values()})
-_PATIENCE: Final = 5.0
-"""Seconds to wait for vectors; nobody waits for this."""
 
 
 class Disputes:
@@ -37,11 +36,17 @@ class Disputes:
         writing: The write path to the memories.
         report: Sends events.
         pad: Has the scratchpad's file rendered.
+        by_meaning: Whether stored memories are compared by vectors, too: an embedder may charge for these.
+
+    Attributes:
+        give_up: Has no comparison wait for vectors any more.
     """
 
-    def __init__(self, writing: WritePath, report: Report, pad: ScratchpadSync) -> None:
+    def __init__(self, writing: WritePath, report: Report, pad: ScratchpadSync, *, by_meaning: bool) -> None:
         self._storage, self._writing = writing.storage, writing
-        self._report, self._pad = report, pad
+        self._report, self._pad, self._by_meaning = report, pad, by_meaning
+        self._looking = Looking(writing.storage, writing.comparing)
+        self.give_up = self._looking.give_up
 
     async def undecided(self) -> list[Suspect]:
         """Return the pairs that wait for a decision, the latest first.
@@ -96,34 +101,34 @@ class Disputes:
         self._pad.schedule(caller)
         return next(iter(waiting), None)
 
-    async def look(self, memory_ids: Iterable[str] | None = None, caller: Caller = NOBODY) -> int:
-        """Compare memories with those that share most with them; return how many pairs were found.
+    async def look(self, caller: Caller = NOBODY) -> int:
+        """Compare all memories with those that share most with them; return how many pairs were found.
 
-        Args:
-            memory_ids: Which, in the order of storing; all when omitted, which takes some milliseconds for each.
-            caller: The session that asks.
+        Takes some milliseconds for each, and with the local model the vectors of all.
 
         Raises:
             StorageError: What was found before stays.
         """
-        if memory_ids is None:
-            memory_ids = [memory.id async for memory in self._storage.iter_all()]
-        return await self._writing.comparing.behind(list(memory_ids), caller)
+        comparing = self._writing.comparing
+        places = {memory.id: place async for place, memory in _numbered(self._storage.iter_all())}
+        found = [await comparing.behind(each, places, caller) for each in places]
+        if comparing.is_on and self._by_meaning and await self._storage.prepare():
+            found += [await comparing.behind_by_meaning(each, places, caller) for each in places]
+        return sum(found)
 
-    async def look_again(self, memory_id: str, caller: Caller = NOBODY, *, by_meaning: bool) -> None:
-        """Compare a stored memory with more than a store has time for.
+    async def look_behind(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, again: bool) -> None:
+        """Compare stored memories with others; nobody waits for it.
 
         Args:
-            memory_id: Which.
+            memory_ids: Which, in the order of storing.
             caller: The session that asks.
-            by_meaning: Also with those nearest by their vectors, unless there are none within some seconds.
+            again: Also by vectors, once there are some.
 
         Raises:
             StorageError: The memories cannot be read or changed.
         """
-        await self.look([memory_id], caller)
-        if by_meaning and await self._storage.prepare(_PATIENCE):
-            await self._writing.comparing.behind_by_meaning(memory_id, caller)
+        if self._writing.comparing.is_on:
+            await self._looking.look(memory_ids, caller, by_meaning=again and self._by_meaning)
 
     def _ends(self, memories: dict[str, Memory | None], memory_id: str, other_id: str) -> tuple[Memory, str]:
         """Return the memory whose link makes the two a pair, and the id of the other."""
@@ -141,6 +146,13 @@ class Disputes:
         """Let a memory that replaces nothing yet replace another."""
         await self._storage.update(memory_id, {"supersedes": other_id})
         await self._writing.changed(memory_id, ["supersedes"], (), caller)
+
+
+async def _numbered(memories: AsyncIterator[Memory]) -> AsyncIterator[tuple[int, Memory]]:
+    number = 0
+    async for memory in memories:
+        yield number, memory
+        number += 1
 
 
 def _replaced(newer_id: str, older_id: str) -> ValidationError:

@@ -46,7 +46,7 @@ from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Observation, SearchFilters
@@ -112,11 +112,12 @@ class MemoryService:
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
         self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock, limits.all_read)
-        self.disputes = Disputes(self._writing, self.report, sync)
+        is_free = self.settings.embedder == "local"  # others may charge for vectors
+        self.disputes = Disputes(self._writing, self.report, sync, by_meaning=is_free)
         self.suspects = self.disputes.undecided
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
-        self.admin = Admin(self._writing, sync, clock, lambda ids: self._background.run(self.disputes.look(ids)))
+        self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, again=True))
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -142,10 +143,8 @@ class MemoryService:
         else:
             self._background.run(self.storage.touch([stored.id]))
         if not written.is_compared:
-            self._background.run(self.disputes.look([stored.id], caller))
-        if is_new and self.settings.suspects:
-            is_free = self.settings.embedder == "local"  # others may charge for it
-            self._background.later(partial(self.disputes.look_again, stored.id, caller, by_meaning=is_free))
+            self._look_behind([stored.id], caller)
+        self._look_later([stored.id] if is_new else [], caller)
         self.pad.schedule(caller)
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
@@ -185,6 +184,7 @@ class MemoryService:
         )
         if updated.fields:
             self.pad.schedule(caller)
+        self._look_later([memory_id] if "content" in updated.fields else [], caller)
         return updated
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Forgotten:
@@ -227,8 +227,9 @@ class MemoryService:
         outcome = await self._writing.capture(observations, caller)
         if outcome.stored:
             self.pad.schedule(caller)
+            self._look_later(outcome.stored, caller)
         if outcome.uncompared:
-            self._background.run(self.disputes.look(outcome.uncompared, caller))
+            self._look_behind(outcome.uncompared, caller)
         return outcome
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -366,6 +367,13 @@ class MemoryService:
             mode=results.mode,
         )
 
+    def _look_behind(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, again: bool = False) -> None:
+        self._background.run(self.disputes.look_behind(memory_ids, caller, again=again))
+
+    def _look_later(self, memory_ids: Sequence[str], caller: Caller) -> None:
+        if memory_ids and self.settings.suspects:
+            self._background.later(partial(self.disputes.look_behind, memory_ids, caller, again=True))
+
     async def settle(self) -> None:
         """Wait for the background work: access counts, the scratchpad file, the audit log."""
         await self._background.settle()
@@ -374,6 +382,7 @@ class MemoryService:
     async def close(self) -> None:
         """Finish what is under way and close the storage. May be called more than once."""
         self._background.give_up()
+        self.disputes.give_up()
         await self.migration.close()
         await self.settle()
         await self.storage.close()

@@ -5,6 +5,7 @@ append → event → audit. The storage redacts once more what is not marked as 
 """
 
 from agent_memory.service.writing.importing import Import, Imported
+from agent_memory.service.writing.looking import Looking
 from agent_memory.service.writing.path import WritePath, Written
 
-__all__ = ["Import", "Imported", "WritePath", "Written"]
+__all__ = ["Import", "Imported", "Looking", "WritePath", "Written"]

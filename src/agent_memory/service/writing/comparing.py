@@ -17,7 +17,7 @@ from agent_memory.service.trust import lowest
 from agent_memory.storage.cleaning import with_fields, with_own_links
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.memories import MemoryStorage
@@ -106,60 +106,63 @@ class Comparing:
             await self._report("memory:suspect", caller, **ids, kind="change", hint="replace", outcome="replaced")
         await self.queued(compared.suspects, caller)
 
-    async def behind(self, memory_ids: Iterable[str], caller: Caller) -> int:
-        """Compare memories that are stored; return how many pairs were found that were not known.
+    async def behind(self, memory_id: str, places: Mapping[str, int], caller: Caller) -> int:
+        """Compare a stored memory with those that share most with it; return how many pairs were found.
 
-        Of two memories the one that tells of a later time is the newer; of equal times, the one that comes later here.
+        Of two memories the one that tells of a later time is the newer; of equal times, the one with the higher place.
 
-        Raises:
-            StorageError: The memories cannot be read or changed.
-        """
-        places = {one: place for place, one in enumerate(memory_ids)}
-        return sum([await self._one(memory_id, places, caller) for memory_id in places if self.is_on])
-
-    async def behind_by_meaning(self, memory_id: str, caller: Caller) -> None:
-        """Compare a stored memory with those nearest by their vectors, where there are vectors.
+        Args:
+            memory_id: Which.
+            places: Of all that are compared now, in the order of storing; others were there before.
+            caller: The session that asks.
 
         Raises:
             StorageError: The memories cannot be read or changed.
         """
-        memory = await self._storage.get(memory_id) if self.is_on else None
-        if memory is None or await self._storage.replaced_by([memory_id]):
-            return
-        hits = await self._storage.search(memory.content, NEAREST + 1, patience=0)
-        every = [hit.memory for hit in hits if hit.parts.get("cosine", 0.0) >= _NEAR]
-        near = [one for one in every if _moment_of(one) < _moment_of(memory)]  # later ones are compared when stored
-        if not near:
-            return
-        found, _ = await asyncio.to_thread(compared, memory, near, are_near=True)
-        newer = await self._storage.get(memory_id)
-        if found and newer is not None:
-            await self._storage.update(memory_id, {"links": linked(newer, found)})
-            await self.queued(found, caller)
-
-    async def _one(self, memory_id: str, places: dict[str, int], caller: Caller) -> int:
-        memory = await self._storage.get(memory_id)
-        if memory is None or await self._storage.replaced_by([memory_id]):
+        memory = await self._due(memory_id)
+        if memory is None:
             return 0
-        alike = await self._storage.alike(memory.content, CANDIDATES) or []
+        every = await self._storage.alike(memory.content, CANDIDATES) or []
+        return await self._beside(memory, every, places, caller, are_near=False)
+
+    async def behind_by_meaning(self, memory_id: str, places: Mapping[str, int], caller: Caller) -> int:
+        """Compare a stored memory with those nearest by their vectors, where there are vectors; see `behind`."""
+        memory = await self._due(memory_id)
+        if memory is None:
+            return 0
+        hits = await self._storage.search(memory.content, NEAREST + 1, patience=0)
+        near = [hit.memory for hit in hits if hit.parts.get("cosine", 0.0) >= _NEAR]
+        return await self._beside(memory, near, places, caller, are_near=True)
+
+    async def _due(self, memory_id: str) -> Memory | None:
+        """Return a memory that is to be compared, None where that has no sense any more."""
+        memory = await self._storage.get(memory_id) if self.is_on else None
+        return None if memory is None or await self._storage.replaced_by([memory_id]) else memory
+
+    async def _beside(
+        self, memory: Memory, others: Iterable[Memory], places: Mapping[str, int], caller: Caller, *, are_near: bool
+    ) -> int:
+        """Keep the pairs of a memory with some others; those that come later and are due, too, have their own turn."""
 
         def order(one: Memory) -> tuple[datetime, int]:
             return _moment_of(one), places.get(one.id, -1)
 
-        older = [one for one in alike if order(one) < order(memory)]
-        later = [one for one in alike if one.id not in places and order(one) > order(memory)]
-        found, _ = await asyncio.to_thread(compared, memory, older)
-        every = [
-            *found,
-            *await asyncio.to_thread(lambda: [each for one in later for each in compared(one, [memory])[0]]),
-        ]
-        for newer_id in dict.fromkeys(each.newer.id for each in every):
-            some = [each for each in every if each.newer.id == newer_id]
+        every = list(others)
+        older = [one for one in every if order(one) < order(memory)]
+        later = [one for one in every if one.id not in places and order(one) > order(memory)]
+
+        def found() -> list[Suspect]:
+            pairs = [(memory, older), *((one, [memory]) for one in later)]
+            return [each for newer, beside in pairs for each in compared(newer, beside, are_near=are_near)[0]]
+
+        suspects = await asyncio.to_thread(found)
+        for newer_id in dict.fromkeys(each.newer.id for each in suspects):
+            some = [each for each in suspects if each.newer.id == newer_id]
             newer = await self._storage.get(newer_id)
             if newer is not None:
                 await self._storage.update(newer_id, {"links": linked(newer, some)})
                 await self.queued(some, caller)
-        return len(every)
+        return len(suspects)
 
     async def queued(self, suspects: Iterable[Suspect], caller: Caller) -> None:
         """Report pairs that wait for a decision now."""
