@@ -38,6 +38,11 @@ class KeptVectors(Embedder):
         """That of the embedder."""
         return self._embedder.similarity_threshold
 
+    @property
+    def reads_latin_alone(self) -> bool:
+        """As the embedder."""
+        return bool(getattr(self._embedder, "reads_latin_alone", False))
+
     def embed_documents(self, texts: list[str]) -> Matrix:
         """Return one unit vector per text, with the precision in which they are kept.
 

@@ -85,8 +85,16 @@ class MemorySearchContract:
         assert (await storage.search("green tea", min_answer_confidence=1)).not_known
         latest = await storage.search("")
         assert (latest.answer_confidence, latest.not_known) == (None, False)
+        assert (await storage.search("?!")).not_known
         with pytest.raises(ValidationError):
             await storage.search("tea", min_answer_confidence=1.1)
+
+    async def test_words_of_low_trust_do_not_make_an_answer_sure(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("green tea in the morning", trust="low"))
+        found = await storage.search("green tea in the morning")
+        assert (found.not_known, found.doubt, len(found)) == (True, "low_trust", 1)
+        await storage.store(memory_of("green tea in the morning, says Bob"))
+        assert not (await storage.search("green tea in the morning")).not_known
 
     async def test_a_time_that_is_over_is_answered_by_what_held_then(
         self, storage: MemoryStorage, clock: FrozenClock

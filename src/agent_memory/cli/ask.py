@@ -23,7 +23,7 @@ from agent_memory.models import (
     filters_of,
     utc_now,
 )
-from agent_memory.service.views import answer, around_whole, whole_hit, whole_memory
+from agent_memory.service.views import DOUBTS, answer, around_whole, whole_hit, whole_memory
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -220,7 +220,8 @@ async def search(
     if found.degraded:
         run.screen.note(found.degraded)
     if results and results.not_known:
-        run.screen.note("Not known: nothing here is likely to be the answer. The nearest:")
+        why = f" {DOUBTS[results.doubt]}" if results.doubt is not None else ""
+        run.screen.note(f"Not known: nothing here is likely to be the answer.{why} The nearest:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
     for rank, hit in enumerate(found.near, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)

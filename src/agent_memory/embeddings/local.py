@@ -77,6 +77,11 @@ class LocalEmbedder(Embedder):
         return EmbedderIdentity("local", self._folder.name, model.dimension, model.sha256)
 
     @property
+    def reads_latin_alone(self) -> bool:
+        """Whether texts in other scripts look alike to it, as to the model of this package; a folder's may be any."""
+        return self._folder is None
+
+    @property
     def similarity_threshold(self) -> float:
         """Least raw cosine of a hit by its embedding alone, see `THRESHOLD`."""
         return THRESHOLD

@@ -51,9 +51,11 @@ class EmbedderIdentity:
 class Embedder(Protocol):
     """Turns text into vectors. Thread-safe; loads what it needs at the first call, not before.
 
-    Three more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they
+    Four more members are looked for and need not be there. `is_remote`, a bool: calls wait for a network, so they
     are not cut into pieces, and the end of a program does not wait for them. `missing()`: a sentence about what is not
     there, found without loading anything, or None. `cost`, a float: what has been charged so far, in US dollars.
+    `reads_latin_alone`, a bool: texts in other scripts look alike to the model, whatever they say, so an answer to a
+    question in these is only as sure as its words make it.
     """
 
     @property

@@ -163,9 +163,9 @@ class EmbeddingWorker:
         self._wanted = False  # a caller waits for the model
 
     @property
-    def similarity_threshold(self) -> float:
-        """The embedder's own floor for a hit by its embedding alone."""
-        return self._source.embedder.similarity_threshold
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors."""
+        return self._source.embedder
 
     @property
     def ready(self) -> bool:

@@ -210,5 +210,5 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
         answer_confidence=ranking.confidence,
         not_known=ranking.not_known,
     )
-    found.looks_back, found.words = answer.looks_back, ranking.words
+    found.looks_back, found.words, found.doubt = answer.looks_back, ranking.words, ranking.doubt
     return found

@@ -24,6 +24,7 @@ from agent_memory.models.record import MAX_TAGS, Link, Record, Source, SourceKin
 from agent_memory.models.scratchpad import Scratchpad
 from agent_memory.models.search import (
     DateRange,
+    Doubt,
     MatchType,
     MemorySearchResult,
     SearchFilters,
@@ -59,6 +60,7 @@ __all__ = [
     "Clock",
     "DateRange",
     "Document",
+    "Doubt",
     "Facet",
     "Kind",
     "Link",

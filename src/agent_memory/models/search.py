@@ -27,6 +27,9 @@ MAX_RESULTS: Final = 100
 MatchType = Literal["scratchpad", "keyword", "vector", "hybrid"]
 """How one hit was found: in the scratchpad, by its words, by its embedding, or by both."""
 
+Doubt = Literal["low_trust", "question"]
+"""What keeps a hit from making an answer sure: it is of low trust, or it does nothing but ask the same."""
+
 SearchMode = Literal["keyword", "hybrid"]
 """How the answer was found: by words alone, or by words and embeddings."""
 
@@ -134,7 +137,7 @@ class SearchRequest:
     """One search, checked; made once where a caller's arguments arrive, and handed down whole.
 
     Attributes:
-        text: The question; one that says nothing asks for the latest.
+        text: The question; an empty one asks for the latest.
         limit: Most results, 1 to 100.
         now: The moment of asking; ages are counted from it.
         filters: Conditions that every result meets.
@@ -213,6 +216,7 @@ class SearchResults(list[MemorySearchResult]):
         not_known: Whether that is less than `min_answer_confidence`: then the results are the nearest there is, and
             likely no answer.
         words: The question's terms, each with how much it tells.
+        doubt: Where it is not known, what would have answered but for a doubt about it; None for nothing.
     """
 
     def __init__(
@@ -235,3 +239,4 @@ class SearchResults(list[MemorySearchResult]):
         self.not_known = not_known
         self.looks_back = False
         self.words: Mapping[str, float] = {}
+        self.doubt: Doubt | None = None

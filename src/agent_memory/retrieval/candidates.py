@@ -99,6 +99,7 @@ class Search:
         cosines: Between the question and the documents; None searches by words alone.
         least: The embedder's own floor of a cosine.
         floor: The least cosine of a hit by embedding alone.
+        latin_alone: Whether cosines of texts in other scripts than the Latin tell nothing.
         scope: What the search is limited to; None admits everything.
         masks: Which sealed documents may be found; empty where nothing is sealed.
         within: The same search for each stretch of time that is asked about, of what was stored in it.
@@ -112,6 +113,7 @@ class Search:
     cosines: Cosines | None = None
     least: float = 0.0
     floor: float = 0.0
+    latin_alone: bool = False
     scope: Scope | None = None
     masks: Masks = field(default_factory=list)
     within: tuple[Search, ...] = ()
@@ -120,6 +122,12 @@ class Search:
     def size(self) -> int:
         """How many of each list are looked at closely."""
         return max(self.request.limit, self.limits.pool)
+
+    @property
+    def least_sure(self) -> float:
+        """Least confidence of an answer that does not say `not_known`."""
+        asked = self.request.min_answer_confidence
+        return self.settings.min_answer_confidence if asked is None else asked
 
     def admits(self, record_id: str) -> bool:
         """Tell whether a document may be found."""

@@ -8,9 +8,10 @@ them and measures them on sets left out; docs/search.md has the figures.
 from __future__ import annotations
 
 import math
+from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.retrieval.dates import is_day_term
+from agent_memory.retrieval.dates import day_terms, is_day_term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -32,6 +33,9 @@ _NEAR: Final = 0.8
 _KNOWN: Final = 0.5
 _TOGETHER: Final = 0.74
 _MOST_WORDS: Final = 9
+_ECHOED: Final = 0.5
+_LABELS: Final = len(day_terms(date(1970, 1, 1))) + 1
+"""Terms of a document that its text has no part in: its day's, and its category."""
 
 
 class Support(NamedTuple):
@@ -83,6 +87,17 @@ def is_asked_of_none(words: Words) -> bool:
         and words.together < _TOGETHER
         and words.asked <= _MOST_WORDS
     )
+
+
+def is_echo(length: int, said: int, covered: float) -> bool:
+    """Tell whether a document that holds a question says nothing but what it is asked: that is no answer to it.
+
+    Args:
+        length: How many terms it is indexed under, repeats included.
+        said: How many of them are words of the question.
+        covered: The share of the question's words that it holds, each counted by how rare it is, 0..1.
+    """
+    return covered >= _ECHOED and length - said <= _LABELS
 
 
 class Weights(NamedTuple):

@@ -61,7 +61,12 @@ class VectorSource(Protocol):
     @property
     def similarity_threshold(self) -> float:
         """The embedder's own floor."""
-        return self._worker.similarity_threshold
+        return self._worker.embedder.similarity_threshold
+
+    @property
+    def reads_latin_alone(self) -> bool:
+        """Whether its cosines of texts in other scripts tell nothing."""
+        return bool(getattr(self._worker.embedder, "reads_latin_alone", False))
 
     def put(self, record_id: str, texts: Iterable[str]) -> None:
         """Let these texts, one or several pieces, stand for a record."""

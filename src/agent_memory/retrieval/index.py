@@ -30,6 +30,7 @@ from agent_memory.retrieval.results import (
     RankingSettings,
     SearchLimits,
 )
+from agent_memory.retrieval.spoken import asks
 from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
 from agent_memory.retrieval.tokens import query_terms
 from agent_memory.retrieval.turns import Talks
@@ -233,7 +234,8 @@ class SearchIndex:
             exact = known if isinstance(known, ExactCosines) else None  # of all; an engine's are of a scope
             cosines, least = exact or self.vectors.cosines(question.vector, scope), self.vectors.similarity_threshold
             wanted = self._settings.similarity_threshold if whole is None else _ANY_COSINE
-            search = replace(search, cosines=cosines, least=least, floor=least if wanted is None else wanted)
+            floor, latin_alone = least if wanted is None else wanted, self.vectors.reads_latin_alone
+            search = replace(search, cosines=cosines, least=least, floor=floor, latin_alone=latin_alone)
         return search
 
     def _read(self, entry: IndexedDocument) -> None:
@@ -243,6 +245,7 @@ class SearchIndex:
         entry.moment = document.moment.timestamp()
         entry.length_share = fusion.length_share(len(terms))
         entry.tells_time, entry.tells_change = tells_time(terms), tells_change(terms)
+        entry.asks, entry.length = asks(document.text), len(terms)
         corpus.ids[entry.number] = document.id
         corpus.facets.add(entry.number, document)
         corpus.talks.add(document, entry.arrival, entry.number)

@@ -15,7 +15,7 @@ from agent_memory.retrieval.names import capitalised_in, named_in, without_names
 from agent_memory.retrieval.periods import read_periods
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
-from agent_memory.retrieval.wording import asks_for_anything, asks_how_it_is, is_foreign, names_in
+from agent_memory.retrieval.wording import asks_for_anything, asks_how_it_is, is_foreign, is_unlatin, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +64,7 @@ def read_question(
         embedded_text=without_names(time.kept, named | silent)[:_MAX_EMBEDDED_CHARS],
         names=names_in(time.kept),
         is_foreign=foreign,
+        is_unlatin=is_unlatin(query),
         periods=time.periods,
         dates=frozenset(query_terms(time.dates)),
         asks_for_period=bool(time.periods) and asks_for_anything(time.rest),

@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.retrieval import confidence, fusion, turns
+from agent_memory.retrieval.assurance import Assurance
 from agent_memory.retrieval.candidates import find
 from agent_memory.retrieval.confidence import Support
 from agent_memory.retrieval.fusion import Evidence
 from agent_memory.retrieval.results import Hit, Ranking, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from agent_memory.models import MatchType, SearchMode
     from agent_memory.retrieval.candidates import CandidateLists, Search
@@ -36,8 +37,8 @@ def rank(search: Search) -> Ranking:
     scored = sorted([_key(search, record_id, each, now) for record_id, each in evidence.items()])
     # Use can lift a score above 1; one divisor for the whole answer keeps the order.
     scale = max(1.0, -scored[0][0]) if scored else 1.0
-    sure = _Confidence(search, evidence, [key[2] for key in scored])
-    hits = tuple([_hit(search, key, evidence[key[2]], now, scale, sure.support_of(key[2])) for key in scored[:limit]])
+    sure = Assurance(search, evidence, [key[2] for key in scored])
+    hits = tuple([_hit(search, key, evidence[key[2]], now, scale, sure) for key in scored[:limit]])
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
@@ -45,24 +46,30 @@ def rank(search: Search) -> Ranking:
     brought_in = sum(each.bm25 <= 0 and _match_type(each, search.floor) == "keyword" for each in evidence.values())
     total = found.total + brought_in
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
-    how_sure, asked = sure.of_answer(), search.request.min_answer_confidence
-    least = search.settings.min_answer_confidence if asked is None else asked
+    how_sure, least = sure.of_answer(), search.least_sure
     first = [replace(hit, pieces=search.pieces_of(hit.id)) for hit in hits[: search.limits.excerpted]]
     hits = (*first, *hits[search.limits.excerpted :])
     silent, words = how_sure < least, sure.coverage.weights
-    return Ranking(hits, total, mode, tuple(rejected), how_sure, silent, sure.support, words)
+    doubt = sure.doubt(least) if silent else None
+    return Ranking(hits, total, mode, tuple(rejected), how_sure, silent, sure.support, words, doubt)
 
 
 def rank_recent(search: Search) -> Ranking:
-    """Answer a query that says nothing with the latest documents."""
+    """Answer a query without words with the latest documents: one that is not empty asks for what cannot be found."""
+    nothing, asks = Support(None, 0.0), bool(search.request.text.strip())
     now = search.request.now.timestamp()
     latest, total = _latest(search, search.request.limit)
     hits = []
     for each in latest:
         fresh = fusion.freshness(now - each.moment, search.settings)
         parts = {"similarity": fusion.RECENT_SIMILARITY, "freshness": fresh}
-        hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts))
-    return Ranking(tuple(hits), total, "keyword")
+        how_sure = confidence.of_hit(nothing) if asks else None
+        hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts, how_sure))
+    found = Ranking(tuple(hits), total, "keyword")
+    if not asks:
+        return found
+    sure = confidence.of_answer(nothing)
+    return replace(found, confidence=sure, not_known=sure < search.least_sure, support=nothing)
 
 
 def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
@@ -76,73 +83,6 @@ def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
         kept += [corpus.documents[each.id] for each in sealed.latest(count, search.masks)]
         total += sum(int(mask.sum()) for mask in search.masks)
     return heapq.nlargest(count, kept, key=lambda each: (each.document.timestamp, each.document.id)), total
-
-
-class _Confidence:
-    """What tells how sure an answer is: the nearest document, and the words of the first ones.
-
-    Args:
-        search: What was asked.
-        evidence: What is known of each candidate.
-        ranked: All candidates, best first.
-    """
-
-    def __init__(self, search: Search, evidence: Mapping[str, Evidence], ranked: Sequence[str]) -> None:
-        self._search, self._evidence = search, evidence
-        question, postings = search.question, search.corpus.postings
-        near = max(evidence, key=self._cosine, default=None) if search.cosines is not None else None
-        nearest = next(iter(ranked), None) if near is None else near
-        shown = [*ranked[: max(search.request.limit, confidence.ALIKE)], *([nearest] if nearest is not None else [])]
-        numbers = {search.corpus.documents[one].number: one for one in shown}
-        holding: dict[str, set[str]] = {}
-        for term, held in postings.held(question.weights, numbers).items():
-            for number, _ in held:
-                holding.setdefault(numbers[number], set()).add(term)
-        self.coverage = confidence.Coverage(question.weights, postings.full_score, question.names, holding)
-        self.support = self._support(nearest, ranked[: confidence.FIRST])
-        self._first = ranked[: confidence.ALIKE]
-
-    def of_answer(self) -> float:
-        """Return how sure it is that memory answers the question."""
-        sure = confidence.of_answer(self.support)
-        return min(sure, confidence.LIKELY_NONE) if self._is_asked_of_none() else sure
-
-    def _is_asked_of_none(self) -> bool:
-        search, corpus = self._search, self._search.corpus
-        question, postings = search.question, corpus.postings
-        if self.support.nearness is None or question.is_foreign or question.asks_for_period:
-            return False
-        alike = heapq.nlargest(confidence.ALIKE, map(self._cosine, self._evidence))
-        if len(alike) < confidence.ALIKE or any(self._evidence[one].talk is not None for one in self._first[:1]):
-            return False  # of a talk no single turn holds what a question says
-        words = confidence.Words(
-            fusion.scaled(alike[-1], search.least, 1.0),
-            self.support.nearness,
-            self.coverage.share(lambda term: postings.frequency(term) > 0),
-            max(self.coverage.of([one]) for one in self._first),
-            len(self.coverage),
-        )
-        return confidence.is_asked_of_none(words)
-
-    def support_of(self, record_id: str) -> Support:
-        """Return what speaks for one of the hits."""
-        return self._support(record_id, [record_id])
-
-    def _support(self, nearest: str | None, together: Sequence[str]) -> Support:
-        nearness = None
-        if self._search.cosines is not None:
-            least = self._search.least
-            nearness = fusion.scaled(self._cosine(nearest), least, 1.0) if nearest is not None else 0.0
-        name_only = nearest is not None and self.coverage.is_name_only(nearest)
-        question = self._search.question
-        # What a question for a time alone has in words says nothing of what was so then.
-        within = any(self._evidence[one].place == "within" for one in together)
-        covered = float(within) if question.asks_for_period else self.coverage.of(together)
-        return Support(nearness, covered, name_only, question.is_foreign)
-
-    def _cosine(self, record_id: str) -> float:
-        cosine = self._evidence[record_id].cosine
-        return self._search.least if cosine is None else cosine
 
 
 def _pool(search: Search, found: CandidateLists) -> list[str]:
@@ -231,9 +171,7 @@ def _factors(search: Search, indexed: IndexedDocument, now: float) -> dict[str, 
     }
 
 
-def _hit(
-    search: Search, key: _Key, evidence: Evidence, now: float, scale: float, support: Support | None = None
-) -> Hit:
+def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float, sure: Assurance | None = None) -> Hit:
     factors = _factors(search, search.corpus.documents[key[2]], now)
     parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence)}
     parts |= {name: factor for name, factor in factors.items() if factor != 1 or name in {"freshness", "access"}}
@@ -241,8 +179,8 @@ def _hit(
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:
         parts |= evidence.talk._asdict()
-    sure = None if support is None else confidence.of_hit(support)
-    return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts, sure, support)
+    how_sure, support = (None, None) if sure is None else sure.of_hit(key[2])
+    return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts, how_sure, support)
 
 
 def _match_type(evidence: Evidence, floor: float) -> MatchType:

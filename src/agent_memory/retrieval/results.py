@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.models import Document, MatchType, SearchMode
+    from agent_memory.models import Document, Doubt, MatchType, SearchMode
     from agent_memory.retrieval.confidence import Support
 
 UNREAD: Final = -1
@@ -122,6 +122,8 @@ class IndexedDocument:
         length_share: How near its length is to that of a full turn, 0..1.
         tells_time: Whether it holds a word of time.
         tells_change: Whether it says that something is not as it was.
+        asks: Whether it holds a question.
+        length: How many terms it has, repeats included.
     """
 
     document: Document
@@ -131,6 +133,8 @@ class IndexedDocument:
     length_share: float = 0.0
     tells_time: bool = False
     tells_change: bool = False
+    asks: bool = False
+    length: int = 0
 
 
 class Period(NamedTuple):
@@ -164,6 +168,7 @@ class Question:
         embedded_text: The text to embed; empty when there is nothing to embed.
         names: Terms of the proper names in it.
         is_foreign: Whether it is in another language than English.
+        is_unlatin: Whether it is mostly in another script than the Latin, or in no letters at all.
         periods: Stretches of time it names; what it asks for may lie in any.
         dates: Terms of the days among them, which a text may hold.
         asks_for_period: Whether it asks for whatever was in these, and for nothing else.
@@ -177,6 +182,7 @@ class Question:
     embedded_text: str
     names: frozenset[str] = frozenset()
     is_foreign: bool = False
+    is_unlatin: bool = False
     periods: tuple[Period, ...] = ()
     dates: frozenset[str] = frozenset()
     asks_for_period: bool = False
@@ -229,6 +235,7 @@ class Ranking:
         not_known: Whether that is less than the least that was asked for.
         support: What the confidence is drawn from.
         words: The question's terms, each with how much it tells.
+        doubt: Where it is not known, what would have answered but for a doubt about it; None for nothing.
     """
 
     hits: tuple[Hit, ...]
@@ -239,3 +246,4 @@ class Ranking:
     not_known: bool = False
     support: Support | None = None
     words: Mapping[str, float] = field(default_factory=dict)
+    doubt: Doubt | None = None

@@ -126,6 +126,8 @@ class SealedRows:
             length_share=fusion.length_share(int(columns["length"][row])),
             tells_time=bool(columns["flags"][row] & TELLS_TIME),
             tells_change=bool(columns["flags"][row] & TELLS_CHANGE),
+            asks=bool(columns["flags"][row] & ASKS),
+            length=int(columns["length"][row]),
         )
         return entry
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from unicodedata import category
 
 from agent_memory.retrieval.tokens import STOP_WORDS, query_terms
 
@@ -38,6 +39,15 @@ def is_foreign(question: str) -> bool:
         return True
     words = {word.casefold() for word in _WORD.findall(question)}
     return not words.isdisjoint(_ASKING) and words.isdisjoint(STOP_WORDS - _SHARED)
+
+
+def is_unlatin(question: str) -> bool:
+    """Tell whether a question is mostly in another script than the Latin, in signs such as emoji, or in nothing."""
+    latin = sum(char < _LATIN_END and char.isalnum() for char in question)
+    if question.isascii():
+        return not latin
+    others = sum(char >= _LATIN_END and (char.isalnum() or category(char)[0] == "S") for char in question)
+    return others > latin or not latin
 
 
 _SHARED: Final = frozenset({"a", "am", "an", "as", "do", "he", "her", "him", "i", "in", "is", "me", "my", "so", "was"})

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
+    from agent_memory.models import Doubt, Linked, Memory, MemorySearchResult, Surroundings, Trace
     from agent_memory.service.requests import Preview
     from agent_memory.service.results import Found, Promoted, Suspect
+
+DOUBTS: Final[dict[Doubt, str]] = {
+    "low_trust": "What would answer it has low trust: an outsider may have written it.",
+    "question": "What is nearest only asks the same.",
+}
+"""Why an answer that has something like an answer in it is not known."""
 
 MAX_CHARS: Final = 40_000
 """Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
@@ -90,6 +96,7 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     """Return the answer of a search around its hits; `more` comes right after them."""
     view = {
         **({"not_known": True} if found.results.not_known else {}),
+        **({"why": DOUBTS[found.results.doubt]} if found.results.doubt is not None else {}),
         "results": results,
         **more,
         "total_found": found.results.total_found,

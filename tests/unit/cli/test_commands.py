@@ -135,6 +135,15 @@ def test_that_nothing_is_known_is_said_before_what_is_nearest(bob: Run) -> None:
     assert "Maria likes tea." in result.stdout
 
 
+def test_why_what_looks_like_an_answer_is_none_is_said(bob: Run) -> None:
+    question = "Which tea shop in Kyoto did Aiko visit in the winter of the flood?"
+    bob("store", question)
+    result = bob("search", question)
+    assert "Not known: " in result.stderr
+    assert "only asks the same" in " ".join(result.stderr.split())
+    assert json.loads(bob("search", question, "--json").stdout)["why"].endswith("only asks the same.")
+
+
 def test_links_are_shown_at_both_ends_and_doubts_with_them(bob: Run) -> None:
     bob("import", "-", given=f'{{"id": "{D}", "content": "Maria needs a mug.", "links": {LINKS}}}\n')
     assert f"→ derived_from {B}  Maria likes tea.\n" in bob("search", "mug").stdout

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.retrieval.confidence import Coverage, Support, Words, is_asked_of_none, of_answer, of_hit
+from agent_memory.retrieval.confidence import Coverage, Support, Words, is_asked_of_none, is_echo, of_answer, of_hit
 
 share = st.floats(0, 1)
 supports = st.builds(Support, st.none() | share, share, st.booleans(), st.booleans())
@@ -47,6 +47,12 @@ def test_where_many_are_alike_one_has_to_hold_what_is_asked() -> None:
         {"asked": 14},  # a long question is held by no single note
     ):
         assert not is_asked_of_none(ALIKE._replace(**harmless))
+
+
+def test_what_holds_nothing_but_the_words_of_a_question_says_no_more_than_it() -> None:
+    assert is_echo(length=8, said=3, covered=1.0)  # four terms of its day, and its category
+    assert not is_echo(length=9, said=3, covered=1.0)
+    assert not is_echo(length=6, said=1, covered=0.3)  # of another question
 
 
 def test_the_share_of_words_that_are_known_counts_how_rare_they_are() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.retrieval.wording import is_foreign, names_in
+from agent_memory.retrieval.wording import is_foreign, is_unlatin, names_in
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,25 @@ def test_names_are_words_in_title_case_within_a_question() -> None:
 @pytest.mark.parametrize("question", ["What does API error E4017 mean?", "Who is on call?", "Release Notes Of May"])
 def test_acronyms_codes_first_words_and_headings_are_no_names(question: str) -> None:
     assert names_in(question) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "\u732b\u559c\u6b22\u4ec0\u4e48",
+        "\u0413\u0434\u0435 \u0441\u0435\u0440\u0432\u0435\u0440 X?",
+        "\U0001f389\U0001f382",
+        "?!",
+        "",
+        "\u2026",
+    ],
+)
+def test_a_question_in_another_script_or_in_none(question: str) -> None:
+    assert is_unlatin(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["where is it", "\U0001f389 deploy?", "42", "D\u00f3nde vive \u0141ukasz?", "caf\u00e9 \u732b"]
+)
+def test_a_question_in_latin_letters(question: str) -> None:
+    assert not is_unlatin(question)

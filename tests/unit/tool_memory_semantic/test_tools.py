@@ -238,6 +238,17 @@ async def test_that_nothing_is_known_comes_first(tools: dict[str, Any]) -> None:
     assert next(iter(answer.items())) == ("not_known", True)
 
 
+async def test_why_what_looks_like_an_answer_is_none_comes_next(tools: dict[str, Any]) -> None:
+    question = "where did the tea come from that Aiko bought in Kyoto?"
+    await stored(tools, question)
+    answer = await done(tools, "search", query=question)
+    assert list(answer)[:2] == ["not_known", "why"]
+    assert "only asks the same" in answer["why"]
+    assert answer["results"][0]["answer_confidence"] == 0.15
+    await stored(tools, f"{question} From Uji")
+    assert not {"not_known", "why"} & set(await done(tools, "search", query=question))
+
+
 async def test_links_are_taken_and_shown_both_ways(tools: dict[str, Any]) -> None:
     tea = await stored(tools, "Bob drinks peppermint tea")
     mug = await stored(tools, "Bob needs a large mug", links=[{"rel": "derived_from", "id": tea}])
