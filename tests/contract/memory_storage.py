@@ -107,11 +107,17 @@ class MemoryStorageContract(MemoryReleasingContract, MemorySearchContract):
         new = new.model_copy(update={"links": [Link(rel=SUSPECT, id=old.id)]})
         kept = kept.model_copy(update={"links": [Link(rel=BESIDE, id=old.id)]})
         await storage.store_many([old, new, kept])
-        assert await other.undecided() == [new]
+        assert await other.undecided() == [(new, new)]
         await storage.compact(timedelta(0))
-        assert await storage.undecided() == [new]
+        assert await storage.undecided() == [(new, new)]
         around = await other.surroundings([old.id, new.id])
         assert {one: each.disputed for one, each in around.items()} == {old.id: new.id, new.id: None}
+        latest = memory_of("Sockets alone", supersedes=new.id)
+        await storage.store(latest)
+        assert await other.undecided() == [(new, latest)]
+        assert (await other.surroundings([old.id]))[old.id].disputed == latest.id
+        found = await storage.search("5432", 2)
+        assert [hit.memory.id for hit in found] == [latest.id, old.id]
         await other.update(new.id, {"links": [Link(rel=DISTINCT, id=old.id).model_dump()]})
         assert await storage.undecided() == []
 

@@ -8,6 +8,7 @@ journal knows all of it, and a list of the pairs reads no other memories.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.service.writing import WritePath
+    from agent_memory.suspects import Suspicion
 
 Decision = Literal["replace", "keep", "not_same"]
 _RELS: Final[dict[Decision, str]] = {"keep": BESIDE, "not_same": DISTINCT}
@@ -51,17 +53,17 @@ class Disputes:
     async def undecided(self) -> list[Suspect]:
         """Return the pairs that wait for a decision, the latest first.
 
-        One whose memories have changed meanwhile so that both can be right, or of which one was replaced, forgotten or
-        has expired, is left out.
+        One whose memories have changed meanwhile so that both can be right, or of which the older was replaced or one
+        was forgotten or has expired, is left out. What has replaced the newer stands for it.
 
         Raises:
             StorageError: The memories cannot be read.
         """
         newer = await self._storage.undecided()
-        wanted = list(dict.fromkeys(link.id for one in newer for link in one.links if link.rel == SUSPECT))
+        wanted = list(dict.fromkeys(link.id for one, _ in newer for link in one.links if link.rel == SUSPECT))
         older = await self._storage.valid_among(wanted)
-        found = await asyncio.to_thread(lambda: list(_pairs(newer, older)))
-        return sorted(found, key=lambda each: each.newer.timestamp, reverse=True)
+        found = await asyncio.to_thread(lambda: {(each.newer.id, each.older.id): each for each in _pairs(newer, older)})
+        return sorted(found.values(), key=lambda each: each.newer.timestamp, reverse=True)
 
     async def decide(
         self, memory_id: str, other_id: str, decision: Decision, caller: Caller = NOBODY
@@ -81,10 +83,10 @@ class Disputes:
             StorageError: Nothing was changed.
         """
         waiting = [each for each in await self.undecided() if {each.newer.id, each.older.id} == {memory_id, other_id}]
-        memories = {one: await self._storage.get(one) for one in (memory_id, other_id)}
-        holder, end = self._ends(memories, memory_id, other_id)
-        await self._writing.gate.check("change", [memory for memory in memories.values() if memory is not None], caller)
         replaced = {one: await self._storage.older_versions(one) for one in (memory_id, other_id)}
+        holder, end = await self._ends(replaced)
+        concerned = {one: await self._storage.get(one) for one in (memory_id, other_id, holder.id)}
+        await self._writing.gate.check("change", [each for each in concerned.values() if each is not None], caller)
         if decision == "replace" and other_id in replaced[memory_id]:
             return None
         for one, other in ((memory_id, other_id), (other_id, memory_id)):
@@ -130,12 +132,18 @@ class Disputes:
         if self._writing.comparing.is_on:
             await self._looking.look(memory_ids, caller, by_meaning=again and self._by_meaning)
 
-    def _ends(self, memories: dict[str, Memory | None], memory_id: str, other_id: str) -> tuple[Memory, str]:
-        """Return the memory whose link makes the two a pair, and the id of the other."""
+    async def _ends(self, replaced: dict[str, list[str]]) -> tuple[Memory, str]:
+        """Return the memory whose link makes two a pair, one of them or what it has replaced, and the id of the other.
+
+        Args:
+            replaced: The two, with what each has replaced.
+        """
+        memory_id, other_id = replaced
         for one, other in ((memory_id, other_id), (other_id, memory_id)):
-            holder = memories[one]
-            if holder is not None and any(_is_of(link, other) for link in holder.links):
-                return holder, other
+            for version in (one, *replaced[one]):
+                holder = await self._storage.get(version)
+                if holder is not None and any(_is_of(link, other) for link in holder.links):
+                    return holder, other
         raise ValidationError(
             f"{memory_id} and {other_id} are no pair that looked as if it cannot be right; nothing was changed.",
             code="no_such_pair",
@@ -171,15 +179,22 @@ def _is_of(link: Link, other_id: str) -> bool:
     return link.id == other_id and link.rel in _OF_PAIRS
 
 
-def _pairs(newer: Iterable[Memory], older: dict[str, Memory]) -> Iterator[Suspect]:
+def _pairs(newer: Iterable[tuple[Memory, Memory]], older: dict[str, Memory]) -> Iterator[Suspect]:
     """Yield the pairs that still look as if they cannot both be right."""
-    from agent_memory.suspects import compare  # its patterns are for those who look
-
-    for one in newer:
+    for one, current in newer:
         for link in one.links:
             other = older.get(link.id) if link.rel == SUSPECT else None
-            if other is None or not may_stand_for(one.trust, other.trust):
+            if other is None or other.id == current.id or not may_stand_for(current.trust, other.trust):
                 continue
-            suspicion = compare(one, other, are_near=True)  # whatever they were found by
+            suspicion = _suspicion(one, current, other)
             if suspicion is not None:
-                yield Suspect(one, other, suspicion.kind, suspicion.hint, suspicion.evidence)
+                yield Suspect(current, other, suspicion.kind, suspicion.hint, suspicion.evidence)
+
+
+def _suspicion(one: Memory, current: Memory, other: Memory) -> Suspicion | None:
+    """Return why a memory is suspect with an older one: by its own words, or by those of what it has replaced."""
+    from agent_memory.suspects import compare  # its patterns are for those who look
+
+    found = compare(current, other, are_near=True)  # whatever they were found by
+    before = compare(one, other, are_near=True) if found is None and one.id != current.id else None
+    return found or (before and replace(before, evidence=f"{one.id}, which it replaces: {before.evidence}"))

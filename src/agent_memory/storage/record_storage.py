@@ -20,7 +20,7 @@ from agent_memory.storage.listing import list_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
 from agent_memory.storage.releasing import WithTraces
 from agent_memory.storage.state import State, snapshot
-from agent_memory.storage.surroundings import surroundings_of
+from agent_memory.storage.surroundings import current_of, surroundings_of
 from agent_memory.storage.tally import tally_of
 from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
 from agent_memory.storage.trouble import Trouble, trouble_of_embedder
@@ -144,16 +144,16 @@ class WithLists(Threaded[R], Generic[R]):
             pass  # in portions, so that other calls get in between
         return await self._run(lambda replica: alike(replica, text, count))
 
-    async def undecided(self) -> list[R]:
-        """Return the valid records with a link that says so: they are suspected not to be right with older ones."""
+    async def undecided(self) -> list[tuple[R, R]]:
+        """Return the records with a link that says so: they are suspected not to be right with older ones.
 
-        def of(state: State[R]) -> list[R]:
+        Each with what counts in its place now: itself, or what replaced it. Without those of which nothing does.
+        """
+
+        def of(state: State[R]) -> list[tuple[R, R]]:
             now = self._clock()
-            return [
-                record
-                for one in state.links.undecided()
-                if (record := state.records[one.id]) and state.is_valid(record, now)
-            ]
+            pairs = ((one, current_of(state, one.id, now)) for one in state.links.undecided())
+            return [(state.records[one.id], current) for one, current in pairs if current is not None]
 
         return await self._look(of)
 

@@ -23,7 +23,7 @@ from agent_memory.storage.changes import (
     to_update,
 )
 from agent_memory.storage.state import State, snapshot
-from agent_memory.storage.surroundings import disputed_last, surroundings_of
+from agent_memory.storage.surroundings import disputed_last, surroundings_of, with_disputing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -114,7 +114,9 @@ class Replica(Generic[R]):
         answer = answer_of(ranking, state.records, request, looks_back=bool(past))
         around = tuple([surroundings_of(state, record, now) for record in answer.records])
         answer = replace(answer, surroundings=around)
-        return answer if past or not any(each.disputed for each in around) else disputed_last(answer)
+        if past or not any(each.disputed for each in around):
+            return answer
+        return disputed_last(with_disputing(state, answer, request))
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import SUSPECT, Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on
+from agent_memory.retrieval import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from agent_memory.models import SearchRequest
     from agent_memory.models.kind import R
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.state import State
@@ -24,6 +26,42 @@ def surroundings_of(state: State[R], record: R, now: datetime) -> Surroundings:
     doubts = _doubts(state, record, now)
     incoming, disputed = _incoming(state, record, now)
     return Surroundings((*_outgoing(state, record, now), *incoming), next(doubts, None), disputed)
+
+
+def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -> Answer[R]:
+    """Return an answer in which no record is without the newer one that disputes it, where that meets the filters.
+
+    One that was not found comes in above the disputed, as near and as sure, and the last hit gives way to it.
+    """
+    hits, records, around = list(answer.ranking.hits), list(answer.records), list(answer.surroundings)
+    found = {hit.id for hit in hits}
+    at, added = 0, set[str]()
+    while at < len(hits):
+        newer = state.get(around[at].disputed or "")
+        is_last = at == request.limit - 1
+        if newer is None or newer.id in found or is_last or not request.filters.admits(newer):
+            at += 1
+            continue
+        hits.insert(at, replace(hits[at], id=newer.id, parts={}, pieces=()))
+        records.insert(at, newer)
+        around.insert(at, surroundings_of(state, newer, request.now))
+        found.add(newer.id)
+        added.add(newer.id)
+    cut = hits[request.limit :] if request.explain else []
+    rejected = [Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut]
+    rejected += [each for each in answer.ranking.rejected if each.id not in added]
+    ranking = replace(
+        answer.ranking,
+        hits=tuple(hits[: request.limit]),
+        rejected=tuple(rejected),
+        total_found=max(answer.ranking.total_found, len(hits)),
+    )
+    return replace(
+        answer,
+        ranking=ranking,
+        records=tuple(records[: request.limit]),
+        surroundings=tuple(around[: request.limit]),
+    )
 
 
 def disputed_last(answer: Answer[R]) -> Answer[R]:
@@ -46,7 +84,7 @@ def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:
     """Yield what a record is linked to; what was replaced since by what replaced it."""
     told: dict[tuple[str, str], None] = {}
     for link in record.links:
-        target = _current(state, link.id, now)
+        target = current_of(state, link.id, now)
         if target is None or not is_told(link.rel) or target.id == record.id or (link.rel, target.id) in told:
             continue
         told[link.rel, target.id] = None
@@ -58,16 +96,18 @@ def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:
 def _incoming(state: State[R], record: R, now: datetime) -> tuple[list[Linked], str | None]:
     """Return the valid records that are linked to one, and the id of a newer one that disputes it.
 
-    A stranger's words are not put beside those of others.
+    What has replaced one that disputes it disputes it, too. A stranger's words are not put beside those of others.
     """
     found: list[Linked] = []
     disputed: str | None = None
     for each in state.links.leading_to(record.id):
-        other = state.get(each.id)
-        if other is None or not state.is_valid(other, now) or not may_stand_for(other.trust, record.trust):
+        other = current_of(state, each.id, now)
+        if other is None or other.id == record.id or not may_stand_for(other.trust, record.trust):
             continue
-        if any(link.rel == SUSPECT and link.id == record.id for link in other.links):
+        if any(link.rel == SUSPECT and link.id == record.id for link in each.links):
             disputed = disputed or other.id
+        if other.id != each.id:
+            continue  # replaced, so nobody is told its links
         rels = [link.rel for link in other.links if link.id == record.id and is_told(link.rel)]
         found += [Linked(rel, other.id, state.kind.text_of(other), is_incoming=True) for rel in dict.fromkeys(rels)]
         if len(found) >= MOST:
@@ -75,7 +115,7 @@ def _incoming(state: State[R], record: R, now: datetime) -> tuple[list[Linked], 
     return found[:MOST], disputed
 
 
-def _current(state: State[R], record_id: str, now: datetime) -> R | None:
+def current_of(state: State[R], record_id: str, now: datetime) -> R | None:
     """Return what a link leads to now: the record, or the last that replaced it; None if that is gone or expired."""
     met = {record_id}
     while (newer := state.replacements.of(record_id, now)) is not None and newer not in met:

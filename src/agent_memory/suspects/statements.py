@@ -207,11 +207,14 @@ class _Reader:
         )
 
     def _read(self, chunk: str) -> None:
+        sign = chunk.rstrip(_TRAILING)
+        if self._number is not None and not sign.isalnum() and unit_of(sign) is not None:
+            self._end_number(sign)
+            chunk = chunk.removeprefix(sign)
+        if not chunk:
+            return
         if not chunk[0].isalnum() and len(chunk) == 1:
-            if self._number is not None and unit_of(chunk) is not None:
-                self._end_number(chunk)
-            else:
-                self._mark(chunk)
+            self._mark(chunk)
             return
         bare = chunk.rstrip(_TRAILING).lstrip("'\u2018\u2019")
         if bare:

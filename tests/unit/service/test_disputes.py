@@ -63,6 +63,43 @@ async def test_the_older_of_a_pair_is_marked_and_right_below_the_newer(service: 
     assert "disputed" not in views.brief_hit(found.results[0], explain=False, superseded_by=None)
 
 
+async def test_the_newer_of_a_pair_comes_in_above_the_older_though_the_words_find_it_not(
+    service: MemoryService,
+) -> None:
+    old, new = await two(service)
+    for room in "abc":
+        await service.store(f"Room {room} is locked at 2:30 or after the last tour of the house has gone.")
+    found = await service.search("2:30", 3)
+    assert [hit.memory.id for hit in found][:2] == [new.id, old.id]
+    assert len(found) == 3
+    assert found.results[0].relevance_score == found.results[1].relevance_score
+    assert [hit.memory.id for hit in await service.search("2:30", 1)] == [old.id]
+    await service.update(old.id, {"tags": ["night"]})
+    assert [hit.memory.id for hit in await service.search("2:30", 3, {"tags": ["night"]})] == [old.id]
+
+
+async def test_what_replaced_the_newer_of_a_pair_disputes_the_older_in_its_place(service: MemoryService) -> None:
+    old, fly = await two(service)
+    now = (await service.store({"content": "Tapes are written all the time.", "supersedes": fly.id})).memory
+    assert await ids(service) == [(now.id, old.id)]
+    (waiting,) = await service.suspects()
+    assert fly.id in waiting.evidence
+    assert [hit.memory.id for hit in await service.search("daily backup")] == [now.id, old.id]
+    await service.disputes.decide(now.id, old.id, "replace")
+    assert await service.admin.older_versions(now.id) == [fly.id, old.id]
+    await service.past.restore(old.id)
+    await service.disputes.decide(now.id, old.id, "keep")
+    assert await service.suspects() == []
+    assert {hit.surroundings.disputed for hit in await service.search("daily backup")} == {None}
+
+
+async def test_the_older_that_replaced_the_newer_is_disputed_by_nothing(service: MemoryService) -> None:
+    old, new = await two(service)
+    await service.update(old.id, {"supersedes": new.id})
+    assert await ids(service) == []
+    assert [hit.surroundings.disputed for hit in await service.search("daily backup")] == [None]
+
+
 @pytest.mark.parametrize("decision", ["keep", "not_same"])
 async def test_what_both_hold_is_neither_marked_nor_asked_again(service: MemoryService, decision: Any) -> None:
     old, new = await two(service)

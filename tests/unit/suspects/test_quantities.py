@@ -22,6 +22,8 @@ def amounts_in(text: str) -> list[tuple[str, float | str]]:
         ("waits 250ms", [("time", 0.25)]),
         ("fails below 80 % coverage", [("share", 80)]),
         ("fails below 80% coverage", [("share", 80)]),
+        ("was raised to 80 %.", [("share", 80)]),
+        ("was raised to 80 %, then lowered", [("share", 80)]),
         ("costs $1,800 each", [("dollars", 1800)]),
         ("starts at 09:05", [("clock", "9:05")]),
         ("holds 42 entries", [("entri", 42)]),
