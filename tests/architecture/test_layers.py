@@ -16,7 +16,8 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("service",), ("capture", "forgetting", "scratchpad"), ("memories",),
+    ("modules", "cli"), ("host", "doctor"), ("knowledge",), ("tasks",), ("service",),
+    ("capture", "forgetting", "scratchpad"), ("memories",),
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
     ("models",), ("redaction",),
     ("errors", "installing", "late", "logs", "yaml_reading"),

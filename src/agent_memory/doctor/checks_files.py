@@ -228,7 +228,7 @@ def _wanting(case: Case, hashes: Hashes) -> int:
 
 def needed_hashes(case: Case) -> Hashes:
     """Return the hashes of all texts that a cache must keep."""
-    return Hashes(chain(case.survey.pieces, map(prefix_of, hashes_elsewhere(case.folder, case.name))))
+    return Hashes(chain(case.survey.pieces, map(prefix_of, hashes_elsewhere(case.folder, case.kinds[0]))))
 
 
 # -- events.jsonl ---------------------------------------------------------------------------------------------------

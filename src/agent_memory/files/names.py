@@ -86,9 +86,14 @@ def may_be_journal(name: str) -> bool:
     return name != SCRATCHPAD and re.fullmatch(r"[a-z]+\.yaml", name) is not None
 
 
-def shortlist_of(journal: str) -> str:
-    """Return the name of the shortlist that is made from a journal: `shortlist.json`, `episodes.shortlist.json`."""
-    return SHORTLIST if journal == JOURNAL else f"{journal.removesuffix('.yaml')}.{SHORTLIST}"
+def shortlist_of(journal: str, kind: str = "") -> str:
+    """Return the name of the shortlist that is made from a journal: `shortlist.json`, `episodes.shortlist.json`.
+
+    Args:
+        journal: Its name.
+        kind: Of the records, where the journal has more than one kind.
+    """
+    return SHORTLIST if journal == JOURNAL else f"{kind or journal.removesuffix('.yaml')}.{SHORTLIST}"
 
 
 def keeps_lines_of(journal: str, name: str) -> bool:

@@ -84,7 +84,7 @@ def fold(
     kinds: Collection[str],
     keep: Callable[[Change], str | None] | None = None,
     ended: Callable[[Change], bool] | None = None,
-    apart: int = 0,
+    apart: Collection[int] = (),
     words: Collection[str] = (),
 ) -> Folded:
     """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
@@ -97,7 +97,8 @@ def fold(
             before a record that a later patch broke, since its last good version is in the past.
         ended: Judges a record, as a `put`: whether its own time has been over for long; then it is left out, unless
             something was written about it since.
-        apart: Accesses up to this number and behind it are not added up: who reads on from there knows the first ones.
+        apart: Accesses up to one of these numbers and behind it are not added up: who reads on from there knows the
+            first ones.
         words: Fields of a record that are its text: whoever changes one of them rewords it.
     """
     try:
@@ -116,7 +117,7 @@ def _fold(
     kinds: Collection[str],
     keep: Callable[[Change], str | None] | None,
     ended: Callable[[Change], bool] | None,
-    apart: int,
+    apart: Collection[int],
     words: Collection[str],
 ) -> Folded:
     old = entries[: _boundary(entries[:young], kinds)]
@@ -227,7 +228,9 @@ def _live(entries: Sequence[Entry], kinds: Collection[str]) -> list[tuple[int, C
     return [(last[put.kind, put.id], put) for put in puts]
 
 
-def _fold_touches(entries: Sequence[Entry], start: int, kinds: Collection[str], apart: int) -> dict[int, list[Change]]:
+def _fold_touches(
+    entries: Sequence[Entry], start: int, kinds: Collection[str], apart: Collection[int]
+) -> dict[int, list[Change]]:
     """Return what stands at each position from `start` on; nothing where the entry stays as it is."""
     runs: dict[Key, tuple[int, int]] = {}
     made: dict[int, list[Change]] = {}
@@ -238,7 +241,7 @@ def _fold_touches(entries: Sequence[Entry], start: int, kinds: Collection[str], 
 
     before = 0
     for position, entry in enumerate(entries[start:], start):
-        if before <= apart < entry.seq:
+        if any(before <= each < entry.seq for each in apart):
             for key in list(runs):
                 close(key)
         before = entry.seq

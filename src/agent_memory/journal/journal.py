@@ -222,7 +222,7 @@ class Journal:
         keep: Callable[[Change], str | None] | None = None,
         by_number: bool = False,
         ended: Callable[[Change], bool] | None = None,
-        apart: int = 0,
+        apart: Collection[int] = (),
         words: Collection[str] = (),
     ) -> AbstractContextManager[Rewriting]:
         """Make a new version without what is older than `grace` and superseded; live records are untouched.

@@ -51,6 +51,7 @@ class Kind(Generic[R]):
         checks: Returns what is wrong with a record although it fits the model, a sentence each.
         references: Returns the ids of the records that a record points to.
         view: Returns what each answer shows of a record, as plain JSON; whoever answers adds times, score and trust.
+        beside: Returns the other kinds whose records lie in the same file, so that a compaction folds all of them.
     """
 
     name: str
@@ -62,6 +63,12 @@ class Kind(Generic[R]):
     checks: Callable[[R], Iterable[str]] = lambda _: ()
     references: Callable[[R], Iterable[str]] = references_of
     view: Callable[[R], dict[str, Any]] = view_of
+    beside: Callable[[], tuple[Kind[Any], ...]] = tuple
+
+    @property
+    def in_journal(self) -> tuple[Kind[Any], ...]:
+        """All kinds whose records lie in its journal, itself first."""
+        return self, *self.beside()
 
     def new_id(self) -> str:
         """Return a fresh id of this kind."""

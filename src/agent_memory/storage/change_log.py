@@ -16,7 +16,7 @@ from agent_memory.files.names import SEGMENTS
 from agent_memory.journal import GRACE, Change, Journal, Update, deleted_in, keep_lost
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
-from agent_memory.storage.compaction_policy import CompactionPolicy
+from agent_memory.storage.compaction_policy import CompactionPolicy, is_counted
 from agent_memory.storage.vector.shards import describe_folder
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ class FileLog:
     """A `ChangeLog` in an agent's folder: the lock lets one writer in at a time.
 
     Args:
-        kind: The records that a compaction reads; lines of others stay as they are.
+        kind: The records. A compaction reads them and those of the kinds beside them in the journal; lines of others
+            stay as they are.
         folder: Where the file lies.
         clock: Source of the present.
         grace: How long what was forgotten or replaced can be brought back.
@@ -158,7 +159,8 @@ class FileLog:
         self._folder = folder
         self._clock = clock
         path = folder.path / kind.journal
-        self.journal = Journal(path, {kind.name}, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
+        self._kinds = {each.name: each for each in kind.in_journal}
+        self.journal = Journal(path, self._kinds, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
         self.policy = CompactionPolicy(grace)
         self._generation = ""
         self._receipt: Receipt | None = None
@@ -214,19 +216,18 @@ class FileLog:
         until = self._clock() - (self.grace if grace is None else grace)
 
         def has_ended(put: Change) -> bool:
-            return put.kind == self._kind.name and expired_before(put.data, until)
+            return put.kind in self._kinds and expired_before(put.data, until)
 
         def refusal(put: Change) -> str | None:
-            if put.kind != self._kind.name:
-                return None
-            return self._kind.refusal(self._folder.agent_id, put.id, put.data)
+            kind = self._kinds.get(put.kind)
+            return None if kind is None else kind.refusal(self._folder.agent_id, put.id, put.data)
 
         with self.journal.folded(
             grace=grace,
             keep=refusal,
             ended=has_ended,
-            apart=_sealed_seq(self._folder, self._kind.name),
-            words=(self._kind.text, *self._kind.prose),
+            apart=[_sealed_seq(self._folder, name) for name in self._kinds],
+            words=[word for kind in self._kinds.values() for word in (kind.text, *kind.prose)],
         ) as new:
 
             def finish(_absorb: Absorb) -> bool:
@@ -262,7 +263,8 @@ class FileLog:
             self.policy.go_on(header.last_seq, self._clock())
         self._generation = generation
         for entry in update.entries:
-            self.policy.add(entry)
+            if is_counted(entry, self._kind):
+                self.policy.add(entry)
         return update
 
     def _has_ended(self, state: State[Any], now: datetime) -> bool:

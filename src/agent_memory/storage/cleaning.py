@@ -39,6 +39,10 @@ _MARKERS_AND_PUNCTUATION: Final = re.compile(r"\[redacted:[a-z0-9-]+\]|[\W_]+")
 _CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
 # What a person or a model invents as a name: words, perhaps with a number. A password or a key is none.
 _NAME: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
+_DRAFT: Final = "draft_of_this"
+"""A value that every required field takes, names and sentences alike."""
+_SESSIONS: Final = frozenset({"created_by_session", "group"})
+"""Fields that name sessions, or a person and a session."""
 _SESSION: Final = re.compile(
     # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
     r"(?i)(?:[a-z]{1,16}[-_:])?(?:[0-9a-f]{6,64}(?:-[0-9a-f]{4,64}){0,7}|[0-9A-HJKMNP-TV-Z]{26})(?:[_-][a-z][a-z_-]{0,63})?"
@@ -108,7 +112,7 @@ def redact_fields(
             recovery=f"Give the fields and their values, as in {{'{kind.text}': '…'}}.",
         )
     texts = {name: values[name] for name in text_fields(kind) if values.get(name)}
-    drafts = {name: "draft" for name, field in kind.model.model_fields.items() if field.is_required()}
+    drafts = {name: _DRAFT for name, field in kind.model.model_fields.items() if field.is_required()}
     checked = validated(kind.model, {**drafts, "id": kind.new_id(), **texts}, "changed")
     cleaned, found = _without_secrets(kind, _as_given(kind, texts, checked), redactor or _REDACTOR)
     return Redacted({**values, **cleaned}, found)
@@ -194,7 +198,7 @@ def _without_secrets(
         elif name in _names(kind):
             cleaned[name], found = _name(value, _names(kind)[name])
         else:
-            clean = redact_session if name == "created_by_session" else redact_label
+            clean = redact_session if name in _SESSIONS else redact_label
             cleaned[name], found = clean(value, redactor)
         if name == kind.text and found and not _MARKERS_AND_PUNCTUATION.sub("", str(cleaned[name])):
             raise ValidationError(

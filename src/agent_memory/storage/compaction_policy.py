@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from agent_memory.journal import Change, Entry
+    from agent_memory.models import Kind
 
 _DAY: Final = len("2026-03-01")
 _NEVER: Final = "~"
@@ -112,6 +113,12 @@ class CompactionPolicy:
     def is_of_today(self, now: datetime) -> bool:
         """Tell whether the file was compacted today, or at a time that is yet to come."""
         return self._compacted_on >= to_text(now)[:_DAY]
+
+
+def is_counted(entry: Entry, kind: Kind[Any]) -> bool:
+    """Tell whether a line counts for the records of a kind: not where it is all about others in the same journal."""
+    others = {each.name for each in kind.beside()}
+    return not others or not entry.changes or any(change.kind not in others for change in entry.changes)
 
 
 def _ends_a_text(change: Change) -> bool:

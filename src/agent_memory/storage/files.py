@@ -99,7 +99,7 @@ class Files(Generic[R]):
 
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
         """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""
-        others = partial(hashes_elsewhere, self.folder, self.kind.journal)
+        others = partial(hashes_elsewhere, self.folder, self.kind)
         return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others)
 
     def replica(self, index: SearchIndex) -> Replica[R]:

@@ -1,9 +1,9 @@
-"""What the other journals of an agent's folder hold: one cache of vectors serves them all."""
+"""What the other records of an agent's folder hold: one cache of vectors serves them all."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings import text_hash
 from agent_memory.errors import StorageError
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.models import Kind
 
 
-def records_in(journal: Path) -> Records:
-    """Return the records of a journal by id, of whatever kind, as they stand there.
+def records_in(journal: Path, without: str = "") -> Records:
+    """Return the records of a journal by id as they stand there, of whatever kind but the one named.
 
     Raises:
         StorageError: It cannot be read.
@@ -25,12 +26,13 @@ def records_in(journal: Path) -> Records:
     records: Records = {}
     for entry in Journal(journal, ()).poll().entries:
         for change in entry.changes:
-            apply_change(records, change, entry.at)
+            if change.kind != without:
+                apply_change(records, change, entry.at)
     return records
 
 
-def hashes_elsewhere(folder: AgentFolder, journal: str) -> set[bytes]:
-    """Return the hashes of all texts in the folder's journals but `journal`, whichever field holds them.
+def hashes_elsewhere(folder: AgentFolder, kind: Kind[Any]) -> set[bytes]:
+    """Return the hashes of all texts in the folder's journals but those of a kind, whichever field holds them.
 
     A journal that cannot be read gives none: its vectors can be computed again, and a vector that is kept without need
     tells something of a text that was forgotten.
@@ -38,11 +40,11 @@ def hashes_elsewhere(folder: AgentFolder, journal: str) -> set[bytes]:
     found: set[bytes] = set()
     with contextlib.suppress(OSError):
         for path in folder.journals():
-            if path.name != journal:
+            if path.name != kind.journal or kind.beside():
                 with contextlib.suppress(StorageError):
                     found |= {
                         text_hash(piece)
-                        for record in records_in(path).values()
+                        for record in records_in(path, kind.name).values()
                         for text in record.values()
                         if isinstance(text, str)
                         for piece in embedded_texts(text)

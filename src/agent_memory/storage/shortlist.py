@@ -47,7 +47,7 @@ class Shortlist(Generic[R]):
         self._kind = kind
         self._journal = folder.path / kind.journal
         self._folder = folder
-        self._path = folder.path / shortlist_of(kind.journal)
+        self._path = folder.path / shortlist_of(kind.journal, kind.name if kind.beside() else "")
 
     def read(self, order: Order, now: datetime) -> list[R] | None:
         """Return what `Storage.recent` would, or None if only the journal can tell."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
-    from agent_memory.journal import Update
+    from agent_memory.journal import Change, Update
     from agent_memory.models import Document, Kind, Record, Trace
     from agent_memory.storage.sealed.records import SealedRecords
 
@@ -98,7 +98,7 @@ class State(Generic[R]):
             self.table.begin_again()
             self._begin()
         for entry in update.entries:
-            if changes := {change.id: entry.seq for change in entry.changes if change.op not in _NO_CHANGE}:
+            if changes := {change.id: entry.seq for change in entry.changes if _counts(change, self.kind.name)}:
                 self.changed_at |= changes
                 self.last_change = entry.at
         changed = self.table.apply(update.entries)
@@ -229,6 +229,11 @@ def snapshot(state: State[R]) -> Iterator[R]:
     """Return all records as they are now, to be loaded one by one whatever changes meanwhile."""
     sealed = state.sealed.snapshot() if state.sealed is not None else ()
     return chain(sealed, list(state.table.records.values()))
+
+
+def _counts(change: Change, kind: str) -> bool:
+    """Tell whether a change is more than an access, and of a kind: others may lie in the same journal."""
+    return change.op not in _NO_CHANGE and change.kind == kind
 
 
 def _stored(record: Record) -> datetime:

@@ -49,7 +49,7 @@ from agent_memory.segments import (
     seal,
     unlist_segments,
 )
-from agent_memory.storage.compaction_policy import CompactionPolicy
+from agent_memory.storage.compaction_policy import CompactionPolicy, is_counted
 from agent_memory.storage.sealed.opening import (
     COUNTED,
     INVALID,
@@ -189,7 +189,7 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
         if update.reset:  # it was replaced meanwhile, and does not go on from these segments any more
             return _seal_stretch(folder, kind, place, least)
         state.absorb(update)
-        _count(policy, journal, update)
+        _count(policy, kind, journal, update)
     last, here = journal.watermark[1], place_of(journal.reader)
     invalid = {one: {"data": state.table.as_in_journal(one), "why": why} for one, why in state.table.invalid.items()}
     if here is None or state.unsealed < least or len(json.dumps(invalid)) > _MOST_INVALID:
@@ -209,12 +209,13 @@ def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int)
     return True
 
 
-def _count(policy: CompactionPolicy, journal: Journal, update: Update) -> None:
+def _count(policy: CompactionPolicy, kind: Kind[Any], journal: Journal, update: Update) -> None:
     header = journal.reader.header
     if policy.is_empty:
         policy.clear(header.last_seq if header is not None else 0)
     for entry in update.entries:
-        policy.add(entry)
+        if is_counted(entry, kind):
+            policy.add(entry)
 
 
 def _rows(state: State[Any], chain: Chain) -> list[Row]:
