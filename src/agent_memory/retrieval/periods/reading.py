@@ -1,0 +1,84 @@
+"""Stretches of time that a question names: "last week", "before June", "between 20 and 31 July", "on 24.07.2026".
+
+The one place that reads time out of words. Pure functions of the text and the moment of asking; English. A month, day
+or season without a year is the last one that has begun; a date such as 3/4/2026 may be either. Bounds are whole days
+in the zone of that moment.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_memory.retrieval.periods.bounds import bounds_of, spelt_out
+from agent_memory.retrieval.periods.expressions import expressions
+from agent_memory.retrieval.results import Period
+
+if TYPE_CHECKING:
+    from agent_memory.retrieval.periods.expressions import Named
+
+_MAX_CHARS: Final = 2_000  # of a question; days in what is longer are not asked for
+_MOST: Final = 4  # each is searched by itself
+
+_LEADS_UP: Final = re.compile(
+    r"(?:^|\s)(?:(?:in|on|of|since|until|till|during|before|prior|earlier|than|after|following|later|by|from|between"
+    r"|and|to|up|through|starting|as|early|late|mid|the|end)[\s-]+)+$",
+    re.IGNORECASE,
+)
+
+
+class Reading(NamedTuple):
+    """What a question says of time.
+
+    Attributes:
+        periods: The first stretches of time it names, each once; what it asks for may lie in any.
+        rest: The question without them, and without what leads up to them.
+        kept: The question without those that depend on the moment of asking: no text holds these words for that.
+        dates: The words of days, which a text may hold.
+    """
+
+    periods: tuple[Period, ...]
+    rest: str
+    kept: str
+    dates: str
+
+
+def named_periods(question: str, now: datetime) -> tuple[Period, ...]:
+    """Return the first stretches of time that a question names, see `Reading`."""
+    return read_periods(question, now).periods
+
+
+def read_periods(question: str, now: datetime) -> Reading:
+    """Read the time out of a question.
+
+    Args:
+        question: Any text.
+        now: The moment of asking, aware.
+    """
+    if len(question) > _MAX_CHARS:
+        return Reading((), question, question, "")
+    text = spelt_out(question)
+    named = list(expressions(text, now.date()))
+    if not named:
+        return Reading((), question, question, "")
+    bounds = [pair for at in bounds_of(text, named) for pair in at]
+    periods = tuple(dict.fromkeys([_period(first, behind, now) for first, behind in bounds]))[:_MOST]
+    dates = " ".join(text[one.start : one.end] for one in named if one.is_date)
+    return Reading(periods, _without(text, named), _without(text, [one for one in named if one.is_relative]), dates)
+
+
+def _without(text: str, named: list[Named]) -> str:
+    """Leave out expressions, and what leads up to them."""
+    kept, behind = "", 0
+    for one in named:
+        kept += _LEADS_UP.sub(" ", text[behind : one.start])
+        behind = one.end
+    return " ".join((kept + text[behind:]).split()) if named else text
+
+
+def _period(first: date | None, behind: date | None, now: datetime) -> Period:
+    def moment(day: date | None) -> datetime | None:
+        return None if day is None else datetime.combine(day, time.min, now.tzinfo)
+
+    return Period(moment(first), moment(behind))
