@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.errors import ConflictError, UnknownIdError
+from agent_memory.errors import ConflictError, UnknownIdError, UnsupportedError
 from agent_memory.models import Trace
+from agent_memory.service import MemoryService
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,29 @@ class MemoryReleasingContract:
         assert kept is not None
         assert kept.content == "Ann has a dog."
         assert await other.was_forgotten("Ann has badge K-12 and a dog.")
+
+    async def test_what_a_request_took_comes_back_as_a_whole_where_a_past_is_kept(
+        self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
+    ) -> None:
+        service = MemoryService(storage, clock=clock)
+        badge = (await service.store("Ann's badge is K-12.")).memory
+        both = (await service.store("Ann has badge K-12 and drives a van.")).memory
+        await service.store("Bob drinks peppermint tea.")
+        done = await service.requests.forget(await service.requests.preview("Ann's badge"))
+        assert [each.id for each in done.preview.gone] == [badge.id]
+        assert [each.memory.id for each in done.preview.cut] == [both.id]
+        kept = {memory.content async for memory in other.iter_all()}
+        assert kept == {"Ann drives a van.", "Bob drinks peppermint tea."}
+        if done.kept_until is None:
+            with pytest.raises(UnsupportedError):
+                await service.past.restore(badge.id)
+        else:
+            restored = await service.past.restore(badge.id)
+            assert {memory.id for memory in restored.memories} == {badge.id, both.id}
+            there = {memory.id: memory.content async for memory in other.iter_all()}
+            assert (there[badge.id], there[both.id]) == (badge.content, both.content)
+            assert {badge.id, both.id} <= {hit.memory.id for hit in await storage.search("Ann badge K-12")}
+        await service.settle()
 
     async def test_nothing_goes_where_a_text_is_another_by_now(self, storage: MemoryStorage) -> None:
         one = await storage.store(memory_of("Ann's badge is K-12."))

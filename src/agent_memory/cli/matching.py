@@ -26,7 +26,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     """
     preview = await run.service.requests.preview(words, run.caller)
     if not preview:
-        run.screen.document({"forgotten": False, **preview_view(preview)})
+        run.screen.document({"forgotten": False, **preview_view(preview, whole=True)})
         run.screen.note("No memory is meant by that; nothing was forgotten. `search` may find what you mean.")
         raise typer.Exit(FAILED)
     if not yes:
@@ -35,7 +35,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         run.confirm(f"Forget {_what(preview)}{' for good' if now else ''}?", "Nothing was forgotten.")
     outcome = await run.service.requests.forget(preview, run.caller, reason=reason)
     until = None if now else outcome.kept_until
-    document: dict[str, Any] = {"forgotten": True, **preview_view(preview)}
+    document: dict[str, Any] = {"forgotten": True, **preview_view(preview, whole=True)}
     document.pop("confirm", None)
     run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
     run.screen.show(f"Forgot {_what(preview)}.")

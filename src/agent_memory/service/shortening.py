@@ -26,17 +26,19 @@ _LEAST_ROOM: Final = 100
 _LESS: Final = 0.55
 _LEAST_FOR_TEXTS: Final = 480
 _FIRST: Final = 5
+_FEW: Final = 3
 _NEAR, _NEAR_IF_SURE, _NEAR_BEHIND, _AS_SURE = 0.3, 0.6, 0.9, 0.8
 
 
 def shorten(results: SearchResults, *, explain: bool = False) -> None:
     """Tell of each hit whether it is near the best one, and give those that are, if they are long, an excerpt.
 
-    What was found without evidence, such as the latest, is all near. The surer a hit is an answer, the nearer others
+    What was found without evidence, such as the latest, is all near, and so are three short ones or fewer where no more
+    was found. The surer a hit is an answer, the nearer others
     have to be, unless they are as sure. On the sets of docs/search.md, of five hits 2.2 to 4.8 are near, and in about 1
     of 100 questions none of these is an answer while one of the five was.
     """
-    if results and results.answer_confidence is not None:
+    if results and results.answer_confidence is not None and not _are_few(results):
         _tell_near(results, explain=explain)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
     spare = 0  # what the excerpts before have left
@@ -47,6 +49,11 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
         shown = text if len(text) <= WHOLE else excerpt(text, results.words, room + spare, hit.pieces)
         spare = max(0, room + spare - len(shown))
         results[rank] = hit.model_copy(update={"excerpt": shown} if len(shown) < len(text) else {})
+
+
+def _are_few(results: SearchResults) -> bool:
+    """Whether all that was found is so little that leaving any of it out saves nothing: a young memory, as a rule."""
+    return results.total_found <= _FEW and sum(len(hit.memory.content) for hit in results) <= _LEAST_FOR_TEXTS
 
 
 def _tell_near(results: SearchResults, *, explain: bool) -> None:

@@ -112,15 +112,24 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     return view
 
 
-def preview(found: Preview) -> dict[str, Any]:
-    """Return what a request to forget means: what would go as a whole, and what would remain of the rest."""
+def preview(found: Preview, *, whole: bool = False) -> dict[str, Any]:
+    """Return what a request to forget means: what would go as a whole, and what would remain of the rest.
+
+    Unless the whole is wanted, `left_out` tells of what is meant as well and would make an answer too long.
+    """
     gone = [{"memory_id": memory.id, "content": visible(memory.content)} for memory in found.gone]
     cut = [
         {"memory_id": each.memory.id, "content": visible(each.memory.content), "remains": visible(each.remains)}
         for each in found.cut
     ]
-    forget, left_out = fitting(gone)
-    view: dict[str, Any] = {"count": len(gone) + len(cut), "forget": forget, "change": fitting(cut)[0], **left_out}
+    shown = len(gone) + len(cut) if whole else len(fitting([*gone, *cut])[0])
+    view: dict[str, Any] = {
+        "count": len(gone) + len(cut),
+        "forget": gone[:shown],
+        "change": cut[: max(0, shown - len(gone))],
+    }
+    if left := view["count"] - shown:
+        view["left_out"] = f"{left} more are meant and go with these; an answer with all would be too long. Say less."
     if found.older:
         view["older_versions"] = list(found.older)
     return {**view, **({"confirm": found.confirm} if found.confirm else {})}
@@ -175,7 +184,7 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
     The second value joins the answer: empty, or how many were left out, and what to do.
     """
     every = list(views)
-    sizes = accumulate(len(view["content"]) for view in every)
+    sizes = accumulate(len(view["content"]) + len(view.get("remains", "")) for view in every)
     shown = every[: max(1, sum(size <= MAX_CHARS for size in sizes))]
     left = len(every) - len(shown)
     note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."

@@ -38,6 +38,20 @@ async def test_a_preview_shows_what_would_go_and_changes_nothing(service: Memory
     assert {memory.id for memory in await service.admin.everything()} == {badge, both, other}
 
 
+async def test_a_preview_that_is_too_long_says_how_many_more_would_go_or_be_cut(service: MemoryService) -> None:
+    filling = "The shelf is long. " * 400
+    for number in range(4):
+        await told(service, f"Ann's badge is K-12, copy {number}.", f"{filling}Ann has badge K-12, see page {number}.")
+    preview = await service.requests.preview("Ann's badge K-12")
+    assert len(preview.gone) + len(preview.cut) == 8
+    view = preview_view(preview)
+    shown = [*view["forget"], *view["change"]]
+    assert len(shown) < 8
+    assert view["left_out"].startswith(f"{8 - len(shown)} more are meant")
+    assert preview_view(preview, whole=True)["count"] == 8
+    assert "left_out" not in preview_view(preview, whole=True)
+
+
 async def test_what_a_preview_shows_goes_at_once_and_comes_back_at_once(
     service: MemoryService, listener: Listener
 ) -> None:

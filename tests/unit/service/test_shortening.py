@@ -19,8 +19,10 @@ def hit(score: float, content: str = "tea", sure: float = 0.1, links: int = 0) -
     )
 
 
-def answer(*hits: MemorySearchResult, sure: float | None = 0.5, explain: bool = False) -> SearchResults:
-    results = SearchResults(list(hits), answer_confidence=sure)
+def answer(
+    *hits: MemorySearchResult, sure: float | None = 0.5, explain: bool = False, found: int = 40
+) -> SearchResults:
+    results = SearchResults(list(hits), answer_confidence=sure, total_found=found)
     results.words = {"tea": 1.0}
     shorten(results, explain=explain)
     return results
@@ -40,6 +42,12 @@ def test_the_surer_the_best_is_the_nearer_others_have_to_be() -> None:
 
 def test_what_is_as_sure_as_the_best_is_near() -> None:
     assert [each.is_near for each in answer(hit(0.9, sure=0.6), hit(0.1, sure=0.6))] == [True, True]
+
+
+@pytest.mark.parametrize(("length", "found", "are_near"), [(100, 3, True), (400, 3, False), (100, 4, False)])
+def test_of_little_that_was_found_nothing_is_left_out(length: int, found: int, are_near: bool) -> None:
+    results = answer(hit(0.9, sure=0.9), *[hit(0.1, "x" * length, sure=0.05)] * 2, found=found)
+    assert [each.is_near for each in results] == [True, are_near, are_near]
 
 
 def test_behind_the_first_five_only_what_is_as_good_is_near() -> None:
