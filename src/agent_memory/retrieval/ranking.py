@@ -73,7 +73,7 @@ def rank_recent(search: Search) -> Ranking:
 
 
 def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
-    """Return the documents that were stored last, the latest first, and how many there are."""
+    """Return the documents that were stored last, the latest first, of a moment the last; and how many there are."""
     corpus, scope, sealed = search.corpus, search.scope, search.corpus.sealed
     meeting = scope.meeting if scope is not None else None
     every = corpus.documents if meeting is None else [corpus.ids[int(number)] for number in meeting]
@@ -82,7 +82,7 @@ def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
     if sealed is not None:
         kept += [corpus.documents[each.id] for each in sealed.latest(count, search.masks)]
         total += sum(int(mask.sum()) for mask in search.masks)
-    return heapq.nlargest(count, kept, key=lambda each: (each.document.timestamp, each.document.id)), total
+    return heapq.nlargest(count, kept, key=lambda each: (each.document.timestamp, each.arrival)), total
 
 
 def _pool(search: Search, found: CandidateLists) -> list[str]:

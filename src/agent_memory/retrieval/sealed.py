@@ -48,6 +48,11 @@ class SealedCorpus:
         self.weights = SealedWeights(self.rows, chain)
         self.talks = SealedTalks(self.rows, chain)
 
+    def has_vectors(self, record_id: str) -> bool:
+        """Tell whether a document is in a segment that has its vectors."""
+        entry = self.rows.get(record_id)
+        return entry is not None and self.vectors[self.rows.place(entry.number)[0]] is not None
+
     def within(self, filters: SearchFilters, among: Masks | None) -> Masks:
         """Return which rows meet filters exactly.
 
@@ -88,16 +93,21 @@ class SealedCorpus:
         return sum(vectors.how_many(query, floor, mask) for vectors, mask in pairs if vectors is not None)
 
     def latest(self, count: int, masks: Masks) -> list[Scored]:
-        """Return the documents that were stored last, the latest first, with their moments."""
+        """Return at least those documents that were stored last, with their moments.
+
+        Of the same moment those that came later: as many of each segment, of which a caller takes the latest.
+        """
         found: list[tuple[float, int]] = []
         for first, segment, mask in zip(self.chain.firsts, self.chain.segments, masks, strict=False):
             rows = np.flatnonzero(mask)
             times = segment.columns["timestamp"][rows]
             if count < len(rows):
-                chosen = np.argpartition(times, len(rows) - count)[len(rows) - count :]
-                rows, times = rows[chosen], times[chosen]
+                rows = rows[times >= np.partition(times, len(rows) - count)[len(rows) - count]]
+                order = np.lexsort((segment.arrivals[rows], segment.columns["timestamp"][rows]))
+                rows = rows[order[len(rows) - count :]]
+                times = segment.columns["timestamp"][rows]
             found += zip(times.tolist(), (rows + first).tolist(), strict=True)
-        return self.rows.named(found, count)
+        return self.rows.named(found, len(found))
 
     def cosines_of(self, query: Vector, numbers: Iterable[int]) -> dict[int, float]:
         """Return the cosine of each of some rows, without those that have no vector."""

@@ -73,6 +73,7 @@ class Replica(Generic[R]):
         self.clock = clock
         self.state = State(kind, agent_id, sealed)
         self._unembedded = iter(unembedded)
+        self._embedded: list[str] = []  # those whose vectors the index holds, or held
         self.asked_for_vectors = False
         self._rewritten = 0
         self._gone: list[R] | None = None
@@ -124,6 +125,7 @@ class Replica(Generic[R]):
             self.refresh()
         some = list(islice(self._unembedded, at_most))
         for record in some:
+            self._embedded.append(record.id)
             self.index.embed_sealed(self.kind.document(record))
         self.asked_for_vectors = len(some) < at_most
         return self.index.warm(at_most) and not some
@@ -136,9 +138,13 @@ class Replica(Generic[R]):
             index: Empty but for these, with the vectors of the index so far.
             unembedded: Those of them that are to be embedded.
         """
-        vectors = index.vectors
-        for record_id in self.state.adopt(sealed):
-            if vectors is not None:
+        vectors, corpus = index.vectors, index.corpus.sealed
+        gone = self.state.adopt(sealed)
+        if vectors is not None and corpus is not None:
+            # What is held of a record is found beside what is sealed of it, as if there were two.
+            held = [one for one in self._embedded if one not in self.state.table.records]
+            self._embedded = [one for one in held if not corpus.has_vectors(one)]
+            for record_id in [*gone, *set(held).difference(self._embedded)]:
                 vectors.remove(record_id)
         self._unembedded, self.asked_for_vectors = iter(unembedded), False
         index.keep_order(self.state.table.records)
