@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import DateRange, SearchFilters
+from agent_memory.models import EVERYTHING, DateRange, Listing, SearchFilters
 from agent_memory.scratchpad import Selection
 from tests.support import NOON, FrozenClock, memory_of, raises
 
@@ -254,3 +254,47 @@ class MemorySearchContract:
         assert old in {item["id"] for item in found.rejected}
         assert all(item["reason"] for item in found.rejected)
         assert (await storage.search("tea")).rejected == []
+
+    # -- items --------------------------------------------------------------------------------------------------------
+
+    async def test_items_are_left_out_unless_they_are_asked_for(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        note = await storage.store(memory_of("The harbour opens in May", category="decision"))
+        item = await storage.store(
+            memory_of("Ann: The harbour opens in June", source={"kind": "extraction"}, pinned=True, access_count=9)
+        )
+        for each in (storage, other):
+            assert [hit.memory.id for hit in await each.search("harbour")] == [note]
+            assert {hit.memory.id for hit in await each.search("harbour", filters={"include_items": True})} == {
+                note,
+                item,
+            }
+            assert [memory.id for memory in await each.list_recent()] == [note]
+            assert [memory.id for memory in await each.recent(Selection(10, 3))] == [note]
+            assert [memory.id for memory in (await each.browse(Listing())).records] == [note]
+            assert (await each.browse(Listing(filters=EVERYTHING))).total == 2
+            assert [memory.id for memory in await each.alike("the harbour opens", 5) or []] == [note]
+            tally = await each.tally()
+            assert (tally.records, tally.items, tally.pinned) == (1, 1, 0)
+            assert tally.by_facet["category"] == {"decision": 1}
+            assert tally.by_trust == {"medium": 1}
+
+    async def test_items_are_exported_opened_and_forgotten_as_others(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        item = await storage.store(memory_of("The harbour opens in June", source={"kind": "extraction"}))
+        assert [memory.id async for memory in other.iter_all()] == [item]
+        assert (await other.get(item)) is not None
+        await other.delete(item)
+        assert [memory.id async for memory in storage.iter_all()] == []
+        assert await storage.was_forgotten("The harbour opens in June")
+
+    async def test_a_note_may_say_what_an_item_says(self, storage: MemoryStorage) -> None:
+        item = memory_of("The harbour opens in June", source={"kind": "extraction"})
+        await storage.store(item)
+        note = memory_of("The harbour opens in June")
+        assert await storage.store(note, unique=True) == note.id
+        assert await storage.store(memory_of("the harbour opens in june"), unique=True) == note.id
+        again = memory_of("The harbour opens in June", source={"kind": "extraction"})
+        assert await storage.store(again, unique=True) in {item.id, note.id}

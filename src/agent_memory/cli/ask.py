@@ -140,6 +140,7 @@ async def _filters(run: Run) -> SearchFilters:
         "date_range": where.bounds(),
         "all_tags": tags_of(where.tag),
         "category": await run.category(where.category),
+        "include_items": where.items,
     }
     return filters_of({**run.values(OfferedFilters), **named})
 

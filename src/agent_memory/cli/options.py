@@ -19,6 +19,7 @@ from agent_memory.files.layout import agents_under, folder_of, root_of
 from agent_memory.models import (
     ANY_STATE,
     CATEGORIES,
+    EVERYTHING,
     Listing,
     Memory,
     SearchFilters,
@@ -61,7 +62,7 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     async def ids() -> list[tuple[str, str]]:
         root = root_given(ctx)
         async with opened(choose_agent(given(ctx, "agent"), root, may_be_new=False), root) as service:
-            listing = Listing(states=ANY_STATE, beginning=incomplete, limit=_COMPLETED)
+            listing = Listing(filters=EVERYTHING, states=ANY_STATE, beginning=incomplete, limit=_COMPLETED)
             found = (await service.admin.browse(listing)).records
         return [(memory.id, one_line(memory.content)[:60]) for memory in found]
 
@@ -140,6 +141,7 @@ class Filters:
         str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")
     ] = None
     until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
+    items: Annotated[bool, typer.Option("--items", help="Also what was drawn from documents and talks.")] = False
 
     def bounds(self) -> dict[str, datetime | None] | None:
         """Return the beginning and the end of the time that is asked for, if one is.
@@ -273,7 +275,7 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
     beginning = _BEGINNING.fullmatch(word.lower())
     listed, texts, total = f"mem-{beginning[1]}" if beginning else "", dict[str, str](), 0
     if listed:
-        listing = Listing("oldest", states=ANY_STATE, beginning=listed, limit=_IDS_LISTED)
+        listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=listed, limit=_IDS_LISTED)
         known = await service.admin.browse(listing)
         texts = {memory.id: memory.content for memory in known.records}
         more = {one: text for one, text in gone.items() if one.startswith(listed) and one not in texts}

@@ -99,6 +99,8 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
     if counts:
         among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded", "expired") if counts[name])
         _row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
+        if counts.get("items"):
+            _row(screen, "items", f"{counts['items']:,}, drawn from documents and talks")
         _row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
         _row(screen, "categories", _tally(counts["by_category"]))
         _row(screen, "trust", _tally(counts["by_trust"]))

@@ -1,6 +1,6 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
-from agent_memory.models.document import Document, Facet
+from agent_memory.models.document import ITEM, Document, Facet
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
 from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
@@ -38,6 +38,7 @@ from agent_memory.models.observation import Observation
 from agent_memory.models.record import MAX_TAGS, Link, Record, Source, SourceKind, Trust, may_stand_for, record_of
 from agent_memory.models.scratchpad import Scratchpad
 from agent_memory.models.search import (
+    EVERYTHING,
     DateRange,
     Doubt,
     MatchType,
@@ -64,7 +65,9 @@ __all__ = [
     "DISTINCT",
     "EPISODE",
     "ESTIMATES",
+    "EVERYTHING",
     "IDENTITY",
+    "ITEM",
     "MARK",
     "MAX_CONTENT_CHARS",
     "MAX_LINE_CHARS",

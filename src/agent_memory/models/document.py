@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 Facet = tuple[str, str]
 """A name and a value that filters ask for, such as ("tag", "db")."""
+
+ITEM: Final[Facet] = ("item", "")
+"""The facet of what was drawn from a document or a talk; an empty value adds no word to those it is found by."""
 
 
 class Document(NamedTuple):

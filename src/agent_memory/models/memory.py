@@ -54,8 +54,8 @@ class Memory(Record):
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """The category and the tags."""
-        return ("category", self.category), *[("tag", tag) for tag in self.tags]
+        """The category, the tags, and `ITEM` where it is one."""
+        return ("category", self.category), *super().facets
 
 
 def _view(memory: Memory) -> dict[str, Any]:

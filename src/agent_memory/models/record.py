@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from pydantic_core.core_schema import str_schema
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.document import ITEM
 from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, visible
@@ -31,7 +32,8 @@ def may_stand_for(trust: Trust, other: Trust) -> bool:
     return trust != "low" or other == "low"
 
 
-SourceKind = Literal["user", "assistant", "tool", "import"]
+SourceKind = Literal["user", "assistant", "tool", "import", "extraction"]
+"""Whence a record's words come; `extraction`: it was drawn from a document or a talk, and is an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +183,19 @@ class Record(Value):
         known = {key: value for key, value in record.items() if key in fields}
         return cls.model_validate({**known, "agent_id": agent_id, "id": record_id})
 
+    @property
+    def is_item(self) -> bool:
+        """Whether it was drawn from a document or a talk; an agent's own notes are kept apart from items."""
+        return self.source.kind == "extraction"
+
     def is_expired(self, now: datetime) -> bool:
         """Tell whether `expires_at` has passed."""
         return self.expires_at is not None and self.expires_at <= now
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """Names and values that a search can be limited to: the tags; a kind's model adds its own in front."""
-        return tuple([("tag", tag) for tag in self.tags])
+        """Names and values that a search can be limited to: tags, and `ITEM`; a kind's model adds its own in front."""
+        return *[("tag", tag) for tag in self.tags], *([ITEM] if self.is_item else ())
 
 
 def record_of(values: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.document import ITEM
 from agent_memory.models.invalid import describe
 from agent_memory.models.links import Surroundings
 from agent_memory.models.memory import Category, Memory
@@ -63,6 +64,7 @@ class SearchFilters(BaseModel):
 
     `tags` asks for at least one of the tags listed, `all_tags` for every one. A field that is a text asks for the facet
     of its name, as `category` does; tools and commands offer it by its description (`models.fields.offered_fields`).
+    Without `include_items` nothing is found that was drawn from a document or a talk.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -72,13 +74,21 @@ class SearchFilters(BaseModel):
     all_tags: list[str] = Field(default_factory=list)
     date_range: DateRange | None = None
     min_access_count: int | None = Field(default=None, ge=0)
+    include_items: bool = False
 
     _tags = field_validator("tags", "all_tags")(normalise_tags)
 
     @property
     def admits_all(self) -> bool:
-        """Whether there is no condition."""
-        return self == SearchFilters()
+        """Whether there is no condition, not even that what is found is no item."""
+        return self.include_items and self == EVERYTHING
+
+    @property
+    def with_items(self) -> SearchFilters:
+        """The same conditions for items, too."""
+        if self.include_items:
+            return self
+        return EVERYTHING if self == _NOTES else self.model_copy(update={"include_items": True})
 
     @cached_property
     def facets(self) -> frozenset[Facet]:
@@ -94,11 +104,17 @@ class SearchFilters(BaseModel):
     def admits(self, item: Record | Document) -> bool:
         """Tell whether a record, or the document of one, meets every condition."""
         return (
-            self.facets.issubset(item.facets)
+            (self.include_items or ITEM not in item.facets)
+            and self.facets.issubset(item.facets)
             and (not self.any_facets or not self.any_facets.isdisjoint(item.facets))
             and (self.date_range is None or self.date_range.covers(item.timestamp))
             and (self.min_access_count is None or item.access_count >= self.min_access_count)
         )
+
+
+EVERYTHING: Final = SearchFilters(include_items=True)
+"""No condition."""
+_NOTES: Final = SearchFilters()
 
 
 def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters:

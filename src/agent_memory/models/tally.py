@@ -11,13 +11,15 @@ class Tally:
     """Numbers of records of one kind.
 
     Attributes:
-        records: All, superseded and expired ones included.
-        superseded, expired, pinned: Of these.
-        by_trust: By trust.
-        by_facet: By the name of a facet, such as `category`, and its value.
+        records: All but items, superseded and expired ones included.
+        items: What was drawn from documents and talks.
+        superseded, expired, pinned: Of the records.
+        by_trust: The records by trust.
+        by_facet: The records by the name of a facet, such as `category`, and its value.
     """
 
     records: int = 0
+    items: int = 0
     superseded: int = 0
     expired: int = 0
     pinned: int = 0

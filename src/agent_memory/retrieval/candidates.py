@@ -226,7 +226,8 @@ def _with_sealed(search: Search, sealed: SealedCorpus, found: CandidateLists) ->
     by_cosine = sorted([*found.near, *((each.id, each.score) for each in near)], key=itemgetter(1), reverse=True)
     filtered = list(found.filtered)
     if search.request.explain:
-        best = sealed.by_words(gains, norm, search.limits.rejections, sealed.chain.alive)
+        alive = sealed.chain.alive if search.request.filters.include_items else sealed.notes.alive
+        best = sealed.by_words(gains, norm, search.limits.rejections, alive)
         filtered += [one.id for one in best if not search.admits(one.id)]
     every = found.total - _counted_twice(search, sealed, found) + max(total + near_total - both, len(words), len(near))
     return CandidateLists(found.scores, [one for _, one in by_score], by_cosine, filtered, every, found.near_total)

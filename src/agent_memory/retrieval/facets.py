@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agent_memory.models import ITEM
 from agent_memory.retrieval.scores import numpy_if_there
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Facets:
 
     def meeting(self, filters: SearchFilters) -> Sequence[int] | NDArray[np.integer] | None:
         """Return all documents that can meet these filters, ascending; None when nothing is known about them."""
+        left_out = None if filters.include_items else self._with.get(ITEM)
         lists = [self._with.get(facet, array("I")) for facet in filters.facets]
         if filters.any_facets:
             some = [self._with.get(facet, array("I")) for facet in filters.any_facets]
@@ -68,17 +70,29 @@ class Facets:
         lists.sort(key=len)
         bounds = filters.date_range
         np = numpy_if_there()
-        if np is None or not (lists or bounds):
-            return list(lists[0]) if lists else None
-        found: Any = np.flatnonzero(self._between(np, bounds)) if bounds is not None else None
+        if np is None:
+            return self._few(lists, left_out)
+        if not (lists or bounds or left_out):
+            return None
+        found: Any = np.flatnonzero(self._among(np, bounds, left_out)) if bounds or left_out else None
         for each in lists:
             one = np.frombuffer(each, dtype=np.uintc).astype(np.intp)  # a copy: what lies behind it may grow
             found = one if found is None else np.intersect1d(found, one, assume_unique=True)
         numbers: Sequence[int] = found
         return numbers
 
-    def _between(self, np: Any, bounds: DateRange) -> Any:
+    def _few(self, lists: list[array[int]], left_out: array[int] | None) -> list[int] | None:
+        if left_out is None:
+            return list(lists[0]) if lists else None
+        items = set(left_out)
+        every = lists[0] if lists else (number for number, time in enumerate(self._times) if not math.isnan(time))
+        return [number for number in every if number not in items]
+
+    def _among(self, np: Any, bounds: DateRange | None, left_out: array[int] | None) -> Any:
         times = np.frombuffer(self._times)
-        since = -math.inf if bounds.start is None else bounds.start.timestamp()
-        until = math.inf if bounds.end is None else bounds.end.timestamp()
-        return (times >= since) & (times <= until)
+        since = -math.inf if bounds is None or bounds.start is None else bounds.start.timestamp()
+        until = math.inf if bounds is None or bounds.end is None else bounds.end.timestamp()
+        found = (times >= since) & (times <= until)  # of none that was removed: its time is no number
+        if left_out:
+            found[np.frombuffer(left_out, dtype=np.uintc)] = False
+        return found

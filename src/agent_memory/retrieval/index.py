@@ -12,7 +12,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.models import DateRange
+from agent_memory.models import ITEM, DateRange, SearchFilters
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.candidates import Corpus, Documents, Search
 from agent_memory.retrieval.dense import ExactCosines
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _SETTINGS, _LIMITS = RankingSettings(), SearchLimits()
 _ANY_COSINE: Final = -1.0
+_NOTES: Final = SearchFilters()
 _TOLD: Final = 2_000
 """Characters of a text by which others like it are looked up."""
 _TELLING: Final = 16
@@ -62,6 +63,7 @@ class SearchIndex:
 
     Attributes:
         corpus: What is indexed.
+        notes: The same as far as it is no item: what tells how much words weigh, and of talks, when items are left out.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class SearchIndex:
         weights, talks = (sealed.weights, sealed.talks) if sealed is not None else (None, None)
         postings = Postings(self._settings.k1, self._settings.b, self.limits.arrays_from, weights)
         self.corpus = Corpus(postings, Documents(sealed), talks=Talks(talks), sealed=sealed)
+        self.notes = self.corpus if sealed is None or sealed.notes.is_whole else _without_items(self.corpus)
         self._unread: dict[str, None] = {}
         self._arrived_sealed: dict[str, int] = {}  # places in the order of storing of what is sealed no more
 
@@ -111,7 +114,8 @@ class SearchIndex:
             gone = list(record_ids)
             self.keep_order(gone)
             self.corpus.sealed.rows.drop(gone)
-            self.corpus.talks.forget_sealed()
+            for corpus in (self.corpus, self.notes):
+                corpus.talks.forget_sealed()
             if self.vectors is not None:
                 for record_id in gone:
                     if record_id not in self.corpus.documents:
@@ -155,7 +159,7 @@ class SearchIndex:
 
         Safe to call before taking the owner's lock for `search`: a remote embedder may take its time.
         """
-        corpus = self.corpus
+        corpus = self._asked(request)
         question = read_question(
             request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger
         )
@@ -181,6 +185,8 @@ class SearchIndex:
         """
         self.warm()
         question = question or self.embedded_question(request)
+        if self.notes is self.corpus and not request.filters.include_items:  # there are none
+            request = replace(request, filters=request.filters.with_items)
         search = self._search(request, question, hides, among)
         if question.periods and request.filters.date_range is None:
             narrowed = (_within(request, period) for period in question.periods)
@@ -196,7 +202,7 @@ class SearchIndex:
         return len(self._unread)
 
     def alike(self, text: str, count: int, among: Masks | None = None) -> list[str]:
-        """Return the ids of the documents that share the most telling words with a text, best first.
+        """Return the ids of the documents, no items, that share the most telling words with a text, best first.
 
         By words alone, and by the rarest of them: what a search by meaning would cost, a store has no time for.
 
@@ -206,13 +212,15 @@ class SearchIndex:
             among: Which sealed documents may be found; None finds all.
         """
         self.warm()
-        postings, sealed = self.corpus.postings, self.corpus.sealed
+        postings, sealed = self.notes.postings, self.notes.sealed
         known = {term: postings.idf(term) for term in dict.fromkeys(query_terms(text[:_TOLD]))}
         telling = dict.fromkeys(nlargest(_TELLING, (term for term in known if known[term]), key=known.__getitem__), 1.0)
         scores = postings.scores(telling)
+        if (meeting := self.corpus.facets.meeting(_NOTES)) is not None:
+            scores = scores.within(meeting)
         found = [(scores[number], self.corpus.ids[number]) for number in scores.best(count)]
         if sealed is not None:
-            masks = sealed.chain.alive if among is None else among
+            masks = sealed.within(_NOTES, among)
             found += sealed.by_words(postings.gains(telling), postings.norm, count, masks)
         return [one for _, one in nlargest(count, found, key=itemgetter(0))]
 
@@ -225,10 +233,10 @@ class SearchIndex:
         whole: Search | None = None,
     ) -> Search:
         """Get a search ready: a whole one or, of `whole`, that of a stretch of time, where any cosine will do."""
-        sealed = self.corpus.sealed
-        masks = sealed.within(request.filters, among) if sealed is not None else []
-        scope = _scope_of(self.corpus, request, hides, masks)
-        search = Search(self.corpus, request, question, self._settings, self.limits, scope=scope, masks=masks)
+        corpus = self._asked(request)
+        masks = corpus.sealed.within(request.filters, among) if corpus.sealed is not None else []
+        scope = _scope_of(corpus, request, hides, masks)
+        search = Search(corpus, request, question, self._settings, self.limits, scope=scope, masks=masks)
         if self.vectors is not None and question.vector is not None and self.vectors.ready:
             known = whole.cosines if whole is not None else None
             exact = known if isinstance(known, ExactCosines) else None  # of all; an engine's are of a scope
@@ -238,17 +246,24 @@ class SearchIndex:
             search = replace(search, cosines=cosines, least=least, floor=floor, latin_alone=latin_alone)
         return search
 
+    def _asked(self, request: SearchRequest) -> Corpus:
+        return self.corpus if request.filters.include_items else self.notes
+
     def _read(self, entry: IndexedDocument) -> None:
         document, corpus = entry.document, self.corpus
-        terms = document_terms(document)
-        entry.number = corpus.postings.add(terms)
+        terms, is_item = document_terms(document), ITEM in document.facets
+        if is_item and self.notes is corpus:
+            self.notes = _without_items(corpus)
+        entry.number = corpus.postings.add(terms, is_item=is_item)
         entry.moment = document.moment.timestamp()
         entry.length_share = fusion.length_share(len(terms))
         entry.tells_time, entry.tells_change = tells_time(terms), tells_change(terms)
         entry.asks, entry.length = asks(document.text), len(terms)
         corpus.ids[entry.number] = document.id
         corpus.facets.add(entry.number, document)
-        corpus.talks.add(document, entry.arrival, entry.number)
+        said = corpus.talks.add(document, entry.arrival, entry.number)
+        if self.notes is not corpus and not is_item:
+            self.notes.talks.add(document, entry.arrival, entry.number, said)
         if self.vectors is not None:
             self.vectors.put(document.id, embedded_texts(document.text))
 
@@ -256,11 +271,20 @@ class SearchIndex:
         if entry.number == UNREAD:
             return
         document, corpus = entry.document, self.corpus
-        corpus.postings.remove(entry.number, document_terms(document))
+        corpus.postings.remove(entry.number, document_terms(document), is_item=ITEM in document.facets)
         corpus.facets.remove(entry.number, document)
-        corpus.talks.remove(entry.number)
+        for talks in {id(each): each for each in (corpus.talks, self.notes.talks)}.values():
+            talks.remove(entry.number)
         del corpus.ids[entry.number]
         entry.number = UNREAD
+
+
+def _without_items(corpus: Corpus) -> Corpus:
+    """Return a corpus that grows with this one, in which items tell nothing of others; none was added here yet."""
+    sealed, postings, talks = corpus.sealed, None, None
+    if sealed is not None:
+        postings, talks = sealed.weights_of_notes(), sealed.talks_of_notes()
+    return replace(corpus, postings=corpus.postings.without_items(postings), talks=corpus.talks.copy(talks))
 
 
 def _scope_of(
@@ -277,8 +301,9 @@ def _scope_of(
             return sealed.rows.admits(entry, masks)
         return filters.admits(entry.document) and (hides is None or not hides(record_id))
 
-    # Who wants an explanation wants to see all that is left out.
-    return Scope(filters, admits, None if request.explain else corpus.facets.meeting(filters))
+    # Who wants an explanation wants to see all that is left out, but for items.
+    asked = SearchFilters(include_items=filters.include_items) if request.explain else filters
+    return Scope(filters, admits, corpus.facets.meeting(asked))
 
 
 def _within(request: SearchRequest, period: Period) -> SearchRequest:

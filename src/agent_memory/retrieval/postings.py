@@ -6,6 +6,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.retrieval.results import SEALED_FROM, Norm, SearchLimits
@@ -40,8 +41,33 @@ class Background(Protocol):
         """Return for each term those of some documents that hold it, with its frequency there."""
 
 
+@dataclass(slots=True)
+class _Counted:
+    """How many documents there are, how many terms they have together, and how many of them hold each."""
+
+    documents: int = 0
+    length: int = 0
+    holding: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is indexed, and what of it are items."""
+
+    terms: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)
+    """Term to documents, ascending, and the frequency in each."""
+    lengths: array[int] = field(default_factory=lambda: array("I"))
+    every: _Counted = field(default_factory=_Counted)
+    """Without `holding`: that is the length of a term's list."""
+    items: _Counted = field(default_factory=_Counted)
+    changes: int = 0
+
+
 class Postings:
     """An inverted index that grows and shrinks; scores are those of an index built fresh from what is left.
+
+    How much words weigh is told by all documents or, in what `without_items` returns, by those that are no items: what
+    was drawn from documents and talks is a hundred times more than what an agent noted, and would tell it otherwise.
 
     Args:
         k1: Term frequency saturation.
@@ -58,44 +84,74 @@ class Postings:
         self._b = b
         self._arrays_from = arrays_from
         self._background = background
-        self._terms: dict[str, tuple[array[int], array[int]]] = {}  # term -> documents, ascending; frequency in each
-        self._lengths: array[int] = array("I")
-        self._alive = 0
-        self._total_length = 0
+        self._share(_Held(), is_whole=True)
+
+    def _share(self, held: _Held, *, is_whole: bool) -> None:
+        self._held, self._is_whole = held, is_whole
+        self._terms, self._lengths = held.terms, held.lengths
         self._idf: dict[str, float] = {}  # of terms asked about since the last change
-        self._weighed = 0  # documents when they were
+        self._weighed = (0, 0)  # changes, and documents, when they were
+
+    def without_items(self, background: Background | None) -> Postings:
+        """Return these, grown and shrunk with them, as if no item told how much words weigh.
+
+        Its scores are of items, too: who asks for them knows which documents may be found.
+
+        Args:
+            background: As for these, without items.
+        """
+        notes = Postings(self._k1, self._b, self._arrays_from, background)
+        notes._share(self._held, is_whole=False)
+        return notes
 
     def __len__(self) -> int:
         return self._alive
 
-    def add(self, terms: Iterable[str]) -> int:
+    @property
+    def _alive(self) -> int:
+        return self._held.every.documents - (0 if self._is_whole else self._held.items.documents)
+
+    @property
+    def _total_length(self) -> int:
+        return self._held.every.length - (0 if self._is_whole else self._held.items.length)
+
+    def add(self, terms: Iterable[str], *, is_item: bool = False) -> int:
         """Index a document under its terms and return its number; numbers rise and are never reused."""
-        self._idf.clear()
         document = len(self._lengths)
-        length = 0
-        for term, frequency in Counter(terms).items():
-            length += frequency
+        counts = Counter(terms)
+        for term, frequency in counts.items():
             known = self._terms.get(term)
             if known is None:
                 known = self._terms[term] = (array("I"), array("H"))
             known[0].append(document)
             known[1].append(min(frequency, _MAX_FREQUENCY))
-        self._lengths.append(length)
-        self._alive += 1
-        self._total_length += length
+        self._lengths.append(counts.total())
+        self._count(counts, document, 1, is_item=is_item)
         return document
 
-    def remove(self, document: int, terms: Iterable[str]) -> None:
+    def _count(self, terms: Iterable[str], document: int, by: int, *, is_item: bool) -> None:
+        self._held.changes += 1
+        for counted in (self._held.every, *([self._held.items] if is_item else ())):
+            counted.documents += by
+            counted.length += by * self._lengths[document]
+        if is_item:
+            holding = self._held.items.holding
+            for term in terms:
+                holding[term] += by
+                if not holding[term]:
+                    del holding[term]
+
+    def remove(self, document: int, terms: Iterable[str], *, is_item: bool = False) -> None:
         """Take a document out.
 
         Args:
             document: A number that `add` returned and that was not removed yet.
             terms: What it was indexed under.
+            is_item: As it was added.
         """
-        self._idf.clear()
-        self._alive -= 1
-        self._total_length -= self._lengths[document]
-        for term in set(terms):
+        every = set(terms)
+        self._count(every, document, -1, is_item=is_item)
+        for term in every:
             documents, frequencies = self._terms[term]
             at = _position(documents, document)
             assert at is not None, "removed under terms that it was not indexed under"
@@ -106,13 +162,16 @@ class Postings:
     def frequency(self, term: str) -> int:
         """Return how many documents hold a term, those of the background included."""
         using = len(self._terms[term][0]) if term in self._terms else 0
+        if using and not self._is_whole:
+            using -= self._held.items.holding[term]
         return using + (self._background.frequency(term) if self._background is not None else 0)
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term, 0 for one that no document holds."""
-        if (every := self.documents) != self._weighed:  # some of the background count no more
+        every = self.documents  # of the background some may count no more
+        if (self._held.changes, every) != self._weighed:
             self._idf.clear()
-            self._weighed = every
+            self._weighed = (self._held.changes, every)
         known = self._idf.get(term)
         if known is None:
             using = self.frequency(term)

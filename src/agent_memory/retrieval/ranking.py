@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agent_memory.models import ITEM
 from agent_memory.retrieval import confidence, fusion, turns
 from agent_memory.retrieval.assurance import Assurance
 from agent_memory.retrieval.candidates import find
@@ -198,6 +199,9 @@ def _left_out(search: Search, found: CandidateLists) -> list[Rejected]:
     filtered = [Rejected(one, "filtered", {"cosine": cosines[one]} if one in cosines else {}) for one in shown]
     known = set(found.filtered)
     low = dict(search.cosines.below(search.floor, 4 * most))
+    if not search.request.filters.include_items:
+        documents = search.corpus.documents
+        low = {one: cosine for one, cosine in low.items() if ITEM not in documents[one].document.facets}
     scores = search.bm25_of(found.scores, low)
     below = [
         Rejected(record_id, "below_floor", {"cosine": cosine})

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from agent_memory.models import ITEM
 from agent_memory.retrieval.results import SEALED_FROM
 from agent_memory.retrieval.sealed_rows import Scored, SealedRows, SealedTalks, SealedWeights
-from agent_memory.segments import facet_key
+from agent_memory.segments import Part, facet_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +40,7 @@ class SealedCorpus:
 
     Attributes:
         rows, weights, talks: What is known of documents without a search.
+        notes: Those that are no items.
     """
 
     def __init__(self, chain: Chain, vectors: Sequence[SealedVectors | None]) -> None:
@@ -47,6 +49,15 @@ class SealedCorpus:
         self.rows = SealedRows(chain)
         self.weights = SealedWeights(self.rows, chain)
         self.talks = SealedTalks(self.rows, chain)
+        self.notes = Part(chain, ITEM)
+
+    def weights_of_notes(self) -> SealedWeights:
+        """Return how words weigh in those that are no items."""
+        return SealedWeights(self.rows, self.notes)
+
+    def talks_of_notes(self) -> SealedTalks:
+        """Return what those say of talks that are no items."""
+        return SealedTalks(self.rows, self.notes)
 
     def has_vectors(self, record_id: str) -> bool:
         """Tell whether a document is in a segment that has its vectors."""
@@ -63,6 +74,10 @@ class SealedCorpus:
         found = self.chain.alive if among is None else among
         if filters.admits_all:
             return found
+        if not filters.include_items:
+            found, filters = self.notes.of(found), filters.with_items
+            if filters.admits_all:
+                return found
         return [mask & meeting(segment, filters) for segment, mask in zip(self.chain.segments, found, strict=True)]
 
     def by_words(self, gains: Mapping[str, float], norm: Norm, count: int, masks: Masks) -> list[Scored]:
@@ -132,6 +147,8 @@ class SealedCorpus:
 def meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
     """Return which rows of a segment meet filters."""
     found = np.ones(len(segment), bool)
+    if not filters.include_items:
+        found &= ~_having(segment, [ITEM])
     for facet in filters.facets:
         found &= _having(segment, [facet])
     if filters.any_facets:

@@ -11,7 +11,7 @@ from agent_memory.models import Document, from_seconds
 from agent_memory.retrieval import fusion
 from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
 from agent_memory.retrieval.sealed_words import SealedWords
-from agent_memory.retrieval.turns import NO_SESSION, Standing
+from agent_memory.retrieval.turns import NO_SESSION, Standing, talking
 from agent_memory.segments import ASKS, NONE, TELLS_CHANGE, TELLS_TIME, TRUSTS, arrivals
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.retrieval.results import Norm
-    from agent_memory.segments import Chain
+    from agent_memory.segments import Chain, Part
 
 Masks = list["NDArray[np.bool_]"]
 """For each segment which of its rows may be found, shape (rows,)."""
@@ -140,7 +140,7 @@ class SealedWeights:
         chain: Their segments.
     """
 
-    def __init__(self, rows: SealedRows, chain: Chain) -> None:
+    def __init__(self, rows: SealedRows, chain: Chain | Part) -> None:
         self._rows = rows
         self._chain = chain
         self.words = [SealedWords(segment) for segment in chain.segments]
@@ -164,7 +164,9 @@ class SealedWeights:
 
     def frequency(self, term: str) -> int:
         """Return how many rows that count hold a term; of a frequent one, about how many."""
-        return sum(words.frequency(term, alive) for words, alive in zip(self.words, self._chain.alive, strict=True))
+        parts = zip(self.words, self._chain.alive, self._chain.kept, strict=True)
+        # In a part of a segment a word may be rare that is frequent in the rest.
+        return sum(words.frequency(term, alive, exactly=kept is not None) for words, alive, kept in parts)
 
     def lengths_of(self, numbers: Iterable[int]) -> dict[int, int]:
         """Return how many terms each of some rows has."""
@@ -202,10 +204,11 @@ class SealedTalks:
         chain: Their segments.
     """
 
-    def __init__(self, rows: SealedRows, chain: Chain) -> None:
+    def __init__(self, rows: SealedRows, chain: Chain | Part) -> None:
         self._rows = rows
         self._chain = chain
         self._asking = (-1, 0)
+        self._people: frozenset[str] | None = None
 
     @property
     def asking(self) -> int:
@@ -219,9 +222,21 @@ class SealedTalks:
 
     def people(self) -> frozenset[str]:
         """Return the folded names of all who speak in a talk of one segment, of turns or within one document."""
-        segments = self._chain.segments
-        within = {key.decode() for segment in segments for key in segment.lists("talkers").keys.every()}
-        return frozenset(within.union(*(map(bytes.decode, segment.strings("people").every()) for segment in segments)))
+        if self._people is None:
+            found: set[bytes] = set()
+            for segment, kept in zip(self._chain.segments, self._chain.kept, strict=True):
+                talkers = segment.lists("talkers")
+                if kept is None:
+                    found.update(talkers.keys.every(), segment.strings("people").every())
+                    continue
+                every = enumerate(talkers.keys.every())
+                found.update(key for number, key in every if kept[talkers.at(number).rows].any())
+                session, speaker = segment.columns["session"], segment.columns["speaker"]
+                turns = np.flatnonzero(kept & (session != NO_SESSION) & (speaker != NONE))
+                names = segment.strings("speakers")
+                found.update(names[place] for place in talking(session[turns], speaker[turns]).tolist())
+            self._people = frozenset(map(bytes.decode, found))
+        return self._people
 
     def calls(self, word: str) -> int:
         """Return how many of those that count call a word."""

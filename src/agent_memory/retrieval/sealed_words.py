@@ -54,10 +54,10 @@ class SealedWords:
         """Return the rows that hold a term, whether they count or not, and how often."""
         return self._segment.lists("terms").of(term)
 
-    def frequency(self, term: str, among: NDArray[np.bool_]) -> int:
-        """Return how many rows among some hold a term; of a frequent one, about how many."""
+    def frequency(self, term: str, among: NDArray[np.bool_], *, exactly: bool = False) -> int:
+        """Return how many rows among some hold a term; of a frequent one about how many, unless `exactly`."""
         rows = self._segment.lists("terms").of(term).rows
-        if len(rows) <= self._counted:
+        if exactly or len(rows) <= self._counted:
             return int(np.count_nonzero(among[rows]))
         return round(len(rows) * np.count_nonzero(among) / len(among))
 
@@ -108,6 +108,8 @@ class SealedWords:
         if sum(map(len, lists)) <= self._counted:
             return int(np.count_nonzero(among[np.unique(np.concatenate([np.empty(0, np.uint32), *lists]))]))
         wide = self._stripe_rows
+        if np.count_nonzero(among) <= _STRIPES * wide:
+            return _how_many_among(np.flatnonzero(among), lists)
         begins = np.linspace(0, total - wide, _STRIPES).astype(int).tolist() if total > _STRIPES * wide else [0]
         seen = held = 0
         for begin in begins:
@@ -142,6 +144,15 @@ def _looked_up(listed: Listed, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.zeros(len(rows), np.int64)
     at = np.minimum(np.searchsorted(listed.rows, rows), len(listed.rows) - 1)
     return np.where(listed.rows[at] == rows, listed.counts[at].astype(np.int64), 0)
+
+
+def _how_many_among(few: NDArray[np.int64], lists: Iterable[NDArray[np.uint32]]) -> int:
+    """Return how many of few rows one of the lists holds."""
+    held = np.zeros(len(few), bool)
+    for rows in lists:
+        if len(rows):
+            held |= rows[np.minimum(np.searchsorted(rows, few), len(rows) - 1)] == few
+    return int(np.count_nonzero(held))
 
 
 def _added(

@@ -144,15 +144,23 @@ class Talks:
         self._talkers: dict[int, frozenset[str]] = {}  # session -> who takes part in its talk
         self._speakers: frozenset[str] | None = None
 
-    def add(self, document: Document, arrival: int, number: int) -> None:
-        """Note a document.
+    def copy(self, sealed: SealedTalks | None) -> Talks:
+        """Return others of the same documents, besides other sealed ones; adding to one changes not the other."""
+        other = Talks(sealed)
+        other._said, other._calls, other._asking = dict(self._said), Counter(self._calls), self._asking
+        other._in = {session: dict(standing) for session, standing in self._in.items()}
+        return other
+
+    def add(self, document: Document, arrival: int, number: int, said: Said | None = None) -> Said:
+        """Note a document and return what it says.
 
         Args:
             document: Not added before, or removed since.
             arrival: Orders documents of one moment.
             number: Stands for it from now on.
+            said: What it says, where it was read already.
         """
-        said = self._said[number] = said_by(document)
+        said = self._said[number] = said_by(document) if said is None else said
         if said.session != NO_SESSION:
             standing = Standing(document.moment.timestamp(), arrival, number)
             self._in.setdefault(said.session, {})[number] = standing
@@ -160,6 +168,7 @@ class Talks:
             self._calls.update(said.called)
         self._asking += said.asks
         self._has_changed(said)
+        return said
 
     def remove(self, number: int) -> None:
         """Take a document out; an unknown number changes nothing."""

@@ -37,8 +37,8 @@ class Selection:
         return moment
 
     def admits(self, record: Record) -> bool:
-        """Tell whether a valid record can be shown: it is trusted, and was not taken out since its moment."""
-        if record.trust == "low":
+        """Tell whether a valid record can be shown: it is trusted, no item, and was not taken out since its moment."""
+        if record.trust == "low" or record.is_item:
             return False
         return record.evicted_at is None or record.pinned or record.evicted_at < self.moment(record)
 

@@ -16,6 +16,7 @@ from agent_memory.segments.chain import (
     unlist_segments,
 )
 from agent_memory.segments.merging import merge
+from agent_memory.segments.part import Part
 from agent_memory.segments.rows import ASKS, PINNED, TELLS_CHANGE, TELLS_TIME, TRUSTS, Row
 from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of, read_about
 from agent_memory.segments.vectors import Vectors, add_vectors, folder_name, remove_unfinished
@@ -31,6 +32,7 @@ __all__ = [
     "VERSION",
     "About",
     "Chain",
+    "Part",
     "Row",
     "Segment",
     "Vectors",

@@ -36,6 +36,7 @@ class Chain:
         segments: As given.
         firsts: The number of the first row of each, and one more: the number of all rows.
         alive: For each segment which of its rows still count; `hide` changes it.
+        kept: For each segment None: all its rows belong to the chain, see `Part`.
 
     Raises:
         StorageError: They do not follow each other.
@@ -51,6 +52,7 @@ class Chain:
         self.last_seq = expected - 1
         self.firsts: list[int] = [0, *accumulate(len(segment) for segment in self.segments)]
         self.alive = [np.ones(len(segment), bool) for segment in self.segments]
+        self.kept: list[NDArray[np.bool_] | None] = [None] * len(self.segments)
         self._hidden = 0
         for at, segment in enumerate(self.segments):
             self._hide(segment.columns["hides"], at)

@@ -134,8 +134,14 @@ class Pad:
         """Refuse what the scratchpad never shows.
 
         Raises:
-            ValidationError: It came from an untrusted source, or was replaced.
+            ValidationError: It is an item, came from an untrusted source, or was replaced.
         """
+        if memory.is_item:
+            raise ValidationError(
+                f"{memory.id} was drawn from a document or a talk and is never put into the scratchpad.",
+                code="is_item",
+                recovery="If the agent should always know it, store it in its own words.",
+            )
         if memory.trust == "low":
             raise ValidationError(
                 f"{memory.id} came from an untrusted source and is never put into the scratchpad.",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import MAX_REASON_CHARS, Memory, SearchFilters, check_text
+from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, SearchFilters, check_text
 from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Forgotten
@@ -217,7 +217,8 @@ class Requests:
         return list(found.values())
 
     async def _search(self, words: str, filters: SearchFilters | None = None) -> dict[str, Memory]:
-        hits = await self._storage.search(words, _FOUND_AT_ONCE, filters, include_superseded=True)
+        every = (filters or EVERYTHING).with_items
+        hits = await self._storage.search(words, _FOUND_AT_ONCE, every, include_superseded=True)
         return {hit.memory.id: hit.memory for hit in hits}
 
     async def _search_through(self, words: str, found: dict[str, Memory]) -> None:

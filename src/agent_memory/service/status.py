@@ -71,6 +71,7 @@ async def describe_status(
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
     counts = {
         "memories": tally.records,
+        **({"items": tally.items} if tally.items else {}),
         "superseded": tally.superseded,
         "expired": tally.expired,
         "scratchpad": len(pad),

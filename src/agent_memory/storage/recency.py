@@ -71,7 +71,7 @@ class Recency:
             self._pinned.pop(record_id, None)
             if old is not None and few:
                 del self._sorted[bisect_left(self._sorted, old)]
-            if record is None:
+            if record is None or record.is_item:
                 continue
             self._noted += 1
             key = (self._order.moment(record), old[1] if old is not None else self._noted, record_id)

@@ -163,13 +163,13 @@ class State(Generic[R]):
         return not record.is_expired(now) and self.replacements.of(record.id, now) is None
 
     def latest(self, limit: int, now: datetime) -> list[R]:
-        """Return the valid records that were stored last, the last first."""
+        """Return the valid records that were stored last, the last first; no items."""
         last_first = reversed(self.table.records.values())  # and so among equal times: sorting is stable
         newest = sorted(last_first, key=_stored, reverse=True)
-        found = list(islice((record for record in newest if self.is_valid(record, now)), limit))
+        found = list(islice((one for one in newest if not one.is_item and self.is_valid(one, now)), limit))
         if self.sealed is not None:
             shown = self.sealed.replacements.shown(now, self.replacements.beside_sealed(now), superseded=False)
-            found += reversed(self.sealed.stored_last(limit, shown))
+            found += reversed(self.sealed.stored_last(limit, self.sealed.notes.of(shown)))
         return sorted(found, key=_stored, reverse=True)[:limit]
 
     def recent(self, order: Order, now: datetime) -> list[R]:
@@ -192,11 +192,16 @@ class State(Generic[R]):
                 return [records[record_id] for record_id in chosen]
             kept, reach = None, reach * _REACH  # too many of the latest are no longer to be shown
 
-    def same_text(self, text: str, now: datetime) -> R | None:
-        """Return the valid record that says the same (ignoring case and white space), if there is one."""
-        return next(
-            (record for record in self._texts.saying(self.table.records, text) if self.is_valid(record, now)), None
-        )
+    def same_text(self, text: str, now: datetime, *, items: bool = False) -> R | None:
+        """Return the valid record that says the same (ignoring case and white space), if there is one.
+
+        Args:
+            text: What it says.
+            now: The present.
+            items: Whether it may be an item.
+        """
+        said = self._texts.saying(self.table.records, text)
+        return next((one for one in said if (items or not one.is_item) and self.is_valid(one, now)), None)
 
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted, or left a trace, and nothing with it is known now."""

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 def tally_of(state: State[Any], now: datetime) -> Tally:
     """Count the records of a state."""
-    tally = Tally(records=len(state.records))
+    tally = Tally()
     for record in state.table.records.values():
+        if record.is_item:
+            tally.items += 1
+            continue
+        tally.records += 1
         tally.expired += record.is_expired(now)
         tally.pinned += record.pinned
         tally.superseded += state.replacements.of(record.id, now) is not None
@@ -25,6 +29,10 @@ def tally_of(state: State[Any], now: datetime) -> Tally:
     if state.sealed is not None:
         from agent_memory.storage.sealed.counting import count_sealed
 
-        tally.superseded += state.sealed.replacements.how_many(now, state.replacements.beside_sealed(now))
-        count_sealed(state.sealed.chain, tally, now)
+        tally.superseded += state.sealed.replacements.how_many(
+            now, state.replacements.beside_sealed(now), state.sealed.notes.alive
+        )
+        tally.items += len(state.sealed) - len(state.sealed.notes)
+        tally.records += len(state.sealed.notes)
+        count_sealed(state.sealed.notes, tally, now)
     return tally

@@ -111,3 +111,19 @@ def test_a_table_fits_the_terminal() -> None:
     assert lines[1].endswith("…")
     assert max(map(len, lines)) <= 40
     assert lines[2] == "bb  short"
+
+
+def test_items_are_listed_and_found_with_an_option_alone(bob: Run, root: Path) -> None:
+    async def draw() -> str:
+        async with opened("bob", root) as service:
+            stored = await service.store({"content": "Ann: the harbour is open", "source": {"kind": "extraction"}})
+            return stored.memory.id
+
+    item = asyncio.run(draw())
+    assert listed(bob) == [C, B]
+    assert listed(bob, "--items") == [item, C, B]
+    bob("search", "harbour", code=3)
+    assert item in bob("search", "harbour", "--items").stdout
+    assert "harbour" in bob("show", item[:10]).stdout
+    assert "harbour" in bob("export", "--format", "jsonl").stdout
+    assert "items" in bob("status").stdout

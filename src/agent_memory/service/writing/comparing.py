@@ -69,7 +69,7 @@ class Comparing:
     async def before(self, draft: Redacted[Memory], caller: Caller) -> Compared:
         """Compare a memory that is about to be stored, unless that takes long."""
         new = draft.value
-        if not self.is_on:
+        if not self.is_on or new.is_item:
             return Compared(draft)
         alike = await self._read(new.content)
         if alike is None:
@@ -83,7 +83,7 @@ class Comparing:
 
     async def of_change(self, before: Memory, content: str) -> list[Suspect]:
         """Compare what a memory is about to say with what is known, unless that takes long."""
-        if not self.is_on or content == before.content:
+        if not self.is_on or before.is_item or content == before.content:
             return []
         after = before.model_copy(update={"content": content})
         alike = await self._read(content)
@@ -137,7 +137,9 @@ class Comparing:
     async def _due(self, memory_id: str) -> Memory | None:
         """Return a memory that is to be compared, None where that has no sense any more."""
         memory = await self._storage.get(memory_id) if self.is_on else None
-        return None if memory is None or await self._storage.replaced_by([memory_id]) else memory
+        if memory is None or memory.is_item or await self._storage.replaced_by([memory_id]):
+            return None
+        return memory
 
     async def _beside(
         self, memory: Memory, others: Iterable[Memory], places: Mapping[str, int], caller: Caller, *, are_near: bool

@@ -46,7 +46,7 @@ _INDEXES: Final[dict[str, Any]] = {
     "agent_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "seq": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
     **dict.fromkeys(("kind", "nonce", "text"), models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)),
-    **dict.fromkeys(("has_vector", "gone"), models.BoolIndexParams(type=models.BoolIndexType.BOOL)),
+    **dict.fromkeys(("has_vector", "gone", "item"), models.BoolIndexParams(type=models.BoolIndexType.BOOL)),
 }
 """For each field that a filter names: a server in strict mode refuses others."""
 
@@ -187,14 +187,23 @@ class Wire:
             if offset is None:
                 return
 
-    def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """Return the agent's points nearest to a vector: (point id, cosine), best first; compared exactly."""
+    def nearest(self, vector: Vector, limit: int, *, items: bool = True) -> list[tuple[str, float]]:
+        """Return the agent's points nearest to a vector: (point id, cosine), best first; compared exactly.
+
+        Args:
+            vector: What they are compared with.
+            limit: How many at most.
+            items: Whether items are among them.
+        """
+        mine = self._mine(_is("kind", self._kind), _is("has_vector", value=True))
+        if not items:
+            mine.must_not = [_is("item", value=True)]
         answer = self._call(
             self._client.query_points,
             self._name,
             query=[vector.tolist()],
             using=VECTOR,
-            query_filter=self._mine(_is("kind", self._kind), _is("has_vector", value=True)),
+            query_filter=mine,
             search_params=models.SearchParams(exact=True),
             limit=limit,
             with_payload=False,

@@ -265,6 +265,7 @@ def _written(
     forgotten = list(row["forgotten"]) if row is not None else []
     if trimmed and known is not None:
         forgotten = list(dict.fromkeys([*forgotten, content_hash(known["record"][text])]))
+    is_item = rest.get("source", {}).get("kind") == "extraction"
     row_after = {
         "record": rest,
         **access,
@@ -275,6 +276,7 @@ def _written(
         "has_vector": False,
         "gone": False,
         "forgotten": forgotten,
+        **({"item": True} if is_item else {}),
     }
     return {"id": memory_id, "op": "put", "row": row_after}
 

@@ -103,7 +103,8 @@ class ServerVectors(VectorSource):
         Raises:
             StorageError: The server does not answer.
         """
-        found = self._wire.nearest(query, min(_MOST_CANDIDATES, max(1, len(self._marks))))
+        items = scope is None or scope.filters.include_items
+        found = self._wire.nearest(query, min(_MOST_CANDIDATES, max(1, len(self._marks))), items=items)
         known = [(self._points[point], score) for point, score in found if point in self._points]
         return _Cosines(known)
 

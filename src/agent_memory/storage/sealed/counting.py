@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import Tally
-    from agent_memory.segments import Chain
+    from agent_memory.segments import Part
 
 
-def count_sealed(chain: Chain, tally: Tally, now: datetime) -> None:
-    """Add the records of a chain to a tally, but for what is superseded."""
+def count_sealed(chain: Part, tally: Tally, now: datetime) -> None:
+    """Add sealed records to a tally, but for what is superseded."""
     for segment, alive in zip(chain.segments, chain.alive, strict=True):
         tally.expired += int((alive & (segment.columns["expires"] <= now.timestamp())).sum())
         tally.pinned += int((alive & (segment.columns["flags"] & PINNED > 0)).sum())

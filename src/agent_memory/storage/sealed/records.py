@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 import numpy as np
 
+from agent_memory.models import ITEM
 from agent_memory.models.kind import R
-from agent_memory.segments import PINNED, hash_of
+from agent_memory.segments import PINNED, Part, hash_of
 from agent_memory.storage.sealed.linked import SealedLinks
 from agent_memory.storage.sealed.replaced import SealedReplacements
 
@@ -65,6 +66,7 @@ class SealedRecords(Generic[R]):
         traces: Mapping[str, Trace] | None = None,
     ) -> None:
         self.chain = chain
+        self.notes = Part(chain, ITEM)
         self.invalid = dict(invalid or {})
         self.traces = dict(traces or {})
         self.last_change = last_change
@@ -158,7 +160,7 @@ class SealedRecords(Generic[R]):
         return None
 
     def latest(self, order: Order, count: int) -> list[R]:
-        """Return all pinned records, and at least the `count` that `order` places last."""
+        """Return all pinned records, and at least the `count` that `order` places last; no items."""
         if not self.chain.segments:
             return []
         columns = {
@@ -167,7 +169,7 @@ class SealedRecords(Generic[R]):
         moments = np.maximum(columns["timestamp"], columns["promoted"])
         often = columns["access_count"] >= order.promotion_threshold
         moments[often] = np.maximum(moments[often], columns["accessed"][often])
-        alive = self.chain.counting()
+        alive = np.concatenate(self.notes.alive)
         moments[~alive] = -np.inf
         last = np.argpartition(moments, -count)[-count:] if count < len(moments) else np.arange(len(moments))
         chosen = np.union1d(last, np.flatnonzero(columns["flags"] & PINNED))

@@ -81,9 +81,9 @@ class SealedReplacements:
                 if older:
                     yield str(older)
 
-    def how_many(self, now: datetime, replaced: Mapping[str, bool]) -> int:
-        """Return how many rows that count are replaced, by one of them or by those that are not sealed."""
-        masks = zip(self.replaced_rows(now, replaced), self.chain.alive, strict=True)
+    def how_many(self, now: datetime, replaced: Mapping[str, bool], among: Masks) -> int:
+        """Return how many of some rows are replaced, by any row that counts or by those that are not sealed."""
+        masks = zip(self.replaced_rows(now, replaced), among, strict=True)
         return sum(int((mask & alive).sum()) for mask, alive in masks)
 
     def replaced_rows(self, now: datetime, replaced: Mapping[str, bool]) -> Masks:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
+from agent_memory.models import ITEM
 from agent_memory.retrieval import DenseIndex, ExactCosines
 from agent_memory.storage.vector.engine import label_of
 
@@ -122,6 +123,7 @@ def _where(scope: Scope | None) -> Conditions:
     where: Conditions = {
         "facets": list(map(label_of, filters.facets)),
         "any_facets": list(map(label_of, filters.any_facets)),
+        "no_facets": [] if filters.include_items else [label_of(ITEM)],
     }
     if between and between.start:
         where["since"] = between.start.timestamp() - _MILLISECOND

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from agent_memory.models import Listing
+from agent_memory.models import EVERYTHING, Listing
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
 from agent_memory.storage.files import ranking_of
@@ -58,7 +58,7 @@ class IndexedFiles(Generic[R]):
         replica, sealing = files.from_segments(embeddings, storage.thread, whole=is_indexed)
 
         async def sizes() -> tuple[int, float]:
-            latest = (await storage.browse(Listing(limit=_SAMPLED))).records
+            latest = (await storage.browse(Listing(filters=EVERYTHING, limit=_SAMPLED))).records
             characters = sum(len(files.kind.text_of(record)) for record in latest)
             return await storage.count(), characters / max(1, len(latest))
 

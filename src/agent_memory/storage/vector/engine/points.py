@@ -31,11 +31,13 @@ class Conditions(TypedDict, total=False):
     Attributes:
         facets: Labels of the facets it has, every one.
         any_facets: Labels of which it has at least one, unless there are none here.
+        no_facets: Labels of which it has none.
         since: Stored then or later, seconds since 1970.
         until: Stored then or earlier.
     """
 
     facets: list[str]
     any_facets: list[str]
+    no_facets: list[str]
     since: float
     until: float

@@ -203,12 +203,16 @@ def _kilobytes(points: int, dimension: int) -> int:
 
 def _filter(where: Conditions) -> Any:
     conditions = list(_conditions(where))
-    return edge.Filter(must=conditions) if conditions else None
+    none: list[Any] = [_having(facet) for facet in where.get("no_facets", ())]
+    return edge.Filter(must=conditions, must_not=none) if conditions or none else None
+
+
+def _having(facet: str) -> Any:
+    return edge.FieldCondition(key="facets", match=edge.MatchValue(facet))
 
 
 def _conditions(where: Conditions) -> Iterable[Any]:
-    for facet in where.get("facets", ()):
-        yield edge.FieldCondition(key="facets", match=edge.MatchValue(facet))
+    yield from map(_having, where.get("facets", ()))
     if some := where.get("any_facets"):
         yield edge.FieldCondition(key="facets", match=edge.MatchAny(some))
     if "since" in where or "until" in where:
