@@ -159,7 +159,7 @@ class SearchIndex:
 
         Safe to call before taking the owner's lock for `search`: a remote embedder may take its time.
         """
-        corpus = self._asked(request)
+        corpus = self.corpus if request.filters.include_items else self.notes
         question = read_question(
             request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger
         )
@@ -233,7 +233,7 @@ class SearchIndex:
         whole: Search | None = None,
     ) -> Search:
         """Get a search ready: a whole one or, of `whole`, that of a stretch of time, where any cosine will do."""
-        corpus = self._asked(request)
+        corpus = self.corpus if request.filters.include_items else self.notes
         masks = corpus.sealed.within(request.filters, among) if corpus.sealed is not None else []
         scope = _scope_of(corpus, request, hides, masks)
         search = Search(corpus, request, question, self._settings, self.limits, scope=scope, masks=masks)
@@ -245,9 +245,6 @@ class SearchIndex:
             floor, latin_alone = least if wanted is None else wanted, self.vectors.reads_latin_alone
             search = replace(search, cosines=cosines, least=least, floor=floor, latin_alone=latin_alone)
         return search
-
-    def _asked(self, request: SearchRequest) -> Corpus:
-        return self.corpus if request.filters.include_items else self.notes
 
     def _read(self, entry: IndexedDocument) -> None:
         document, corpus = entry.document, self.corpus
