@@ -79,7 +79,9 @@ class SearchIndex:
         weights, talks = (sealed.weights, sealed.talks) if sealed is not None else (None, None)
         postings = Postings(self._settings.k1, self._settings.b, self.limits.arrays_from, weights)
         self.corpus = Corpus(postings, Documents(sealed), talks=Talks(talks), sealed=sealed)
-        self.notes = self.corpus if sealed is None or sealed.notes.is_whole else _without_items(self.corpus)
+        self.notes = (
+            self.corpus if sealed is None or sealed.notes.is_whole else _without_items(self.corpus, settings, limits)
+        )
         self._unread: dict[str, None] = {}
         self._arrived_sealed: dict[str, int] = {}  # places in the order of storing of what is sealed no more
 
@@ -250,7 +252,7 @@ class SearchIndex:
         document, corpus = entry.document, self.corpus
         terms, is_item = document_terms(document), ITEM in document.facets
         if is_item and self.notes is corpus:
-            self.notes = _without_items(corpus)
+            self.notes = _without_items(corpus, self._settings, self.limits)
         entry.number = corpus.postings.add(terms, is_item=is_item)
         entry.moment = document.moment.timestamp()
         entry.length_share = fusion.length_share(len(terms))
@@ -276,12 +278,13 @@ class SearchIndex:
         entry.number = UNREAD
 
 
-def _without_items(corpus: Corpus) -> Corpus:
+def _without_items(corpus: Corpus, settings: RankingSettings, limits: SearchLimits) -> Corpus:
     """Return a corpus that grows with this one, in which items tell nothing of others; none was added here yet."""
-    sealed, postings, talks = corpus.sealed, None, None
+    sealed, weights, talks = corpus.sealed, None, None
     if sealed is not None:
-        postings, talks = sealed.weights_of_notes(), sealed.talks_of_notes()
-    return replace(corpus, postings=corpus.postings.without_items(postings), talks=corpus.talks.copy(talks))
+        weights, talks = sealed.weights_of_notes(), sealed.talks_of_notes()
+    postings = Postings(settings.k1, settings.b, limits.arrays_from, weights, notes_of=corpus.postings)
+    return replace(corpus, postings=postings, talks=corpus.talks.copy(talks))
 
 
 def _scope_of(

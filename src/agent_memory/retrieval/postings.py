@@ -51,7 +51,7 @@ class _Counted:
 
 
 @dataclass(slots=True)
-class _Held:
+class Indexed:
     """What is indexed, and what of it are items."""
 
     terms: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)
@@ -62,12 +62,29 @@ class _Held:
     items: _Counted = field(default_factory=_Counted)
     changes: int = 0
 
+    def counted(self, *, is_whole: bool) -> tuple[int, int]:
+        """Return how many documents there are, or notes among them, and how many terms these have."""
+        if is_whole:
+            return self.every.documents, self.every.length
+        return self.every.documents - self.items.documents, self.every.length - self.items.length
+
+    def count(self, terms: Iterable[str], document: int, by: int, *, is_item: bool) -> None:
+        """Note that a document came (`by` 1) or goes (-1)."""
+        self.changes += 1
+        for counted in (self.every, *([self.items] if is_item else ())):
+            counted.documents += by
+            counted.length += by * self.lengths[document]
+        for term in terms if is_item else ():
+            self.items.holding[term] += by
+            if not self.items.holding[term]:
+                del self.items.holding[term]
+
 
 class Postings:
     """An inverted index that grows and shrinks; scores are those of an index built fresh from what is left.
 
-    How much words weigh is told by all documents or, in what `without_items` returns, by those that are no items: what
-    was drawn from documents and talks is a hundred times more than what an agent noted, and would tell it otherwise.
+    How much words weigh is told by all documents or, with `notes_of`, by those that are no items: what was drawn from
+    documents and talks is a hundred times more than what an agent noted, and would tell it otherwise.
 
     Args:
         k1: Term frequency saturation.
@@ -75,45 +92,33 @@ class Postings:
         arrays_from: As in `SearchLimits`.
         background: Documents that count for weights and lengths, and are searched elsewhere; numbers from
             `SEALED_FROM` on are theirs.
+        notes_of: What these grow and shrink with, as if no item told how much words weigh. Scores are of items, too:
+            who asks for them knows which documents may be found.
+
+    Attributes:
+        indexed: What both hold.
     """
 
     def __init__(
-        self, k1: float, b: float, arrays_from: int = SearchLimits().arrays_from, background: Background | None = None
+        self,
+        k1: float,
+        b: float,
+        arrays_from: int = SearchLimits().arrays_from,
+        background: Background | None = None,
+        notes_of: Postings | None = None,
     ) -> None:
         self._k1 = k1
         self._b = b
         self._arrays_from = arrays_from
         self._background = background
-        self._share(_Held(), is_whole=True)
-
-    def _share(self, held: _Held, *, is_whole: bool) -> None:
-        self._held, self._is_whole = held, is_whole
-        self._terms, self._lengths = held.terms, held.lengths
+        self.indexed: Indexed = Indexed() if notes_of is None else notes_of.indexed
+        self._is_whole = notes_of is None
+        self._terms, self._lengths = self.indexed.terms, self.indexed.lengths
         self._idf: dict[str, float] = {}  # of terms asked about since the last change
         self._weighed = (0, 0)  # changes, and documents, when they were
 
-    def without_items(self, background: Background | None) -> Postings:
-        """Return these, grown and shrunk with them, as if no item told how much words weigh.
-
-        Its scores are of items, too: who asks for them knows which documents may be found.
-
-        Args:
-            background: As for these, without items.
-        """
-        notes = Postings(self._k1, self._b, self._arrays_from, background)
-        notes._share(self._held, is_whole=False)
-        return notes
-
     def __len__(self) -> int:
-        return self._alive
-
-    @property
-    def _alive(self) -> int:
-        return self._held.every.documents - (0 if self._is_whole else self._held.items.documents)
-
-    @property
-    def _total_length(self) -> int:
-        return self._held.every.length - (0 if self._is_whole else self._held.items.length)
+        return self.indexed.counted(is_whole=self._is_whole)[0]
 
     def add(self, terms: Iterable[str], *, is_item: bool = False) -> int:
         """Index a document under its terms and return its number; numbers rise and are never reused."""
@@ -126,20 +131,8 @@ class Postings:
             known[0].append(document)
             known[1].append(min(frequency, _MAX_FREQUENCY))
         self._lengths.append(counts.total())
-        self._count(counts, document, 1, is_item=is_item)
+        self.indexed.count(counts, document, 1, is_item=is_item)
         return document
-
-    def _count(self, terms: Iterable[str], document: int, by: int, *, is_item: bool) -> None:
-        self._held.changes += 1
-        for counted in (self._held.every, *([self._held.items] if is_item else ())):
-            counted.documents += by
-            counted.length += by * self._lengths[document]
-        if is_item:
-            holding = self._held.items.holding
-            for term in terms:
-                holding[term] += by
-                if not holding[term]:
-                    del holding[term]
 
     def remove(self, document: int, terms: Iterable[str], *, is_item: bool = False) -> None:
         """Take a document out.
@@ -150,7 +143,7 @@ class Postings:
             is_item: As it was added.
         """
         every = set(terms)
-        self._count(every, document, -1, is_item=is_item)
+        self.indexed.count(every, document, -1, is_item=is_item)
         for term in every:
             documents, frequencies = self._terms[term]
             at = _position(documents, document)
@@ -163,15 +156,15 @@ class Postings:
         """Return how many documents hold a term, those of the background included."""
         using = len(self._terms[term][0]) if term in self._terms else 0
         if using and not self._is_whole:
-            using -= self._held.items.holding[term]
+            using -= self.indexed.items.holding[term]
         return using + (self._background.frequency(term) if self._background is not None else 0)
 
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a term, 0 for one that no document holds."""
         every = self.documents  # of the background some may count no more
-        if (self._held.changes, every) != self._weighed:
+        if (self.indexed.changes, every) != self._weighed:
             self._idf.clear()
-            self._weighed = (self._held.changes, every)
+            self._weighed = (self.indexed.changes, every)
         known = self._idf.get(term)
         if known is None:
             using = self.frequency(term)
@@ -219,13 +212,15 @@ class Postings:
     @property
     def norm(self) -> Norm:
         """What a document's length counts, with those of the background."""
-        length = self._total_length + (self._background.length if self._background is not None else 0)
+        length = self.indexed.counted(is_whole=self._is_whole)[1] + (
+            self._background.length if self._background is not None else 0
+        )
         return Norm(self._k1 * (1 - self._b), self._k1 * self._b * self.documents / max(1, length))
 
     @property
     def documents(self) -> int:
         """How many there are, with those of the background."""
-        return self._alive + (self._background.documents if self._background is not None else 0)
+        return len(self) + (self._background.documents if self._background is not None else 0)
 
     def full_score(self, weights: Mapping[str, float]) -> float:
         """Return what a document of average length would score that holds every term once, unknown terms too."""
