@@ -147,6 +147,12 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "segments_broken": (WARNING, "a segment is damaged, or of another version", "makes them anew"),
         "segments_untrue": (WARNING, "segments say otherwise than the journal", "makes them anew"),
     },
+    "blobs": {
+        "blobs": (OK, "every long text that a record names is there, and is what was stored"),
+        "blobs_missing": (PROBLEM, "long texts that records name are gone; their beginnings are in the journal"),
+        "blobs_damaged": (PROBLEM, "long texts are not what was stored"),
+        "blobs_unused": (NOTE, "long texts that no record names; they go by themselves when they are old"),
+    },
     "vectors": {
         "vectors": (OK, "vectors are kept"),
         "vectors_none": (OK, "no vectors are kept yet"),

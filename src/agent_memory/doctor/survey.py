@@ -70,6 +70,7 @@ class Survey:
         circles: Records that replace one another all around, or themselves, each with what it replaces.
         pieces, pieces_of: The prefix of the hash of each text that is embedded, record by record, and how many each
             has.
+        blobs: Names of the texts that lie in files of their own, each with the id of a record that has it.
         left: Bytes that a compaction would leave; None where that cannot be computed.
     """
 
@@ -89,6 +90,7 @@ class Survey:
         self.refused: list[tuple[str, str]] = []
         self.wrong: list[str] = []
         self.dangling: list[str] = []
+        self.blobs: dict[str, str] = {}
         self.pieces, self.pieces_of = array("Q"), array("L")
         size = reading.file.folded_size(now, GRACE, frozenset(self._linked))
         for states, lines in reading.portions():
@@ -140,6 +142,8 @@ class Survey:
             for each in kind.references(record)
             if not file.has(each) and each.startswith(tuple(kind.prefix for kind in self._reading.kinds))
         ]
+        if blob := getattr(record, "blob", ""):
+            self.blobs[blob] = record.id
         pieces = {prefix_of(text_hash(text)) for text in embedded_texts(kind.text_of(record))}
         self.pieces.extend(pieces)
         self.pieces_of.append(len(pieces))

@@ -44,6 +44,8 @@ class AgentFolder:
     """Derived: shards of the vector engine."""
     shortlist = _File(names.SHORTLIST)
     """Derived: what the scratchpad was last chosen from."""
+    blobs = _File(names.BLOBS)
+    """Texts that are too long for a line of a journal, each under its sha256."""
     lock = _File(names.LOCK)
     """Locked by the process that writes."""
     audit = _File(names.AUDIT)

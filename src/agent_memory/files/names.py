@@ -19,6 +19,8 @@ SHORTLIST: Final = "shortlist.json"
 VECTORS: Final = "embeddings.sqlite3"
 INDEX: Final = "memories.db"
 DERIVED: Final = "derived"
+BLOBS: Final = "blobs"
+"""The folder of texts that are too long for a line, each under its sha256."""
 SEGMENTS: Final = "segments.json"
 """Lists the segments of one kind of record, below `DERIVED`."""
 AUDIT: Final = "events.jsonl"
@@ -66,7 +68,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
     ("broken_vectors", rf"{re.escape(VECTORS)}\.broken.*"),
     ("broken", rf".*\.broken-{_STAMPED}"),
     ("ours", "|".join(map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK)))),
-    ("ours", DERIVED),
+    ("ours", rf"{DERIVED}|{BLOBS}"),
     ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?"),
     ("ours", rf"[a-z]+\.(?:yaml|{re.escape(SHORTLIST)})"),  # of each kind of record
     ("conflict", rf"(?i:{_CONFLICT}{_STEM}\b.*\.ya?ml.*)"),

@@ -26,6 +26,7 @@ from agent_memory.files.atomic import (
     sync_tree,
     translated,
 )
+from agent_memory.files.blobs import Blobs
 from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
@@ -109,7 +110,8 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
 def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
     """Make an agent with the records of another, and return its folder.
 
-    Copies the journals, which are the truth, and the vectors of their texts; the rest is derived or about the other.
+    Copies the journals and the long texts they name, which are the truth, and the vectors of their texts; the rest is
+    derived or about the other.
 
     Raises:
         ValidationError: The name cannot name an agent, or one has it.
@@ -127,6 +129,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
         with folder_lock(folder.path, PERSON_SECONDS):
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden / journal.name, read_file(journal), durable=True)
+            Blobs(folder.blobs).copy_to(AgentFolder(hidden).blobs)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
         sync_tree(hidden)
         hidden.rename(copied.path)

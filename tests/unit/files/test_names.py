@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SORTS = {
-    "ours": ("memories.yaml", "episodes.yaml", "shortlist.json", "memories.db", "events.1.jsonl", "embeddings.sqlite3"),
+    "ours": (
+        "memories.yaml",
+        "blobs",
+        "episodes.yaml",
+        "shortlist.json",
+        "memories.db",
+        "events.1.jsonl",
+        "embeddings.sqlite3",
+    ),
     "rejected": ("memories.rejected.yaml", "episodes.rejected.yaml"),
     "temporary": (".memories.yaml.0123abcd.tmp",),
     "taken_out": (".scratchpad.yaml.0123abcd.old",),

@@ -1,0 +1,129 @@
+"""`Knowledge`: the records of one agent that are no memories of its own: resources, episodes, topics, and marks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import ConfigurationError
+from agent_memory.files.blobs import Blobs
+from agent_memory.files.layout import folder_of
+from agent_memory.journal import GRACE
+from agent_memory.models import EPISODE, MARK, RESOURCE, TOPIC, utc_now
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage.blobs import sweep_blobs
+from agent_memory.storage.files import Files
+from agent_memory.storage.record_storage import RecordStorage
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.files.blobs import Swept
+    from agent_memory.models import Clock, Episode, Kind, Mark, Resource, Topic
+
+
+class Knowledge:
+    """What one agent was given and what is made of it, in the files of its folder.
+
+    Opens nothing until the first call and creates nothing until the first write. Several objects, threads and processes
+    may use one folder at the same time.
+
+    Args:
+        agent_id: Whose.
+        settings: Where the folder is, ranking and embedder; the defaults when omitted.
+        clock: Source of the present.
+        embedder: One of the caller's own, instead of that of `settings`.
+        grace: How long what was forgotten or replaced can be brought back.
+
+    Attributes:
+        folder: The agent's.
+        resources, episodes, topics, marks: The records of each kind.
+        blobs: Texts that are too long for a line.
+
+    Raises:
+        ConfigurationError: The settings ask for a server, which keeps memories alone.
+        ValidationError: `agent_id` cannot name a folder (also a ValueError).
+        StorageError: The folder leads out of the storage root.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        settings: ServiceSettings | None = None,
+        *,
+        clock: Clock = utc_now,
+        embedder: Embedder | None = None,
+        grace: timedelta = GRACE,
+    ) -> None:
+        settings = settings or ServiceSettings()
+        if settings.backend == "server":
+            raise ConfigurationError(
+                "A server keeps an agent's own memories; documents and conversations are kept in files. Nothing was "
+                "changed, and memories are stored and found as before.",
+                code="knowledge_needs_files",
+                recovery="Set backend to auto, file or vector for agents that are given documents or conversations.",
+            )
+        self.folder = folder_of(agent_id, settings.storage_root)
+        self.blobs = Blobs(self.folder.blobs)
+        self.settings, self.clock = settings, clock
+
+        def opened(kind: Kind[Any], own: ServiceSettings) -> RecordStorage[Any]:
+            files = Files(kind, self.folder, own, clock, embedder if own is settings else None, grace)
+            return RecordStorage(files.backend(files.open))
+
+        self.resources: RecordStorage[Resource] = opened(RESOURCE, settings)
+        self.episodes: RecordStorage[Episode] = opened(EPISODE, settings)
+        self.topics: RecordStorage[Topic] = opened(TOPIC, settings)
+        self.marks: RecordStorage[Mark] = opened(MARK, settings.model_copy(update={"embedder": "none"}))
+
+    @property
+    def agent_id(self) -> str:
+        """Whose, in the spelling of the folder."""
+        return self.folder.agent_id
+
+    @property
+    def storages(self) -> tuple[RecordStorage[Any], ...]:
+        """Of all kinds."""
+        return self.resources, self.episodes, self.topics, self.marks
+
+    def of(self, kind: str) -> RecordStorage[Any]:
+        """Return the records of the kind of this name.
+
+        Raises:
+            KeyError: There is none here.
+        """
+        return {each.kind.name: each for each in self.storages}[kind]
+
+    async def text_of(self, record: Resource | Episode) -> str:
+        """Return the whole text of a record.
+
+        Raises:
+            StorageError: It lies in a file of its own that is gone or damaged; `record.content` has its beginning.
+        """
+        return await asyncio.to_thread(self.blobs.read, record.blob) if record.blob else record.content
+
+    async def compact(self, grace: timedelta | None = None) -> Swept:
+        """Drop what is no longer needed from the files; with `timedelta(0)` what was forgotten is gone for good.
+
+        Raises:
+            StorageError: The files are as they were, or some of them are.
+        """
+        for storage in self.storages:
+            if (self.folder.path / storage.kind.journal).exists():
+                await storage.compact(grace)
+        return await self.sweep(grace)
+
+    async def sweep(self, grace: timedelta | None = None) -> Swept:
+        """Remove long texts that no record names and that were written longer ago than the grace time.
+
+        Raises:
+            StorageError: A file that may name one cannot be read; nothing was removed.
+        """
+        own = self.resources.grace or GRACE
+        return await asyncio.to_thread(sweep_blobs, self.folder, own if grace is None else grace)
+
+    async def close(self) -> None:
+        """Finish what is under way; close files and threads. May be called more than once."""
+        for storage in self.storages:
+            await storage.close()
