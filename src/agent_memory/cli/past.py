@@ -16,6 +16,7 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import sort_of
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import ACCESS, Memory, Version, to_text
 from agent_memory.service.views import whole_memory
 
@@ -230,9 +231,21 @@ async def compact(
         await _fold_all(run)
     elif before:
         await run.service.admin.compact()
+    await _compact_knowledge(run, timedelta(0) if now else None)
     after = journal.stat().st_size if before else 0
     run.screen.document({"bytes_before": before, "bytes_after": after})
     run.screen.show(f"{journal.name}: {counted(before, 'byte')} before, {counted(after, 'byte')} now.")
+
+
+async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
+    """Drop from the files of what the agent was given what is no longer needed, and long texts that nobody names."""
+    if run.service.settings.backend == "server":
+        return
+    knowledge = Knowledge(run.service.agent_id, run.service.settings)
+    try:
+        await knowledge.compact(grace)
+    finally:
+        await knowledge.close()
 
 
 async def _fold_all(run: Run) -> None:

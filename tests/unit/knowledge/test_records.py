@@ -28,7 +28,7 @@ LONG = "What is known of the network at home. " * 400
 
 @pytest.fixture
 async def knowledge(root: Path, clock: FrozenClock) -> AsyncIterator[Knowledge]:
-    opened = Knowledge("bob", ServiceSettings(storage_root=root, embedder="none"), clock=clock)
+    opened = Knowledge("bob", ServiceSettings(storage_root=str(root), embedder="none"), clock=clock)
     yield opened
     await opened.close()
 
@@ -78,7 +78,7 @@ async def test_the_doctor_says_which_long_texts_are_gone_damaged_or_of_nobody(
 async def test_a_copied_agent_has_its_long_texts(knowledge: Knowledge, root: Path, clock: FrozenClock) -> None:
     resource = await stored(knowledge)
     copy_agent(folder_of("bob", root), "eve", root)
-    copied = Knowledge("eve", ServiceSettings(storage_root=root, embedder="none"), clock=clock)
+    copied = Knowledge("eve", ServiceSettings(storage_root=str(root), embedder="none"), clock=clock)
     found = await copied.resources.get(resource.id)
     assert found is not None
     assert await copied.text_of(found) == LONG
@@ -101,4 +101,4 @@ async def test_a_page_of_a_topic_lies_beside_the_resources(knowledge: Knowledge)
 
 def test_a_server_keeps_memories_alone(root: Path) -> None:
     with pytest.raises(ConfigurationError, match="files"):
-        Knowledge("bob", ServiceSettings(storage_root=root, backend="server", qdrant_url="http://127.0.0.1:1"))
+        Knowledge("bob", ServiceSettings(storage_root=str(root), backend="server", qdrant_url="http://127.0.0.1:1"))
