@@ -158,10 +158,12 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
     run.screen.rows({"memories": documents}, "memories", _COLUMNS)
     if len(documents) == 1 and run.screen.fields is None:
         run.screen.document(documents[0])
+    waiting = await run.service.suspects() if run.screen.form == "text" else []
     for position, memory in enumerate(memories):
         if position:
             run.screen.show()
-        show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id])
+        disputes = [each.older.id for each in waiting if each.newer.id == memory.id]
+        show_memory(run.screen, memory, replaced.get(memory.id), around[memory.id], disputes)
 
 
 def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:

@@ -17,7 +17,7 @@ import typer
 from agent_memory.cli.formats import Prose, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
 from agent_memory.cli.running import Run, command, exit_code
-from agent_memory.cli.text import minute
+from agent_memory.cli.text import brief, minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
 from agent_memory.service.views import promotion, trace
@@ -79,7 +79,9 @@ async def store(
         )
     _note_suspects(run, memory.id, stored.suspects)
     if stored.replaced:
-        run.screen.note(f"It replaces {stored.replaced}; `agent-memory restore {stored.replaced}` undoes that.")
+        replaced = (await run.service.get(stored.replaced)).content
+        run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
+        run.screen.note(f"`agent-memory restore {stored.replaced}` undoes that.")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
 
 
@@ -177,8 +179,13 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
 def _note_suspects(run: Run, memory_id: str, found: "Iterable[Suspect]") -> None:
     """Name the older memories that cannot be right together with one, as it looks."""
     for each in found:
-        run.screen.note(f"It may not be right together with {each.older.id}: {each.evidence}")
-        run.screen.note(f"Settle that by `agent-memory suspects {memory_id} {each.older.id} --replace` (or --keep).")
+        before = brief(each.older.content)
+        run.screen.note(f"It may not be right together with {each.older.id}: {before}")
+        if before.endswith("\u2026"):
+            run.screen.note(each.evidence)
+        run.screen.note(
+            f"Settle that by `agent-memory suspects {memory_id} {each.older.id} --replace` (or --keep, or --not-same)."
+        )
 
 
 def note_redacted(run: Run, kinds: tuple[str, ...]) -> None:

@@ -29,8 +29,8 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         run.screen.document({"forgotten": False, **preview_view(preview, whole=True)})
         run.screen.note("No memory is meant by that; nothing was forgotten. `search` may find what you mean.")
         raise typer.Exit(FAILED)
+    await _show(run, preview)
     if not yes:
-        _show(run, preview)
         run.need_terminal("Nothing was forgotten.", "Forgetting")
         run.confirm(f"Forget {_what(preview)}{' for good' if now else ''}?", "Nothing was forgotten.")
     outcome = await run.service.requests.forget(preview, run.caller, reason=reason)
@@ -49,9 +49,13 @@ def _what(preview: "Preview") -> str:
     return " and ".join(part for part in (whole, cut) if part)
 
 
-def _show(run: Run, preview: "Preview") -> None:
+async def _show(run: Run, preview: "Preview") -> None:
+    replaced = await run.service.admin.replaced_by([memory.id for memory in preview.gone])
+    going = {memory.id for memory in preview.gone}
     for memory in preview.gone:
-        run.screen.note(f"{memory.id}: to be forgotten", style="dim")
+        newer = replaced.get(memory.id)
+        stays = f" ({newer}, which has replaced it, stays)" if newer is not None and newer not in going else ""
+        run.screen.note(f"{memory.id}: to be forgotten{stays}", style="dim")
         run.screen.note(memory.content, style="")
     for each in preview.cut:
         run.screen.note(f"{each.memory.id}: to be changed", style="dim")

@@ -24,6 +24,8 @@ _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
 _GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content", "reason")
 _WHAT: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"}
 _SHOWN: Final = 20
+_NAMED: Final = 3
+"""Memories that are named by their ids in one sentence, at most."""
 
 
 @command(rows=True)
@@ -73,12 +75,21 @@ async def restore(
     document: dict[str, Any] = {"memory_id": memory_id, "was": done.what, "restored": ids, "fields": list(done.fields)}
     run.screen.document({**document, "replaced_by": done.replaced_by})
     if done.what == "forgotten":
-        older = f", and {counted(len(ids) - 1, 'older version')} with it" if len(ids) > 1 else ""
-        run.screen.show(f"{memory_id} is back{older}.")
+        run.screen.show(f"{memory_id} is back{await _with_it(run, memory_id, ids[1:])}.")
     elif done.what == "replaced":
         run.screen.show(f"{memory_id} counts again. {done.replaced_by}, which had replaced it, stays as well.")
     else:
         run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}.")
+
+
+async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
+    """Return what came back with a memory: older versions of it, and what else the same request had taken."""
+    versions = set(await run.service.admin.older_versions(memory_id))
+    more = [one for one in others if one not in versions]
+    parts = [counted(len(others) - len(more), "older version")] if len(others) > len(more) else []
+    parts += [", ".join(more)] if len(more) <= _NAMED and more else []
+    parts += [f"{len(more)} others"] if len(more) > _NAMED else []
+    return f", and {' and '.join(parts)} with it" if parts else ""
 
 
 async def _confirm_older(run: Run, memory_id: str) -> None:

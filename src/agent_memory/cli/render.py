@@ -13,7 +13,7 @@ from agent_memory.models import Linked, is_told, offered_values, utc_now
 from agent_memory.service.shortening import shown_links, title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from agent_memory.cli.screen import Screen
@@ -74,14 +74,18 @@ def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: i
         screen.show(f"… and {total - len(rejected)} more; --json lists them all.", indent=2, style="dim")
 
 
-def show_memory(screen: Screen, memory: Memory, superseded_by: str | None, surroundings: Surroundings) -> None:
-    """Print everything that is known about one memory, its text last."""
+def show_memory(
+    screen: Screen, memory: Memory, superseded_by: str | None, surroundings: Surroundings, disputes: Sequence[str]
+) -> None:
+    """Print everything that is known about one memory, its text last; `disputes` are older ones that it disputes."""
     pinned = [("pinned", "bold yellow")] if memory.pinned else []
     screen.show(_join([(memory.id, "bold"), (memory.category, ""), *pinned]))
     if surroundings.doubt:
         _row(screen, "doubtful", surroundings.doubt, style="red")
     if surroundings.disputed:
         _row(screen, "disputed", f"by {surroundings.disputed}, which is newer", style="red")
+    if disputes:
+        _row(screen, "disputes", f"{', '.join(disputes)}, which is older; see `agent-memory suspects`", style="yellow")
     for label, value in _details(memory, superseded_by):
         _row(screen, label, value)
     told = {link.id for link in surroundings.links if not link.is_incoming}

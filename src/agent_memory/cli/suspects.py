@@ -78,14 +78,18 @@ async def _list(run: Run) -> None:
         _show(run.screen, each)
     if not waiting:
         run.screen.note("No two memories look as if they cannot both be right.")
-    elif len(waiting) > _SHOWN and run.screen.form == "text":
-        run.screen.note(f"\u2026 and {len(waiting) - _SHOWN} more; --format table lists them all.")
+    elif run.screen.form == "text":
+        if len(waiting) > _SHOWN:
+            run.screen.note(f"\u2026 and {len(waiting) - _SHOWN} more; --format table lists them all.")
+        run.screen.note("Settle one by `agent-memory suspects ID OTHER` with --replace, --keep or --not-same.")
 
 
 def _show(screen: "Screen", each: "Suspect") -> None:
-    screen.show(Text.assemble((f"{each.newer.id} {each.older.id}", "bold"), (f"  {each.hint}", "yellow")))
-    for memory in (each.newer, each.older):
-        screen.show(Text(f"{day(memory.timestamp)}", style="dim"), indent=2)
+    newer, older = each.newer, each.older
+    screen.show(Text.assemble((f"{newer.id} {older.id}", "bold"), (f"  {each.hint}", "yellow")))
+    for which, memory in (("newer", newer), ("older", older)):
+        screen.show(Text(f"{which}, {day(memory.observed_at or memory.timestamp)}", style="dim"), indent=2)
         screen.show(memory.content, indent=4, max_lines=_LINES)
-    screen.show(each.evidence, indent=2, style="cyan")
+    if each.evidence != f"now: {newer.content} / before: {older.content}":
+        screen.show(each.evidence, indent=2, style="cyan")
     screen.show()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _STEERING: Final = re.compile(f"[{STEERING}\\ud800-\\udfff]")
 # The same in JSON or YAML, where the rest is escaped already or, as a line break, part of the document.
 _STEERING_IN_JSON: Final = re.compile(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]")
+_BRIEF: Final = 160
+"""Characters of a memory in a sentence about it."""
 _RECOVERY: Final = {
     "memory_search or memory_list_recent": "`agent-memory search` or `agent-memory list`",
     "Run memory_status": "Run `agent-memory status`",
@@ -31,6 +33,12 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` as `plain` does, on one line."""
     return " ".join(plain(text).split())
+
+
+def brief(text: str) -> str:
+    """Return the beginning of `text` on one line."""
+    line = one_line(text)
+    return line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1].rstrip()}\u2026"
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:

@@ -44,6 +44,25 @@ def test_what_words_mean_is_forgotten_and_comes_back(ann: Run) -> None:
     assert texts(ann) == ["Ann has badge K-12 and drives a van.", "Ann's badge is K-12.", "Anna's badge is K-77."]
 
 
+def test_a_restore_names_what_else_came_back(ann: Run) -> None:
+    said = document(ann("forget", "--matching", "Ann's badge", "--yes", "--json"))
+    cut = said["change"][0]["memory_id"]
+    assert f"is back, and {cut} with it." in ann("restore", said["forget"][0]["memory_id"]).stdout
+
+
+def test_what_is_done_without_a_question_is_shown_as_well(ann: Run) -> None:
+    done = ann("forget", "--matching", "Ann's badge", "--yes")
+    assert "Ann's badge is K-12." in done.stderr
+    assert "Ann drives a van." in done.stderr
+
+
+def test_a_preview_says_what_has_replaced_a_memory_and_stays(ann: Run) -> None:
+    old = document(ann("store", "The tea is kept in the cellar.", "--json"))["memory_id"]
+    new = document(ann("store", "Green leaves: see shelf nine.", "--supersedes", old, "--json"))["memory_id"]
+    said = ann("forget", "--matching", "tea in the cellar", code=2).stderr
+    assert f"{new}, which has replaced it, stays" in said
+
+
 def test_without_a_terminal_the_preview_is_all_that_happens(ann: Run) -> None:
     said = ann("forget", "--matching", "Ann's badge", code=2)
     assert "Ann drives a van." in said.stderr

@@ -38,6 +38,26 @@ def test_a_decision_takes_a_pair_off_the_list(bob: Run, option: str, left: set[s
     assert found & {OLD, NEW} == left
 
 
+def test_what_a_person_sees_of_a_pair_says_which_is_newer_and_what_to_do(bob: Run) -> None:
+    old = stored(bob, OLD)
+    said = bob("store", NEW)
+    assert f"may not be right together with {old}: {OLD}" in said.stderr
+    new = said.stdout.split()[-1].rstrip(".")
+    listed = bob("suspects")
+    assert listed.stdout.count(OLD) == listed.stdout.count(NEW) == 1
+    assert listed.stdout.index("newer") < listed.stdout.index(NEW) < listed.stdout.index("older")
+    assert "--not-same" in listed.stderr
+    assert f"{old}, which is older" in bob("show", new).stdout
+    assert f"by {new}" in bob("show", old).stdout
+
+
+def test_what_a_store_has_replaced_at_once_is_quoted(bob: Run) -> None:
+    stored(bob, "The public API allows 100 requests.")
+    said = bob("store", "The limit of the public API was raised to 300 requests.")
+    assert "The public API allows 100 requests." in said.stderr
+    assert "agent-memory restore" in said.stderr
+
+
 def test_one_memory_or_two_decisions_are_no_decision(bob: Run) -> None:
     old, new = stored(bob, OLD), stored(bob, NEW)
     bob("suspects", new, code=2)
