@@ -38,7 +38,7 @@ class Disputes:
         writing: The write path to the memories.
         report: Sends events.
         pad: Has the scratchpad's file rendered.
-        by_meaning: Whether stored memories are compared by vectors, too: an embedder may charge for these.
+        by_meaning: Whether memories are compared by vectors, too: where the embedder charges nothing.
 
     Attributes:
         give_up: Has no comparison wait for vectors any more.
@@ -118,19 +118,23 @@ class Disputes:
             found += [await comparing.behind_by_meaning(each, places, caller) for each in places]
         return sum(found)
 
-    async def look_behind(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, again: bool) -> None:
+    async def look_behind(
+        self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, again: bool, reworded: bool = False
+    ) -> None:
         """Compare stored memories with others; nobody waits for it.
 
         Args:
             memory_ids: Which, in the order of storing.
             caller: The session that asks.
             again: Also by vectors, once there are some.
+            reworded: They have new words: first take away their pairs that can both be right by now.
 
         Raises:
             StorageError: The memories cannot be read or changed.
         """
         if self._writing.comparing.is_on:
-            await self._looking.look(memory_ids, caller, by_meaning=again and self._by_meaning)
+            by_meaning = again and self._by_meaning
+            await self._looking.look(memory_ids, caller, by_meaning=by_meaning, reworded=reworded)
 
     async def _ends(self, replaced: dict[str, list[str]]) -> tuple[Memory, str]:
         """Return the memory whose link makes two a pair, one of them or what it has replaced, and the id of the other.

@@ -112,12 +112,11 @@ class MemoryService:
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
         self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock, limits.all_read)
-        is_free = self.settings.embedder == "local"  # others may charge for vectors
-        self.disputes = Disputes(self._writing, self.report, sync, by_meaning=is_free)
+        self.disputes = Disputes(self._writing, self.report, sync, by_meaning=self.settings.embedder == "local")
         self.suspects = self.disputes.undecided
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
-        self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, again=True))
+        self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, caller=NOBODY, again=True))
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -184,7 +183,8 @@ class MemoryService:
         )
         if updated.fields:
             self.pad.schedule(caller)
-        self._look_later([memory_id] if "content" in updated.fields else [], caller)
+        if "content" in updated.fields:
+            self._look_behind([memory_id], caller, again=True, reworded=True)
         return updated
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Forgotten:
@@ -367,8 +367,8 @@ class MemoryService:
             mode=results.mode,
         )
 
-    def _look_behind(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, again: bool = False) -> None:
-        self._background.run(self.disputes.look_behind(memory_ids, caller, again=again))
+    def _look_behind(self, ids: Iterable[str], caller: Caller, *, again: bool = False, reworded: bool = False) -> None:
+        self._background.run(self.disputes.look_behind(ids, caller, again=again, reworded=reworded))
 
     def _look_later(self, memory_ids: Sequence[str], caller: Caller) -> None:
         if memory_ids and self.settings.suspects:

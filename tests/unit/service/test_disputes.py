@@ -178,6 +178,28 @@ async def test_a_forgotten_or_corrected_memory_leaves_the_list(service: MemorySe
     assert await ids(service) == []
 
 
+@pytest.mark.parametrize("corrected", [0, 1])
+async def test_an_answer_marks_no_memory_whose_pair_was_resolved_by_other_words(
+    service: MemoryService, corrected: int
+) -> None:
+    pair = await two(service)
+    await service.update(pair[corrected].id, {"content": "The daily walk of the dog takes 20 minutes."})
+    await service.settle()
+    assert {hit.surroundings.disputed for hit in await service.search("daily")} == {None}
+    await service.update(pair[corrected].id, {"content": (OLD, NEW)[corrected]})
+    await service.settle()
+    assert len(await service.suspects()) == 1
+
+
+async def test_other_words_that_still_dispute_leave_the_pair_as_it_is(service: MemoryService) -> None:
+    old, new = await two(service)
+    before = (await service.get(new.id)).links
+    await service.update(old.id, {"content": "The daily backup runs at 2:45."})
+    await service.settle()
+    assert (await service.get(new.id)).links == before
+    assert await ids(service) == [(new.id, old.id)]
+
+
 async def test_a_change_of_words_tells_what_it_disputes(service: MemoryService) -> None:
     old, other = await two(service, (OLD, "The daily backup is verified by Nora."))
     updated = await service.update(other.id, {"content": NEW})

@@ -134,6 +134,24 @@ class Comparing:
         near = [hit.memory for hit in hits if hit.parts.get("cosine", 0.0) >= _NEAR]
         return await self._beside(memory, near, places, caller, are_near=True)
 
+    async def recheck(self, memory_id: str) -> None:
+        """Take away the pairs of a memory that has new words by which both can be right.
+
+        Raises:
+            StorageError: The memories cannot be read or changed.
+        """
+        from agent_memory.suspects import compare
+
+        for one, _ in await self._storage.undecided():
+            over: list[Link] = []
+            for link in one.links:
+                is_asked = link.rel == SUSPECT and memory_id in {one.id, link.id}
+                other = await self._storage.get(link.id) if is_asked else None
+                if other is not None and await asyncio.to_thread(compare, one, other) is None:
+                    over.append(link)
+            if over:
+                await self._storage.update(one.id, {"links": [link for link in one.links if link not in over]})
+
     async def _due(self, memory_id: str) -> Memory | None:
         """Return a memory that is to be compared, None where that has no sense any more."""
         memory = await self._storage.get(memory_id) if self.is_on else None

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A memory to be compared: for whom, beside which that came with it, and whether by vectors too."""
+    """A memory to be compared: for whom, beside which that came with it, whether by vectors too, and anew."""
 
     memory_id: str
     caller: Caller
     places: Mapping[str, int]
     by_meaning: bool
+    reworded: bool
 
 
 @dataclass(slots=True)
@@ -51,13 +52,16 @@ class Looking:
         self._runs: WeakKeyDictionary[asyncio.AbstractEventLoop, _Run] = WeakKeyDictionary()
         self._is_given_up = False
 
-    async def look(self, memory_ids: Iterable[str], caller: Caller, *, by_meaning: bool) -> None:
+    async def look(
+        self, memory_ids: Iterable[str], caller: Caller, *, by_meaning: bool, reworded: bool = False
+    ) -> None:
         """Compare memories, or leave them to the call that is at it.
 
         Args:
             memory_ids: Which, in the order of storing.
             caller: The session that asks.
             by_meaning: Also by vectors, once there are some.
+            reworded: First take away their pairs that can both be right by now.
 
         Raises:
             StorageError: The memories cannot be read or changed; what else was due is left.
@@ -65,7 +69,7 @@ class Looking:
         places = {one: place for place, one in enumerate(memory_ids)}
         loop = asyncio.get_running_loop()
         run = self._runs.get(loop)
-        due = {one: _Due(one, caller, places, by_meaning) for one in places}
+        due = {one: _Due(one, caller, places, by_meaning, reworded) for one in places}
         if run is not None:
             run.words |= due
             run.more.set()
@@ -87,6 +91,8 @@ class Looking:
         """Compare what is due next; tell whether anything was."""
         if run.words:
             due = run.words.pop(next(iter(run.words)))
+            if due.reworded:
+                await self._comparing.recheck(due.memory_id)
             await self._comparing.behind(due.memory_id, due.places, due.caller)
             if due.by_meaning:
                 run.meaning[due.memory_id] = due
