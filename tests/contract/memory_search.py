@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import EVERYTHING, DateRange, Listing, SearchFilters
+from agent_memory.models import EVERYTHING, DateRange, Listing, SearchFilters, filters_of
 from agent_memory.scratchpad import Selection
 from tests.support import NOON, FrozenClock, memory_of, raises
 
@@ -290,11 +290,31 @@ class MemorySearchContract:
         assert [memory.id async for memory in storage.iter_all()] == []
         assert await storage.was_forgotten("The harbour opens in June")
 
-    async def test_a_note_may_say_what_an_item_says(self, storage: MemoryStorage) -> None:
+    async def test_a_note_and_an_item_may_say_the_same(self, storage: MemoryStorage) -> None:
         item = memory_of("The harbour opens in June", source={"kind": "extraction"})
         await storage.store(item)
         note = memory_of("The harbour opens in June")
         assert await storage.store(note, unique=True) == note.id
         assert await storage.store(memory_of("the harbour opens in june"), unique=True) == note.id
         again = memory_of("The harbour opens in June", source={"kind": "extraction"})
-        assert await storage.store(again, unique=True) in {item.id, note.id}
+        assert await storage.store(again, unique=True) == item.id
+
+    async def test_all_that_is_linked_to_a_record_of_any_kind_is_told(
+        self, storage: MemoryStorage, other: MemoryStorage
+    ) -> None:
+        links = [{"rel": "from", "id": "res-0123456789ab"}]
+        many = [memory_of(f"Fact {at}", source={"kind": "extraction"}, links=links) for at in range(70)]
+        await storage.store_many(many)
+        await storage.store(memory_of("Of something else"))
+        assert {memory.id for memory in await other.linked_to("res-0123456789ab")} == {memory.id for memory in many}
+        await other.delete(many[0].id)
+        assert len(await storage.linked_to("res-0123456789ab")) == 69
+        assert await storage.linked_to("res-ffffffffffff") == []
+
+    async def test_items_of_a_topic_are_found_by_it(self, storage: MemoryStorage) -> None:
+        tides = await storage.store(memory_of("The harbour is deep", source={"kind": "extraction"}, topic="tides"))
+        await storage.store(memory_of("The harbour is old", source={"kind": "extraction"}, topic="towns"))
+        found = await storage.search("harbour", filters={"topic": "tides", "include_items": True})
+        assert [hit.memory.id for hit in found] == [tides]
+        listed = await storage.browse(Listing(filters=filters_of({"topic": "tides", "include_items": True})))
+        assert [memory.id for memory in listed.records] == [tides]

@@ -9,12 +9,23 @@ import re
 import pytest
 
 from agent_memory import errors
-from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
+from agent_memory.errors import (
+    AgentMemoryError,
+    CategoryExistsError,
+    CategoryNotFoundError,
+    ResourceNotFoundError,
+    StorageError,
+    ValidationError,
+)
 
 ALL = [thing for _, thing in inspect.getmembers(errors, inspect.isclass) if issubclass(thing, AgentMemoryError)]
 
 
-@pytest.mark.parametrize("error", ALL)
+NAMED = (ResourceNotFoundError, CategoryNotFoundError, CategoryExistsError)
+"""These take the name of what they are about, and make their message of it."""
+
+
+@pytest.mark.parametrize("error", [each for each in ALL if each not in NAMED])
 def test_each_has_a_code_of_its_own_and_advice(error: type[AgentMemoryError]) -> None:
     made = error("What failed.")
     assert re.fullmatch(r"[a-z_]+", made.code)
@@ -24,8 +35,40 @@ def test_each_has_a_code_of_its_own_and_advice(error: type[AgentMemoryError]) ->
     assert error.__doc__
 
 
-def test_codes_are_unique() -> None:
+def test_codes_and_numbers_are_unique() -> None:
     assert len({error.default_code for error in ALL}) == len(ALL)
+    assert len({error.number for error in ALL}) == len(ALL)
+    assert all(re.fullmatch(r"MEM-0\d\d", error.number) for error in ALL)
+
+
+def test_the_first_ten_numbers_name_what_they_always_named() -> None:
+    names = {error.number: error.__name__ for error in ALL}
+    assert [names[f"MEM-00{number}"] for number in range(10)] == [
+        "AgentMemoryError", "ResourceNotFoundError", "CategoryNotFoundError", "CategoryExistsError", "EmbeddingError",
+        "ExtractionError", "ConsolidationError", "RetrievalError", "VectorIndexError", "StorageError",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", NAMED)
+def test_one_that_names_what_it_is_about_says_so(error: type[AgentMemoryError]) -> None:
+    made = error("sales")
+    assert made.message in {
+        "Resource 'sales' not found.",
+        "Category 'sales' not found.",
+        "Category 'sales' already exists.",
+    }
+    assert made.name == error.__name__
+    assert "sales" in made.context.values()
+    assert made.recovery_suggestions[0] == made.recovery == error.default_recovery
+    assert pickle.loads(pickle.dumps(made)).context == made.context
+
+
+def test_a_missing_category_names_those_that_there_are() -> None:
+    assert CategoryNotFoundError("x", ["a", "b"]).recovery_suggestions == [
+        "Create the category with create_category().",
+        "Available categories: a, b.",
+    ]
+    assert len(StorageError("x").recovery_suggestions) == 4
 
 
 def test_code_and_advice_can_be_given() -> None:

@@ -42,6 +42,7 @@ class Memory(Record):
 
     content: str = Field(min_length=1, max_length=MAX_CONTENT_CHARS)
     category: Category = "note"
+    topic: Annotated[str, Field(pattern=r"^(?:[a-z][a-z0-9_]{0,63})?$")] = ""
     id: MemoryId = Field(default_factory=new_memory_id)
     supersedes: MemoryId | None = None
 
@@ -54,8 +55,9 @@ class Memory(Record):
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """The category, the tags, and `ITEM` where it is one."""
-        return ("category", self.category), *super().facets
+        """The category, the topic, the tags, and `ITEM` where it is one."""
+        own: tuple[Facet, ...] = (("topic", self.topic),) if self.topic else ()
+        return ("category", self.category), *own, *super().facets
 
 
 def _view(memory: Memory) -> dict[str, Any]:

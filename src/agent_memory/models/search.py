@@ -70,6 +70,7 @@ class SearchFilters(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     category: Category | None = None
+    topic: str | None = None
     tags: list[str] = Field(default_factory=list)
     all_tags: list[str] = Field(default_factory=list)
     date_range: DateRange | None = None

@@ -34,8 +34,8 @@ class Admin:
         compare: Begins to compare memories with others, behind the answer.
 
     Attributes:
-        get, count, browse, replaced_by, older_versions, surroundings: A memory or None; how many there are; a part of a
-        list; which replaced which; what is told of memories besides themselves. As are iter_all, health, prepare,
+        get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; a part of a
+        list; which replaced which; what is told besides; what is linked to a record. As are iter_all, health, prepare,
         embedding_status: those of `MemoryStorage`.
     """
 
@@ -47,7 +47,7 @@ class Admin:
         self.get, self.count = storage.get, storage.count
         self.browse, self.iter_all = storage.browse, storage.iter_all
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions
-        self.surroundings = storage.surroundings
+        self.surroundings, self.linked_to = storage.surroundings, storage.linked_to
         self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 
     @property

@@ -44,11 +44,11 @@ class Linking:
                 known.pop(record_id, None)
                 known[record_id] = None
 
-    def leading_to(self, record_id: str) -> Iterator[Record]:
-        """Yield the records that are linked to one, the latest first; looks at some of very many alone."""
+    def leading_to(self, record_id: str, most: int | None = _LOOKED_AT) -> Iterator[Record]:
+        """Yield the records that are linked to one, the latest first; looks at `most` alone, None for all."""
         sealed: Iterable[str] = self._sealed.leading_to(record_id) if self._sealed is not None else ()
-        every = dict.fromkeys([*reversed(self._from.get(record_id, {})), *islice(sealed, _LOOKED_AT)])
-        for each in islice(every, _LOOKED_AT):
+        every = dict.fromkeys([*reversed(self._from.get(record_id, {})), *islice(sealed, most)])
+        for each in islice(every, most):
             record = self._records.get(each)  # an id stays listed when its record is changed or deleted
             if record is not None and any(link.id == record_id for link in record.links):
                 yield record

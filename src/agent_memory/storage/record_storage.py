@@ -109,6 +109,16 @@ class WithLists(Threaded[R], Generic[R]):
 
         return await self._look(of)
 
+    async def linked_to(self, record_id: str) -> list[R]:
+        """Return all records that are linked to one, of whatever kind that is, the latest first."""
+        check_id(record_id)
+
+        def of(state: State[R]) -> list[R]:
+            found = (state.records.get(one.id) for one in state.links.leading_to(record_id, None))
+            return [record for record in found if record is not None]
+
+        return await self._look(of)
+
     async def texts_of(self, record_ids: Collection[str]) -> dict[str, str]:
         """Return the texts of those of these records that are known, superseded and expired ones too."""
         check_texts(record_ids, "ids")

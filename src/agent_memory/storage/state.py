@@ -198,10 +198,10 @@ class State(Generic[R]):
         Args:
             text: What it says.
             now: The present.
-            items: Whether it may be an item.
+            items: Whether it is an item.
         """
         said = self._texts.saying(self.table.records, text)
-        return next((one for one in said if (items or not one.is_item) and self.is_valid(one, now)), None)
+        return next((one for one in said if one.is_item is items and self.is_valid(one, now)), None)
 
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted, or left a trace, and nothing with it is known now."""
