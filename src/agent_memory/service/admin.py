@@ -34,7 +34,7 @@ class Admin:
         compare: Begins to compare memories with others, behind the answer.
 
     Attributes:
-        get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; a part of a
+        get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
         list; which replaced which; what is told besides; what is linked to a record. As are iter_all, health, prepare,
         embedding_status: those of `MemoryStorage`.
     """
