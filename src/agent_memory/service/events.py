@@ -34,7 +34,7 @@ class EventSpec:
     audited: bool = False
 
 
-def _event(name: str, when: str, *, audited: bool = False, **fields: str) -> EventSpec:
+def _event(name: str, when: str, /, *, audited: bool = False, **fields: str) -> EventSpec:
     return EventSpec(name, when, fields, audited)
 
 
@@ -185,6 +185,49 @@ _SPECS: Final = (
         to_backend="file or vector",
         reason="requested or failed",
     ),
+    _audited(
+        "memory:resource_stored",
+        "A document or a conversation was stored.",
+        resource_id="its id",
+        resource_type="conversation, document, config, feedback or a name of one's own",
+        content_length="characters",
+        metadata_keys="names of what it is said with",
+    ),
+    _audited(
+        "memory:items_extracted",
+        "Items were drawn from a resource.",
+        resource_id="its id",
+        item_ids="ids of the items",
+        item_count="how many",
+        categories="names of their topics",
+        extraction_time_ms="time taken, milliseconds",
+    ),
+    _audited("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
+    _audited(
+        "memory:category_consolidated",
+        "The page of a topic was made anew.",
+        category_id="its id",
+        name="its name",
+        item_count="items it is made of",
+        content_length="characters",
+        consolidation_time_ms="time taken, milliseconds",
+    ),
+    _event(
+        "memory:retrieval_performed",
+        "Knowledge was searched by `MemoryManager.retrieve` or `recall`.",
+        mode="rag, llm or hybrid: how it was answered",
+        result_count="items returned",
+        search_time_ms="time taken, milliseconds",
+        escalated="whether a language model was asked after the first answer",
+    ),
+    _audited(
+        "memory:resource_deleted",
+        "A resource was deleted because somebody asked for it.",
+        resource_id="its id",
+        cascade="whether its items went with it",
+        item_count="items that went, or that stay without it",
+    ),
+    _audited("memory:item_deleted", "An item was deleted because somebody asked for it.", item_id="its id"),
     _event(
         "memory:degraded",
         "Something does not work; what still does is in the message. Once for each time that it begins.",
