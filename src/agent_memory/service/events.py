@@ -124,6 +124,14 @@ _SPECS: Final = (
         previous="the agent before, or null",
         reason="tool, resumed or configured",
     ),
+    _audited(
+        "memory:episodes_stored",
+        "Turns of a conversation, or events, were taken in.",
+        resource_id="id of the conversation, or null",
+        count="how many",
+        chars="how many characters together",
+        redacted="kinds of secrets removed",
+    ),
     _event(
         "memory:migration_suggested",
         "There are as many memories as `migration_threshold`; once a session.",

@@ -18,19 +18,11 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.support import FrozenClock
 
 LONG = "What is known of the network at home. " * 400
-
-
-@pytest.fixture
-async def knowledge(root: Path, clock: FrozenClock) -> AsyncIterator[Knowledge]:
-    opened = Knowledge("bob", ServiceSettings(storage_root=str(root), embedder="none"), clock=clock)
-    yield opened
-    await opened.close()
 
 
 async def stored(knowledge: Knowledge, text: str = LONG) -> Resource:

@@ -58,11 +58,16 @@ async def live(service: MemoryService, listener: Listener, folder: Path, clock: 
     await service.settle()
 
 
+ELSEWHERE = (
+    "memory:migration_", "memory:resource_", "memory:episodes_", "memory:item", "memory:category_", "memory:retrieval_",
+)  # fmt: skip
+
+
 async def test_each_event_has_the_fields_of_the_table_and_no_other(
     service: MemoryService, listener: Listener, folder: Path, clock: FrozenClock
 ) -> None:
     await live(service, listener, folder, clock)
-    elsewhere = {name for name in EVENTS if name == "memory:activated" or name.startswith("memory:migration_")}
+    elsewhere = {name for name in EVENTS if name == "memory:activated" or name.startswith(ELSEWHERE)}
     assert set(listener.names()) == EVENTS.keys() - elsewhere
     for name, data in listener.events:
         assert data.keys() == EVENTS[name].fields.keys() | COMMON, name
