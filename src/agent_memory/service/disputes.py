@@ -197,8 +197,8 @@ def _pairs(newer: Iterable[tuple[Memory, Memory]], older: dict[str, Memory]) -> 
 
 def _suspicion(one: Memory, current: Memory, other: Memory) -> Suspicion | None:
     """Return why a memory is suspect with an older one: by its own words, or by those of what it has replaced."""
-    from agent_memory.suspects import compare  # its patterns are for those who look
+    from agent_memory.suspects import NEAR, compare  # its patterns are for those who look
 
-    found = compare(current, other, are_near=True)  # whatever they were found by
-    before = compare(one, other, are_near=True) if found is None and one.id != current.id else None
+    found = compare(current, other, NEAR)  # whatever they were found by
+    before = compare(one, other, NEAR) if found is None and one.id != current.id else None
     return found or (before and replace(before, evidence=f"{one.id}, which it replaces: {before.evidence}"))

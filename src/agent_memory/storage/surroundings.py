@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.state import State
 
+_CAME_IN: Final = {"disputes": 1.0}
+"""The parts of a score that is that of another hit, which this one disputes."""
 MOST: Final = 8
 """Links of one record that are told, in each direction: many notes may point at one, and a reader takes in few."""
 
@@ -42,14 +44,15 @@ def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -
         if newer is None or newer.id in found or is_last or not request.filters.admits(newer):
             at += 1
             continue
-        hits.insert(at, replace(hits[at], id=newer.id, parts={}, pieces=()))
+        hits.insert(at, replace(hits[at], id=newer.id, parts=_CAME_IN, pieces=()))
         records.insert(at, newer)
         around.insert(at, surroundings_of(state, newer, request.now))
         found.add(newer.id)
         added.add(newer.id)
-    cut = hits[request.limit :] if request.explain else []
+    shown = {hit.id for hit in hits[: request.limit]}
+    cut = [hit for hit in hits[request.limit :] if hit.id not in added] if request.explain else []
     rejected = [Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut]
-    rejected += [each for each in answer.ranking.rejected if each.id not in added]
+    rejected += [each for each in answer.ranking.rejected if each.id not in shown]
     ranking = replace(
         answer.ranking,
         hits=tuple(hits[: request.limit]),

@@ -14,10 +14,15 @@ from agent_memory.suspects.frames import fit, label_of
 from agent_memory.suspects.meeting import LONG_NAME, Meeting, Suspicion
 from agent_memory.suspects.statements import Statement, joined, statements_of
 from agent_memory.suspects.subjects import are_siblings, long_subject, subject_of
+from agent_memory.suspects.wording import is_said_plainly
 
 if TYPE_CHECKING:
     from agent_memory.models import Memory
 
+NEAR: Final = 0.65
+"""Cosine, with the local model, from which on two facts may be about one matter whatever their words."""
+RELATED: Final = 0.55
+"""The same where the newer says plainly that something has changed: then there is something older to be found."""
 _MOST_SUBJECTS: Final = 8
 _CLAIM: Final = 3
 """A first line with so many words beside the subject says something itself."""
@@ -37,14 +42,14 @@ def subjects_of(memory: Memory) -> tuple[str, ...]:
     return tuple(found)[:_MOST_SUBJECTS]
 
 
-def compare(newer: Memory, older: Memory, *, are_near: bool = False) -> Suspicion | None:
+def compare(newer: Memory, older: Memory, nearness: float = 0.0) -> Suspicion | None:
     """Return why two memories are suspect together, or None.
 
     Args:
         newer: The one.
         older: The other.
-        are_near: Their vectors are nearly the same: then two facts of a sentence each need only one word in common, for
-            what they speak of may be worded differently. With the local model a cosine of .65 or more is that near.
+        nearness: The cosine of their vectors, where it is known. Of near ones two facts of a sentence each need only
+            one word in common, for what they speak of may be worded differently.
     """
     first, second = statements_of(newer.content), statements_of(older.content)
     if not first or not second:
@@ -56,7 +61,7 @@ def compare(newer: Memory, older: Memory, *, are_near: bool = False) -> Suspicio
     found = _Texts(first, second, about).suspicion()
     if found is not None and not are_single:
         return replace(found, is_certain=False)  # the rest of a longer text may still be true
-    if found is None and are_near and are_single:
+    if found is None and are_single and nearness >= (RELATED if is_said_plainly(first[0].text) else NEAR):
         near = Meeting(first[0], second[0], about).of_near()
         return near if isinstance(near, Suspicion) else None
     return found

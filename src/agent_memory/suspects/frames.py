@@ -41,7 +41,7 @@ def fit(new: str, old: str) -> Fit:
     one, two = first[before : len(first) - after], second[before : len(second) - after]
     if not before or not one or not two:
         return "open"
-    if _name_others(one, two):
+    if _name_others(one, two) or _are_siblings(first, before, one, two):
         return "others"
     if one[0] in FUNCTION_WORDS or two[0] in FUNCTION_WORDS:
         is_whole = after == 0 and sum(bool(telling_terms((word,))) for word in first[:before]) == 1
@@ -81,6 +81,17 @@ def _name_others(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
     names = [words[:at] for words in (one, two) if (at := _predicate(words)) > 0]
     telling = [set(telling_terms(name)) for name in names]
     return len(names) == _TOLD and all(telling) and telling[0].isdisjoint(telling[1])
+
+
+def _are_siblings(words: tuple[str, ...], before: int, one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether two things of a kind are told apart by what stands last in their names: "room b is" and "room d is".
+
+    Not where that is a number: of "Python 3.11 is" and "Python 3.12 is" the second may have taken the first's place.
+    """
+    frame, following = words[:before], words[before + len(one) :]
+    is_name = FUNCTION_WORDS.isdisjoint((*frame, *one, *two)) and _MARKS.isdisjoint((*frame, *one, *two))
+    is_numbered = any(word[0].isdigit() for word in (*one, *two))
+    return bool(following) and following[0] in _COPULAS and is_name and not is_numbered and len(following) > 1
 
 
 def _predicate(words: tuple[str, ...]) -> int:

@@ -103,7 +103,8 @@ class Meeting:
 
     def of_near(self) -> Suspicion | Verdict:
         """Return why two statements are suspect that are known to speak of one matter; never with certainty."""
-        said = self._verdict(self._about or frozenset()) if self._shared else "apart"
+        are_others = fit(self._new.text, self._old.text) == "others"
+        said = self._verdict(self._about or frozenset()) if self._shared and not are_others else "apart"
         return replace(said, is_certain=False) if isinstance(said, Suspicion) else said
 
     def _subject(self) -> frozenset[str] | None:

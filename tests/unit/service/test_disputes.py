@@ -73,6 +73,10 @@ async def test_the_newer_of_a_pair_comes_in_above_the_older_though_the_words_fin
     assert [hit.memory.id for hit in found][:2] == [new.id, old.id]
     assert len(found) == 3
     assert found.results[0].relevance_score == found.results[1].relevance_score
+    assert found.results[0].parts == {"disputes": 1.0}
+    explained = (await service.search("2:30", 3, explain=True)).results
+    assert [each["reason"] for each in explained.rejected if each["id"] != new.id] == ["beyond_limit"] * 2
+    assert new.id not in {each["id"] for each in explained.rejected}
     assert [hit.memory.id for hit in await service.search("2:30", 1)] == [old.id]
     await service.update(old.id, {"tags": ["night"]})
     assert [hit.memory.id for hit in await service.search("2:30", 3, {"tags": ["night"]})] == [old.id]

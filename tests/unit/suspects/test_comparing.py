@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.suspects import Suspicion, compare, subjects_of
+from agent_memory.suspects import NEAR, Suspicion, compare, subjects_of
 from agent_memory.suspects.statements import statements_of
 from tests.support import memory_of
 
@@ -227,9 +227,31 @@ def test_plans_questions_conditions_and_other_wishes_are_never_certain(older: st
 def test_near_facts_need_one_word_in_common_and_are_never_certain() -> None:
     older, newer = memory_of("Payments are handled by Stripe."), memory_of("Adyen processes our payments now.")
     assert compare(newer, older) is None
-    found = compare(newer, older, are_near=True)
+    found = compare(newer, older, NEAR)
     assert found is not None
     assert not found.is_certain
+
+
+def test_facts_need_not_be_so_near_where_the_newer_says_that_something_has_changed() -> None:
+    older = memory_of("Visitors leave the vault after 40 minutes.")
+    newer = memory_of("The length of a vault tour was cut to 25 minutes.")
+    assert compare(newer, older, 0.5) is None
+    assert compare(newer, older, 0.6) is not None
+    assert compare(memory_of("The length of a vault tour is 25 minutes."), older, 0.6) is None
+    assert compare(memory_of("A tour was moved to the garden."), older, 0.6) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Room b is locked at night.", "Room d is locked at night."),
+        ("Server alpha is in the rack of Rostock.", "Server beta is in the rack of Rostock."),
+        ("The gate north is closed on Mondays.", "The gate south is closed on Mondays."),
+    ],
+)
+def test_things_of_a_kind_of_which_the_same_is_said_are_no_pair(older: str, newer: str) -> None:
+    assert compare(memory_of(newer), memory_of(older)) is None
+    assert compare(memory_of(newer), memory_of(older), NEAR) is None
 
 
 @pytest.mark.parametrize(
@@ -242,7 +264,7 @@ def test_near_facts_need_one_word_in_common_and_are_never_certain() -> None:
     ],
 )
 def test_near_facts_are_cleared_as_others_are(older: str, newer: str) -> None:
-    assert compare(memory_of(newer), memory_of(older), are_near=True) is None
+    assert compare(memory_of(newer), memory_of(older), NEAR) is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
@@ -31,8 +32,6 @@ AT_ONCE: Final = 6
 """The same while a store waits: comparing two takes some 0.3 ms where neither was read before."""
 NEAREST: Final = 10
 """Memories nearest by their vectors with which a stored one is compared as well, behind the store."""
-_NEAR: Final = 0.65
-"""Least cosine of two memories that may word what they speak of differently; see `agent_memory.suspects.compare`."""
 _MOST: Final = 3
 """Suspects of one memory, at most: more are no conflict but a matter of which there are many."""
 
@@ -123,7 +122,7 @@ class Comparing:
         if memory is None:
             return 0
         every = await self._storage.alike(memory.content, CANDIDATES) or []
-        return await self._beside(memory, every, places, caller, are_near=False)
+        return await self._beside(memory, every, places, caller, {})
 
     async def behind_by_meaning(self, memory_id: str, places: Mapping[str, int], caller: Caller) -> int:
         """Compare a stored memory with those nearest by their vectors, where there are vectors; see `behind`."""
@@ -131,8 +130,8 @@ class Comparing:
         if memory is None:
             return 0
         hits = await self._storage.search(memory.content, NEAREST + 1, patience=0)
-        near = [hit.memory for hit in hits if hit.parts.get("cosine", 0.0) >= _NEAR]
-        return await self._beside(memory, near, places, caller, are_near=True)
+        nearness = {hit.memory.id: hit.parts.get("cosine", 0.0) for hit in hits}
+        return await self._beside(memory, [hit.memory for hit in hits], places, caller, nearness)
 
     async def recheck(self, memory_id: str) -> None:
         """Take away the pairs of a memory that has new words by which both can be right.
@@ -160,20 +159,26 @@ class Comparing:
         return memory
 
     async def _beside(
-        self, memory: Memory, others: Iterable[Memory], places: Mapping[str, int], caller: Caller, *, are_near: bool
+        self,
+        memory: Memory,
+        others: Sequence[Memory],
+        places: Mapping[str, int],
+        caller: Caller,
+        nearness: Mapping[str, float],
     ) -> int:
         """Keep the pairs of a memory with some others; those that come later and are due, too, have their own turn."""
 
         def order(one: Memory) -> tuple[datetime, int]:
             return _moment_of(one), places.get(one.id, -1)
 
-        every = list(others)
-        older = [one for one in every if order(one) < order(memory)]
-        later = [one for one in every if one.id not in places and order(one) > order(memory)]
+        older = [one for one in others if order(one) < order(memory)]
+        later = [one for one in others if one.id not in places and order(one) > order(memory)]
 
         def found() -> list[Suspect]:
-            pairs = [(memory, older), *((one, [memory]) for one in later)]
-            return [each for newer, beside in pairs for each in compared(newer, beside, are_near=are_near)[0]]
+            pairs = compared(memory, older, nearness)[0]
+            for one in later:
+                pairs += compared(one, [memory], {memory.id: nearness.get(one.id, 0.0)})[0]
+            return pairs
 
         suspects = await asyncio.to_thread(found)
         for newer_id in dict.fromkeys(each.newer.id for each in suspects):
@@ -191,10 +196,17 @@ class Comparing:
             await self._report("memory:suspect", caller, **ids, kind=each.kind, hint=each.hint, outcome="queued")
 
 
-def compared(newer: Memory, older: Iterable[Memory], *, are_near: bool = False) -> tuple[list[Suspect], bool]:
+def compared(
+    newer: Memory, older: Iterable[Memory], nearness: Mapping[str, float] = MappingProxyType({})
+) -> tuple[list[Suspect], bool]:
     """Return the suspects of a memory, without those that are linked with it, and whether the first is certain.
 
     Words of low trust dispute none of higher trust.
+
+    Args:
+        newer: Which.
+        older: Those that it may be suspect with.
+        nearness: The cosines of their vectors and its own, as far as they are known.
     """
     from agent_memory.suspects import compare  # its patterns are for those who write
 
@@ -205,7 +217,7 @@ def compared(newer: Memory, older: Iterable[Memory], *, are_near: bool = False) 
         known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
         if known or not may_stand_for(newer.trust, other.trust):
             continue
-        suspicion = compare(newer, other, are_near=are_near)
+        suspicion = compare(newer, other, nearness.get(other.id, 0.0))
         if suspicion is not None:
             is_certain = is_certain or (not found and suspicion.is_certain)
             found.append(Suspect(newer, other, suspicion.kind, suspicion.hint, suspicion.evidence))
