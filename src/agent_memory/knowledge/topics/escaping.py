@@ -1,0 +1,57 @@
+"""A text as one line of Markdown that shows the text and nothing else, and back to the very characters.
+
+Nothing in it opens a fence, a heading, a footnote, a link, a table or HTML. What breaks a line or steers what shows it
+is written as a numeric reference, which Markdown shows as that character.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Final
+
+from agent_memory.models import STEERING
+
+_ALWAYS: Final = '\\\\`*\\[\\]<>~"|$'
+_SPECIAL: Final = re.compile(
+    rf"(?P<coded>[\t\n{STEERING}\u200c\u200d\ufe00-\ufe0f])"
+    rf"|(?P<punctuation>[{_ALWAYS}])"
+    r"|(?P<underscore>(?<![^\W_])_|_(?![^\W_]))"
+    r"|(?P<reference>&(?=#?\w+;))"
+)
+_JOINED: Final = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
+"""Of emoji and many scripts: left as they are, where they do not stand in a row."""
+_OPENS: Final = re.compile(r"(?:[-+#=:(]|\d{1,9}(?=[.)]))")
+"""What opens a block at the beginning of a line, or what a claim's date begins with."""
+_SURROGATES: Final = range(0xD800, 0xE000)
+_ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
+
+
+def escaped(text: str) -> str:
+    """Return `text` as one line of Markdown that `unescaped` turns into the same text."""
+    line = _SPECIAL.sub(_escape, text)
+    if line.startswith(" "):
+        line = "&#x20;" + line[1:]
+    if line.endswith(" "):
+        line = line[:-1] + "&#x20;"
+    if opening := _OPENS.match(line):
+        at = opening.end() if line[0].isdigit() else 0
+        line = f"{line[:at]}\\{line[at:]}"
+    return line
+
+
+def unescaped(line: str) -> str:
+    """Return the text that `line` shows."""
+    return _ESCAPED.sub(lambda found: found[1] or _character(found[2]), line)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    if found["coded"] is None:
+        return f"\\{character}"
+    return character if _JOINED.fullmatch(character) else f"&#x{ord(character):X};"
+
+
+def _character(digits: str) -> str:
+    code = int(digits, 16)
+    return chr(code) if 0 < code <= sys.maxunicode and code not in _SURROGATES else f"&#x{digits};"

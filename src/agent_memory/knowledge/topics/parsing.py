@@ -1,0 +1,176 @@
+"""Markdown as a page again: what was rendered exactly, and what a person made of it without losing a line. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Final
+
+from agent_memory.knowledge.topics.escaping import escaped, unescaped
+from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, OwnText, Page, PageClaim, Section
+from agent_memory.knowledge.topics.rendering import EDITED, NONE_YET
+
+_SEEN: Final = r"(?:[^\\\n]|\\.)*?"
+_ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
+_FOOTER: Final = re.compile(
+    r"^(?:---\n)?\*Last consolidated: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\*\n\*Items: \d+ \| Resources: \d+\*$",
+    re.MULTILINE,
+)
+_TAKEN_OUT: Final = re.compile(rf"^\*Taken out by hand: ({_ID}(?:, {_ID})*)\*$", re.MULTILINE)
+_SOURCES: Final = re.compile(rf"^(?:---\n+)?## {SOURCES}$", re.MULTILINE)
+_NOTE: Final = re.compile(
+    rf"\[\^(\d+)\]: Extracted from (?:((?:[^\\(\n]|\\.)+) )?\((?:({_ID}), )?({_ID}) at (\d+)-(\d+)(?:, ({_ID}))?\): "
+    r'"((?:[^\\"\n]|\\.)*)"'
+)
+_CLAIM: Final = re.compile(
+    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))(?: ((?:\[\^\d+\])+))?( {re.escape(EDITED)})?[ \t]*"
+)
+_NUMBER: Final = re.compile(r"\[\^(\d+)\]")
+_PART: Final = re.compile(r"\*Part (\d+) of (\d+)\.\*")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+@dataclass
+class _Reading:
+    """Sections so far, and lines of a person that are not yet one text."""
+
+    notes: dict[int, Footnote]
+    sections: dict[str, list[Line]] = field(default_factory=dict)
+    title: str = ""
+    own: list[str] = field(default_factory=list)
+    fence: str = ""
+
+    def begin(self, title: str) -> None:
+        self.end_own()
+        self.title = title
+        self.sections.setdefault(title, [])
+
+    def add(self, line: Line) -> None:
+        self.sections.setdefault(self.title, []).append(line)
+
+    def end_own(self) -> None:
+        text = "\n".join(self.own).strip("\n")
+        self.own.clear()
+        self.fence = ""
+        if text:
+            self.add(OwnText(text))
+
+
+def parse(text: str) -> Page:
+    """Return the page that `text` shows.
+
+    Of a text that `render` made it is the very page. A person may have changed anything: lines that are no claims are
+    kept as text of theirs, in their place.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text, moment = _cut(text, _FOOTER)
+    text, taken_out = _cut(text, _TAKEN_OUT)
+    body, notes, rest = _sources(text)
+    lines = body.split("\n")
+    title, lines = _title(lines)
+    part, parts, lines = _parts(lines)
+    reading = _Reading(notes)
+    for line in (*lines, "", *rest):
+        _read(line, reading)
+    reading.end_own()
+    sections = tuple(
+        Section(title, tuple(own)) for title, own in sorted(reading.sections.items(), key=lambda each: each[0] != "")
+    )
+    return Page(
+        title=title,
+        sections=sections,
+        consolidated_at=_moment(moment[1]) if moment else None,
+        part=part,
+        parts=parts,
+        taken_out=tuple(taken_out[1].split(", ")) if taken_out else (),
+    )
+
+
+def _cut(text: str, pattern: re.Pattern[str]) -> tuple[str, re.Match[str] | None]:
+    """Return the text without the last place where the pattern stands."""
+    found = next(reversed(list(pattern.finditer(text))), None)
+    return (text[: found.start()] + text[found.end() :], found) if found else (text, None)
+
+
+def _sources(text: str) -> tuple[str, dict[int, Footnote], list[str]]:
+    """Return what stands before the list of sources, the footnotes, and all other lines of the list."""
+    heads = list(_SOURCES.finditer(text))
+    if not heads:
+        return text, {}, []
+    notes: dict[int, Footnote] = {}
+    rest = []
+    for line in text[heads[-1].end() :].split("\n"):
+        found = _NOTE.fullmatch(line.rstrip())
+        if found and int(found[5]) <= int(found[6]) and int(found[1]) not in notes:
+            notes[int(found[1])] = _footnote(found)
+        else:
+            rest.append(line)
+    return text[: heads[-1].start()], notes, rest
+
+
+def _footnote(found: re.Match[str]) -> Footnote:
+    _, label, resource, source, start, end, item, quote = found.groups()
+    return Footnote(source, int(start), int(end), unescaped(quote), unescaped(label or ""), resource or "", item or "")
+
+
+def _title(lines: list[str]) -> tuple[str, list[str]]:
+    for at, line in enumerate(lines):
+        if line.strip():
+            found = re.fullmatch(r"#(?: (.*))?", line.rstrip())
+            return (unescaped(found[1] or ""), lines[at + 1 :]) if found else ("", lines)
+    return "", []
+
+
+def _parts(lines: list[str]) -> tuple[int, int, list[str]]:
+    for at, line in enumerate(lines):
+        if line.strip():
+            found = _PART.fullmatch(line.strip())
+            return (int(found[1]), int(found[2]), lines[at + 1 :]) if found else (1, 1, lines)
+    return 1, 1, []
+
+
+def _read(line: str, reading: _Reading) -> None:
+    fence = _FENCE.match(line)
+    if reading.fence:
+        reading.own.append(line)
+        if fence and fence[1].startswith(reading.fence):
+            reading.fence = ""
+    elif fence:
+        reading.own.append(line)
+        reading.fence = fence[1]
+    elif line.startswith("## ") and (title := unescaped(line[3:].rstrip())) not in {"", SOURCES}:
+        reading.begin(title)
+    elif line.strip() == NONE_YET:
+        reading.end_own()
+    elif (claim := _claim(line, reading.notes)) is not None:
+        reading.end_own()
+        reading.add(claim)
+    elif line.strip() or reading.own:
+        reading.own.append(line.rstrip())
+
+
+def _claim(line: str, notes: dict[int, Footnote]) -> PageClaim | None:
+    found = _CLAIM.fullmatch(line)
+    if found is None:
+        return None
+    day, text, numbers, edited = found.groups()
+    try:
+        said = date.fromisoformat(day) if day else None
+    except ValueError:
+        return None
+    own = tuple(notes[number] for each in _NUMBER.findall(numbers or "") if (number := int(each)) in notes)
+    if numbers and not own:
+        return None
+    shown = unescaped(text)
+    if not own:
+        return PageClaim(text, (), said, is_edited=edited is not None)
+    is_edited = edited is not None or escaped(shown) != text
+    return PageClaim(text if is_edited else shown, own, said, is_edited=is_edited)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
