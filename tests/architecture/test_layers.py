@@ -61,6 +61,7 @@ DOORS = {"store", "store_many", "update"}
 MAY_CHANGE_MEMORIES = {
     "service", "scratchpad/manager.py", "storage",
     "knowledge/storing.py",  # records of other kinds, which came in from outside
+    "tasks/marks.py",  # how far background work is
 }  # fmt: skip
 CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}
 

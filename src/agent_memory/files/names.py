@@ -26,6 +26,7 @@ SEGMENTS: Final = "segments.json"
 AUDIT: Final = "events.jsonl"
 OLDER_AUDIT: Final = "events.1.jsonl"
 LOCK: Final = ".lock"
+TASKS_LOCK: Final = "tasks.lock"
 BUILD_LOCK: Final = "build.lock"
 HOLDER_LOCK: Final = "holder.lock"
 UNFINISHED: Final = ".new-"
@@ -67,7 +68,12 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
     ("broken_pad", rf"scratchpad\.broken-{_STAMPED}\.yaml"),
     ("broken_vectors", rf"{re.escape(VECTORS)}\.broken.*"),
     ("broken", rf".*\.broken-{_STAMPED}"),
-    ("ours", "|".join(map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK)))),
+    (
+        "ours",
+        "|".join(
+            map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK, TASKS_LOCK))
+        ),
+    ),
     ("ours", rf"{DERIVED}|{BLOBS}"),
     ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?"),
     ("ours", rf"[a-z]+\.(?:yaml|{re.escape(SHORTLIST)})"),  # of each kind of record

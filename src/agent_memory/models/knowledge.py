@@ -153,7 +153,8 @@ class Failure(Value):
 class Mark(Record):
     """How far a stage of background work is: all changes of its source up to the number `through` are done.
 
-    What failed among them stands in `failures`, and is tried again.
+    What failed among them stands in `failures`, and is tried again. What it made and somebody forgot stands in `never`,
+    and is not made again.
     """
 
     stage: Name
@@ -161,6 +162,7 @@ class Mark(Record):
     source_kind: Name
     through: int = Field(default=0, ge=0)
     failures: list[Failure] = Field(default_factory=list)
+    never: list[RecordId] = Field(default_factory=list)
     id: Annotated[str, IdOf("mrk")] = Field(default_factory=lambda: new_id("mrk-"))
 
 

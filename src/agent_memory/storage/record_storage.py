@@ -19,7 +19,7 @@ from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_reco
 from agent_memory.storage.listing import list_records
 from agent_memory.storage.past import forgotten, forgotten_with, versions_of
 from agent_memory.storage.releasing import WithTraces
-from agent_memory.storage.state import State, snapshot
+from agent_memory.storage.state import Changed, State, seq_of, snapshot
 from agent_memory.storage.surroundings import current_of, surroundings_of
 from agent_memory.storage.tally import tally_of
 from agent_memory.storage.threaded import WARM_AT_ONCE, Threaded
@@ -65,6 +65,15 @@ class WithPast(Threaded[R], Generic[R]):
     async def last_change(self) -> str | None:
         """See `Versioned.last_change`."""
         return await self._look(lambda state: state.last_change)
+
+    async def changed_after(self, seq: int) -> Changed:
+        """Return which records were stored or changed after a change, in the order of these; without gone ones."""
+
+        def of(state: State[R], last: int) -> Changed:
+            here = (one for one in state.since(seq) if one in state.records)
+            return Changed(sorted((seq_of(state, one), one) for one in here), last)
+
+        return await self._run(lambda replica: of(replica.refresh(), replica.log.watermark[1]))
 
     async def history(self, record_id: str) -> list[Version[R]]:
         """See `Versioned.history`."""

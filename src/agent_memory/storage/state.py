@@ -6,6 +6,7 @@ Everything here is derived from the log's entries, so another implementation may
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic
 
@@ -209,6 +210,19 @@ class State(Generic[R]):
         was = wanted in self.table.forgotten or (self.sealed is not None and self.sealed.forgot(wanted))
         was = was or released(self, text) is not None
         return was and not self._texts.saying(self.table.records, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What changed: pairs of the number of the last change and the record's id, in their order.
+
+    Attributes:
+        records: These.
+        last: Number of the last change that was read, of whatever record.
+    """
+
+    records: list[tuple[int, str]]
+    last: int
 
 
 def released(state: State[Any], text: str) -> Trace | None:

@@ -19,6 +19,7 @@ SORTS = {
     "ours": (
         "memories.yaml",
         "blobs",
+        "tasks.lock",
         "episodes.yaml",
         "shortlist.json",
         "memories.db",

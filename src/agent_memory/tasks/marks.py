@@ -1,0 +1,96 @@
+"""How far each step is, as one record a step: read, moved on after a portion, begun anew by a new version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.models import MARK, Failure, Mark, derived_id
+from agent_memory.storage.cleaning import redact_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.tasks.stage import Stage
+
+ATTEMPTS: Final = 5
+"""How often a record is tried."""
+_FIRST_PAUSE: Final = 60
+"""Seconds until a record that failed is tried again; the pause doubles each time."""
+MOST_FAILURES: Final = 500
+"""With more of them a step is broken rather than its records: it stops."""
+_MOST_NEVER: Final = 20_000
+
+
+class Marks:
+    """The marks of one agent.
+
+    Args:
+        storage: Where they are.
+    """
+
+    def __init__(self, storage: RecordStorage[Mark]) -> None:
+        self._storage = storage
+
+    async def of(self, stage: Stage) -> Mark:
+        """Return the mark of a step as it stands, or as it is before the first run."""
+        own = derived_id(MARK.prefix, stage.name, stage.source)
+        known = await self._storage.get(own)
+        if known is not None:
+            return known
+        agent_id = self._storage.agent_id
+        return Mark(agent_id=agent_id, id=own, stage=stage.name, version=stage.version, source_kind=stage.source)
+
+    async def keep(self, mark: Mark) -> None:
+        """Put a mark in the place of the one with its id; one that says the same is not written."""
+        known = await self._storage.get(mark.id)
+        if known is None:
+            await self._storage.store(mark)
+        elif known != mark:
+            fields = ("version", "through", "failures", "never")
+            changes = {name: getattr(mark, name) for name in fields if getattr(known, name) != getattr(mark, name)}
+            await self._storage.update(mark.id, redact_fields(MARK, changes))
+
+
+def begun(mark: Mark, stage: Stage, last: int) -> Mark:
+    """Return the mark with which a run begins: anew for a new version, and where the journal is an older copy.
+
+    Args:
+        mark: As it stands.
+        stage: The step.
+        last: Number of the last change of its source.
+    """
+    if mark.version < stage.version or mark.through > last:
+        return mark.model_copy(update={"version": max(mark.version, stage.version), "through": 0, "failures": []})
+    return mark
+
+
+def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection[str], now: datetime) -> Mark:
+    """Return a mark after some records were tried.
+
+    Args:
+        mark: Before that.
+        through: Up to which change all is done now.
+        failed: Why some of them failed, by id.
+        tried: All of them.
+        now: The present.
+    """
+    before = {each.id: each for each in mark.failures}
+    kept = [each for each in mark.failures if each.id not in tried]
+    for record_id, code in failed.items():
+        attempts = before[record_id].attempts + 1 if record_id in before else 1
+        kept.append(Failure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp())))
+    return mark.model_copy(update={"through": max(mark.through, through), "failures": kept})
+
+
+def with_never(mark: Mark, gone: Collection[str]) -> Mark:
+    """Return a mark that knows what was forgotten of what its step made."""
+    new = sorted(set(gone) - set(mark.never))
+    return mark.model_copy(update={"never": [*mark.never, *new][-_MOST_NEVER:]}) if new else mark
+
+
+def is_to_be_tried(failure: Failure, now: datetime) -> bool:
+    """Tell whether a record that failed is to be tried again by now."""
+    pause = _FIRST_PAUSE * 2 ** (failure.attempts - 1)
+    return failure.attempts < ATTEMPTS and now.timestamp() >= failure.at + pause

@@ -1,0 +1,181 @@
+"""`Runner`: does what is due, step by step, in portions; one process at a time, and any process may go on.
+
+What is due is what changed after a step's mark, and what failed. A portion is done when what was made of it is on the
+disk; then its mark moves. A process that dies in between does that portion again, which makes nothing twice. Nothing
+here deletes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.only_one import only_one
+from agent_memory.logs import get_logger
+from agent_memory.tasks.marks import ATTEMPTS, MOST_FAILURES, Marks, begun, is_to_be_tried, moved, with_never
+from agent_memory.tasks.stage import Backlog, Batch, Ran
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from agent_memory.models import Clock, Mark
+    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.tasks.stage import Stage
+
+log = get_logger(__name__)
+
+AT_ONCE: Final = 100
+"""Records of a portion; those of one change stay together."""
+_BEFORE: Final = 4
+"""Changes before a portion whose records are its context."""
+_FAILS: Final = (AgentMemoryError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
+"""What one record that nobody expected may make a step raise; anything else is a fault of the program."""
+
+Portion = list[tuple[int, str]]
+
+
+class Runner:
+    """The background work of one agent.
+
+    Args:
+        lock: The file that the process which works holds.
+        marks: How far each step is.
+        source: Returns the records of the kind of a name.
+        stages: The steps, in the order in which they are done.
+        clock: Source of the present.
+        at_once: Records of a portion.
+    """
+
+    def __init__(
+        self,
+        lock: Path,
+        marks: RecordStorage[Mark],
+        source: Callable[[str], RecordStorage[Any]],
+        stages: Sequence[Stage],
+        clock: Clock,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self._lock, self._marks, self._source = lock, Marks(marks), source
+        self.stages, self._clock, self._at_once = tuple(stages), clock, at_once
+
+    async def run(self, portions: int | None = None, progress: Callable[[Ran], object] | None = None) -> Ran:
+        """Do what is due.
+
+        Args:
+            portions: How many at most; all when omitted.
+            progress: Called with what was done so far, after each portion that is on the disk.
+
+        Returns:
+            At once with `is_busy` where another process works.
+
+        Raises:
+            StorageError: What was done before is done; the next run goes on from there.
+        """
+        with only_one(self._lock) as is_ours:
+            if not is_ours:
+                return Ran({}, is_busy=True)
+            done, failed, left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
+            for stage in self.stages:
+                async with contextlib.aclosing(self._each(stage)) as portion:
+                    async for count, errors in portion:
+                        done[stage.name] += count
+                        failed += errors
+                        left = None if left is None else left - 1
+                        if progress is not None:
+                            progress(Ran(dict(done), failed))
+                        if left is not None and left <= 0:
+                            return Ran(done, failed)
+            return Ran(done, failed, is_over=True)
+
+    async def backlog(self) -> list[Backlog]:
+        """Return how much each step has to do. Reads; needs no lock.
+
+        Raises:
+            StorageError: The records cannot be read.
+        """
+        return [await self._backlog_of(stage) for stage in self.stages]
+
+    async def _each(self, stage: Stage) -> AsyncGenerator[tuple[int, int], None]:
+        """Do one step, a portion at a time; yields how many were done, and how many failed."""
+        source = self._source(stage.source)
+        stood = await self._marks.of(stage)
+        mark = begun(stood, stage, (await source.changed_after(stood.through)).last)
+        is_again, is_new = 0 < stood.version < stage.version or (mark.through < stood.through), True
+        again = [(0, each.id) for each in mark.failures if is_to_be_tried(each, self._clock())]
+        while True:
+            changed = await source.changed_after(mark.through)
+            if not changed.records and not again:
+                return
+            if is_new:
+                mark, is_new = with_never(mark, await stage.gone()), False
+            for some in _portions(again, changed.records, self._at_once):
+                failures = await self._attempt(stage, source, some, mark, is_again=is_again)
+                tried = {one for _, one in some}
+                mark = moved(mark, some[-1][0], failures, tried, self._clock())
+                await self._marks.keep(mark)
+                yield len(some) - len(failures), len(failures)
+                if len(mark.failures) > MOST_FAILURES:
+                    log.warning("stage_stopped", stage=stage.name, failures=len(mark.failures))
+                    return
+            again = []
+
+    async def _attempt(
+        self, stage: Stage, source: RecordStorage[Any], some: Portion, mark: Mark, *, is_again: bool
+    ) -> dict[str, str]:
+        """Have some records worked on; where that fails, one after the other. Returns why some failed, by id."""
+        found = [await source.get(one) for _, one in some]
+        records = [record for record in found if record is not None]
+        batch = Batch(records, await self._before(source, some), frozenset(mark.never), is_again)
+        try:
+            return dict(await stage.do(batch))
+        except StorageError:
+            raise
+        except _FAILS as error:
+            log.info("stage_goes_one_by_one", stage=stage.name, error=type(error).__name__)
+        failures: dict[str, str] = {}
+        for record in records:
+            try:
+                failures |= await stage.do(Batch([record], batch.before, batch.never, is_again))
+            except StorageError:
+                raise
+            except _FAILS as error:
+                failures[record.id] = error.code if isinstance(error, AgentMemoryError) else type(error).__name__
+        return failures
+
+    async def _before(self, source: RecordStorage[Any], some: Portion) -> list[Any]:
+        """Return the records that changed just before a portion; none for records that are tried again."""
+        first = some[0][0]
+        if first <= 1:
+            return []
+        earlier = (await source.changed_after(max(0, first - 1 - _BEFORE))).records
+        found = [await source.get(one) for seq, one in earlier if seq < first]
+        return [record for record in found[-_BEFORE:] if record is not None]
+
+    async def _backlog_of(self, stage: Stage) -> Backlog:
+        source, mark = self._source(stage.source), await self._marks.of(stage)
+        changed = await source.changed_after(mark.through)
+        mark = begun(mark, stage, changed.last)
+        if mark.through == 0:
+            changed = await source.changed_after(0)
+        given_up = sum(each.attempts >= ATTEMPTS for each in mark.failures)
+        waiting = {one for _, one in changed.records} | {each.id for each in mark.failures if each.attempts < ATTEMPTS}
+        first = await source.get(changed.records[0][1]) if changed.records else None
+        codes = tuple(dict.fromkeys(each.code for each in mark.failures))
+        oldest = None if first is None else first.timestamp
+        return Backlog(stage.name, len(waiting), len(mark.failures), given_up, oldest, codes)
+
+
+def _portions(again: Portion, due: Portion, at_once: int) -> Iterator[Portion]:
+    """Yield what is to be done in portions; those of one change stay together, or its number would say too much."""
+    for at in range(0, len(again), at_once):
+        yield again[at : at + at_once]
+    some: Portion = []
+    for seq, one in due:
+        if len(some) >= at_once and seq != some[-1][0]:
+            yield some
+            some = []
+        some.append((seq, one))
+    if some:
+        yield some

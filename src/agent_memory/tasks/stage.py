@@ -1,0 +1,92 @@
+"""What a step of background work is, and what it is given. Nothing here does anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some records that a step is to work on.
+
+    Attributes:
+        records: They, in the order in which they last changed.
+        before: The few that changed just before them, as context; nothing is made of these.
+        never: Ids of what the step made and somebody forgot since: not to be made again.
+        is_again: Whether an older version of the step may have worked on them.
+    """
+
+    records: Sequence[Any]
+    before: Sequence[Any] = ()
+    never: Collection[str] = frozenset()
+    is_again: bool = False
+
+
+class Stage(Protocol):
+    """One step. Doing it again for the same records makes nothing twice: what it makes has ids made of its sources.
+
+    Attributes:
+        name: Of the step, as its mark has it.
+        version: Of its rules: a higher one works on everything again.
+        source: Name of the kind of its records.
+    """
+
+    name: str
+    version: int
+    source: str
+
+    async def gone(self) -> Collection[str]:
+        """Return the ids of what it made and somebody forgot, as far as that is still known."""
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """Work on some records; when this returns, what was made is on the disk.
+
+        Returns:
+            By id, why one could not be worked on, as a code; it is tried again later. The others are done.
+
+        Raises:
+            StorageError: Nothing can be written or read now; all of them are tried again in the next run.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How much a step has to do.
+
+    Attributes:
+        stage: Its name.
+        due: Records that wait, failed ones that are tried again included.
+        failed: Records that failed.
+        given_up: Those of them that are not tried again before the step has a new version.
+        oldest: When the first of those that wait came in; None where none waits.
+        codes: Why records failed, each code once.
+    """
+
+    stage: str
+    due: int = 0
+    failed: int = 0
+    given_up: int = 0
+    oldest: datetime | None = None
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run did.
+
+    Attributes:
+        done: Records that were worked on, by the step's name.
+        failed: Records that failed in it.
+        is_busy: Another process does this work now; nothing was done here.
+        is_over: Whether nothing is left to be done.
+    """
+
+    done: dict[str, int]
+    failed: int = 0
+    is_busy: bool = False
+    is_over: bool = False
