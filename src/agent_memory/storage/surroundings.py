@@ -49,6 +49,7 @@ def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -
         around.insert(at, surroundings_of(state, newer, request.now))
         found.add(newer.id)
         added.add(newer.id)
+        at += 2  # not what disputes it in turn: of a long chain nothing that was found would be left
     shown = {hit.id for hit in hits[: request.limit]}
     cut = [hit for hit in hits[request.limit :] if hit.id not in added] if request.explain else []
     rejected = [Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,6 +81,16 @@ async def test_the_newer_of_a_pair_comes_in_above_the_older_though_the_words_fin
     assert [hit.memory.id for hit in await service.search("2:30", 1)] == [old.id]
     await service.update(old.id, {"tags": ["night"]})
     assert [hit.memory.id for hit in await service.search("2:30", 3, {"tags": ["night"]})] == [old.id]
+
+
+async def test_of_a_chain_of_disputes_what_was_found_is_shown_with_the_next_alone(make_service: Services) -> None:
+    service = make_service(suspects=False)
+    chain = [memory_of(text) for text in ("Peppermint tea", "two", "three", "four", "five", "six")]
+    for older, newer in pairwise(chain):
+        newer.links.append(Link(rel=SUSPECT, id=older.id))
+    chain[0].links.append(Link(rel=SUSPECT, id=chain[1].id))  # and round in a circle
+    await service.admin.import_memories(chain, lambda _: None, NOBODY, trusted=True)
+    assert [hit.memory.content for hit in await service.search("peppermint", 3)] == ["two", "Peppermint tea"]
 
 
 async def test_what_replaced_the_newer_of_a_pair_disputes_the_older_in_its_place(service: MemoryService) -> None:
