@@ -30,10 +30,10 @@ _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
 def escaped(text: str) -> str:
     """Return `text` as one line of Markdown that `unescaped` turns into the same text."""
     line = _SPECIAL.sub(_escape, text)
-    if line.startswith(" "):
-        line = "&#x20;" + line[1:]
-    if line.endswith(" "):
-        line = line[:-1] + "&#x20;"
+    if line[:1].isspace():
+        line = f"&#x{ord(line[0]):X};{line[1:]}"
+    if line[-1:].isspace():
+        line = f"{line[:-1]}&#x{ord(line[-1]):X};"
     if opening := _OPENS.match(line):
         at = opening.end() if line[0].isdigit() else 0
         line = f"{line[:at]}\\{line[at:]}"

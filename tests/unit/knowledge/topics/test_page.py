@@ -37,6 +37,7 @@ HOSTILE = (
     "__init__ and snake_case and _x_",
     "zero\u200bwidth \u202e turned \u2028 break",
     "\ufeff",
+    "\xa0",
 )
 
 texts = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

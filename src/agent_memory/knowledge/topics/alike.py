@@ -1,0 +1,49 @@
+"""Lines of a page that say the same thing in nearly the same words. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.retrieval.tokens import index_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEARLY: Final = 0.8
+"""Share of the terms of two lines that both have."""
+_NEGATIONS: Final = frozenset(
+    {"not", "no", "never", "none", "nobody", "noth", "without", "n't", "cannot", "neither", "nor"}
+)
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_DENIAL: Final = re.compile(r"n['\u2019]t\b|\bcannot\b", re.IGNORECASE)
+
+
+def alike(texts: Sequence[str]) -> list[int]:
+    """Return for each text the position of the first one that says the same; its own, if none does.
+
+    Lines that differ in a number or in a denial do not say the same.
+    """
+    firsts: list[int] = []
+    seen: dict[str, list[int]] = {}
+    read = [_read(text) for text in texts]
+    for at, (terms, exact) in enumerate(read):
+        near = {other for term in terms for other in seen.get(term, ())} if terms else set()
+        same = [other for other in sorted(near) if read[other][1] == exact and _share(terms, read[other][0]) >= NEARLY]
+        if not terms:
+            same = [other for other in range(at) if firsts[other] == other and texts[other] == texts[at]]
+        firsts.append(same[0] if same else at)
+        if not same:
+            for term in terms:
+                seen.setdefault(term, []).append(at)
+    return firsts
+
+
+def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, ...], bool]]:
+    terms = frozenset(index_terms(text))
+    denies = bool(terms & _NEGATIONS) or _DENIAL.search(text) is not None
+    return terms, (tuple(sorted(_NUMBER.findall(text))), denies)
+
+
+def _share(first: frozenset[str], second: frozenset[str]) -> float:
+    return len(first & second) / len(first | second)

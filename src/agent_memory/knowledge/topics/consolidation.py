@@ -1,0 +1,173 @@
+"""A topic's page made anew from its items, with nothing of the page before lost without a reason. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.knowledge.topics.alike import alike
+from agent_memory.knowledge.topics.escaping import escaped
+from agent_memory.knowledge.topics.items import HEADINGS, TopicItem, heading_of
+from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+INTERVAL: Final = 10
+"""New items after which a page is made anew."""
+MAX_NOTES: Final = 3
+"""Footnotes of one claim: said more often, the last ones stand."""
+GONE: Final = "its item is kept no longer"
+TAKEN_OUT: Final = "taken out by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Something of the page before, or an item, that is not on the page; `item` is empty for a line by hand."""
+
+    text: str
+    item: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidation:
+    """What became of a page.
+
+    Attributes:
+        page: The page made anew, whole; `split` makes parts of it.
+        dropped: What is not on it, and why.
+        added: Ids of items that were not on the page before.
+        is_proposal: A person changed the page before: this one is put beside it, never over it.
+    """
+
+    page: Page
+    dropped: tuple[Dropped, ...] = ()
+    added: tuple[str, ...] = ()
+    is_proposal: bool = False
+
+
+def is_due(page: Page | None, items: Collection[str], seen: Collection[str] = (), interval: int = INTERVAL) -> bool:
+    """Tell whether a page is to be made anew: something on it is gone, or `interval` items are new.
+
+    Args:
+        page: The one there is.
+        items: Ids of the items of its topic.
+        seen: Ids of the items that it was made of: what was joined with others does not stand on it.
+        interval: How many new items are enough.
+    """
+    if page is None or page.consolidated_at is None:
+        return bool(items)
+    known = {*page.items, *page.taken_out, *seen}
+    return bool(set(page.items).difference(items)) or len(set(items) - known) >= interval
+
+
+def consolidate(
+    before: Page,
+    items: Sequence[TopicItem],
+    *,
+    now: datetime,
+    gone: Mapping[str, str] | None = None,
+    rendered: Page | None = None,
+) -> Consolidation:
+    """Return the page of these items.
+
+    Each claim of the page before is on the new one or among `dropped`, and so is each item. Lines that a person wrote
+    or changed stay; what a person took out does not come back.
+
+    Args:
+        before: The page there is; one without sections for a new topic.
+        items: All items of the topic that live, in any order.
+        now: The present.
+        gone: Why items of the page before are not among `items`: "superseded by mem-…", "its source was forgotten".
+        rendered: The page as it was rendered last, if a person changed it since: `before` is what they made of it.
+    """
+    if rendered is not None:
+        before = _with_edits(before, rendered)
+    live = {item.id: item for item in items if item.id not in before.taken_out}
+    dropped = [Dropped(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
+    kept, by_hand = _kept_by_hand(before, live, gone or {}, dropped)
+    ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
+    claims = _joined_claims(ordered, dropped)
+    for claim in before.claims:
+        dropped += [
+            Dropped(claim.text, item, (gone or {}).get(item, GONE))
+            for item in claim.items
+            if item not in live and item not in before.taken_out and not claim.is_by_hand
+        ]
+    page = with_lines(replace(before, consolidated_at=now.replace(microsecond=0)), _arranged(before, kept, claims))
+    was = {*before.items, *before.taken_out}
+    added = tuple(item for item in page.items if item not in was)
+    return Consolidation(page, tuple(dropped), added, is_proposal=rendered is not None)
+
+
+def _with_edits(edited: Page, rendered: Page) -> Page:
+    """Return what a person made of a page, with what they changed or took out marked so."""
+    was = {claim.notes: claim for claim in rendered.claims}
+    lines: list[tuple[str, Line]] = []
+    for title, line in edited.lines():
+        if isinstance(line, PageClaim) and line.notes and not line.is_edited:
+            # Without its footnote's own words a claim is a person's; words are compared, not how they are written.
+            original = was.get(line.notes)
+            if original is None or original.text != line.text or original.said != line.said:
+                lines.append((title, replace(line, text=escaped(line.text), is_edited=True)))
+                continue
+        lines.append((title, line))
+    taken_out = [item for item in rendered.items if item not in set(edited.items)]
+    page = with_lines(edited, lines)
+    return replace(page, taken_out=tuple(dict.fromkeys((*edited.taken_out, *rendered.taken_out, *taken_out))))
+
+
+def _kept_by_hand(
+    before: Page, live: Mapping[str, TopicItem], gone: Mapping[str, str], dropped: list[Dropped]
+) -> tuple[list[tuple[str, Line]], set[str]]:
+    """Return a person's lines, and the items that these speak of; footnotes whose item is gone are dropped."""
+    kept: list[tuple[str, Line]] = []
+    items: set[str] = set()
+    for title, line in before.lines():
+        if isinstance(line, OwnText):
+            kept.append((title, line))
+        elif line.is_by_hand:
+            notes = tuple(note for note in line.notes if not note.item or note.item in live)
+            dropped += [
+                Dropped(note.quote, note.item, gone.get(note.item, GONE)) for note in line.notes if note not in notes
+            ]
+            items |= {note.item for note in notes}
+            kept.append((title, replace(line, notes=notes)))
+    return kept, items
+
+
+def _order(item: TopicItem) -> tuple[int, float, str, int, str]:
+    """By heading, then as it was said."""
+    place = [each.title for each in HEADINGS].index(heading_of(item.category))
+    said = item.said_at.timestamp() if item.said_at else float("inf")
+    return place, said, item.note.source, item.note.start, item.id
+
+
+def _joined_claims(ordered: Sequence[TopicItem], dropped: list[Dropped]) -> list[tuple[str, PageClaim]]:
+    """Return one claim for items that say the same, with the footnotes of the last ones and the words of the last."""
+    groups: dict[int, list[TopicItem]] = {}
+    for item, first in zip(ordered, alike([f"{item.speaker} {item.line}" for item in ordered]), strict=True):
+        groups.setdefault(first, []).append(item)
+    claims = []
+    for group in groups.values():
+        by_time = sorted(group, key=lambda item: item.said_at.timestamp() if item.said_at else 0.0)
+        last, shown = by_time[-1], by_time[-MAX_NOTES:]
+        dropped += [Dropped(item.line, item.id, f"near-identical to {last.id}") for item in by_time[:-MAX_NOTES]]
+        said = last.said_at.date() if last.said_at else None
+        claims.append((heading_of(group[0].category), PageClaim(last.line, tuple(item.note for item in shown), said)))
+    return claims
+
+
+def _arranged(
+    before: Page, kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]]
+) -> list[tuple[str, Line]]:
+    """Return the lines under headings in the order of the page before, a person's lines first in their section."""
+    titles = [section.title for section in before.sections]
+    ours = [each.title for each in HEADINGS]
+    for title in dict.fromkeys(title for title, _ in claims):
+        if title not in titles:
+            later = [at for at, other in enumerate(titles) if other in ours and ours.index(other) > ours.index(title)]
+            titles.insert(later[0] if later else len(titles), title)
+    return [(title, line) for title in titles for own in (kept, claims) for where, line in own if where == title]

@@ -1,0 +1,116 @@
+"""A page made anew loses nothing without a reason, joins what says the same, and leaves a person's words alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.knowledge.topics.alike import alike
+from agent_memory.knowledge.topics.consolidation import GONE, INTERVAL, TAKEN_OUT, Consolidation, consolidate, is_due
+from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
+from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.rendering import render
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TEXTS = ("Lea moved to Bern.", "Lea likes tea.", "The gate opens at nine.", "Deploys need two reviews.")
+
+
+def item(number: int, text: str = "", category: str = "note") -> TopicItem:
+    text = text or f"Lea said {TEXTS[number % 4]} {number}"
+    memory = f"mem-{number:012x}"
+    note = Footnote(f"epi-{number:012x}", 0, len(text), text, "conversation with Lea", "res-00000000000a", memory)
+    return TopicItem(memory, text, note, category, NOW + timedelta(hours=number))
+
+
+def made(*items: TopicItem, before: Page | None = None, **gone: str) -> Consolidation:
+    reasons = {f"mem-{int(name[1:]):012x}": reason for name, reason in gone.items()}
+    return consolidate(before or Page("Lea"), items, now=NOW, gone=reasons)
+
+
+def test_items_stand_below_the_headings_of_their_kind_in_the_order_they_were_said() -> None:
+    page = made(item(3), item(1), item(2, "Lea prefers tea.", "preference")).page
+
+    assert [section.title for section in page.sections] == ["Preferences", "Notes"]
+    assert [claim.notes[0].item[-1] for claim in page.claims] == ["2", "1", "3"]
+
+
+def test_what_is_gone_is_named_with_the_reason() -> None:
+    before = made(item(1), item(2), item(3)).page
+
+    result = made(item(3), before=before, n1="superseded by mem-000000000003")
+
+    assert {(each.item[-1], each.reason) for each in result.dropped} == {
+        ("1", "superseded by mem-000000000003"), ("2", GONE),
+    }  # fmt: skip
+    assert result.page.items == (item(3).id,)
+
+
+def test_what_says_the_same_is_one_claim_with_both_footnotes() -> None:
+    result = made(item(1, "Lea moved to Bern."), item(2, "Lea moved to Bern!"), item(3, "Lea moved to Basel."))
+
+    assert [claim.text for claim in result.page.claims] == ["Lea moved to Bern!", "Lea moved to Basel."]
+    assert len(result.page.claims[0].notes) == 2
+    assert not result.dropped
+
+
+def test_what_was_said_very_often_keeps_the_last_footnotes_and_names_the_others() -> None:
+    result = made(*[item(number, "Lea moved to Bern.") for number in range(5)])
+
+    assert [note.item[-1] for note in result.page.notes] == ["2", "3", "4"]
+    assert [each.reason for each in result.dropped] == ["near-identical to mem-000000000004"] * 2
+
+
+def test_numbers_and_denials_are_no_near_identity() -> None:
+    assert alike(["The limit is 10 a day", "The limit is 20 a day", "The limit is not 10 a day"]) == [0, 1, 2]
+
+
+def test_a_changed_item_changes_its_claim() -> None:
+    before = made(item(1)).page
+
+    assert [claim.text for claim in made(item(1, "Lea left."), before=before).page.claims] == ["Lea left."]
+
+
+def test_a_page_is_due_after_ten_new_items_or_when_one_is_gone() -> None:
+    page = made(item(1), item(2)).page
+    ids = [item(number).id for number in range(1, 30)]
+
+    assert not is_due(page, ids[: 2 + INTERVAL - 1])
+    assert is_due(page, ids[: 2 + INTERVAL])
+    assert not is_due(page, ids[: 2 + INTERVAL], seen=ids[:3])
+    assert is_due(page, ids[:1])
+    assert is_due(None, ids[:1])
+
+
+def test_a_persons_words_stay_and_what_they_took_out_does_not_come_back() -> None:
+    bern, tea, song = item(1, "Lea moved to Bern."), item(2, "Lea likes tea."), item(3, "Lea sings.")
+    rendered = made(bern, tea, song).page
+    changed = render(rendered).replace(
+        "- (2026-03-01) Lea moved to Bern.", "Call her.\n\n- (2026-03-01) Lea is in *Basel*."
+    )
+    edited = parse("\n".join(line for line in changed.splitlines() if not line.startswith("- (2026-03-01) Lea likes")))
+
+    first = consolidate(edited, [bern, tea, song, item(4, "Lea dances.")], now=NOW, rendered=rendered)
+    second = consolidate(parse(render(first.page)), [song, tea], now=NOW)
+
+    assert first.is_proposal
+    said = [line.text for _, line in first.page.lines()]
+    assert said == ["Call her.", "Lea is in *Basel*.", "Lea sings.", "Lea dances."]
+    assert [each.reason for each in first.dropped] == [TAKEN_OUT]
+    assert OwnText("Call her.") in second.page.sections[0].lines
+    assert PageClaim("Lea is in *Basel*.", (), NOW.date(), is_edited=True) in second.page.claims
+    assert tea.id not in second.page.items
+
+
+@given(st.lists(st.sets(st.integers(0, 20)), min_size=1, max_size=6))
+def test_nothing_is_lost_silently_however_items_come_and_go(rounds: list[set[int]]) -> None:
+    page = Page("Lea")
+    for living in rounds:
+        result = consolidate(page, [item(number) for number in living], now=NOW)
+        told = {each.item for each in result.dropped}
+
+        assert {*page.items, *(item(number).id for number in living)} <= {*result.page.items, *told}
+        assert set(result.page.items) <= {item(number).id for number in living}
+        page = parse(render(result.page))
