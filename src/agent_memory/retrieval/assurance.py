@@ -6,7 +6,6 @@ have written them, and not from one that merely asks the question. Reads the ind
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_memory.retrieval import confidence, fusion
@@ -78,7 +77,9 @@ class Assurance:
 
     def _nearest(self, among: Sequence[str]) -> list[str]:
         """Return some of those nearest by embedding, the nearest first; none where words alone are searched."""
-        return heapq.nlargest(confidence.ALIKE, among, self._cosine) if self._search.cosines is not None else []
+        if self._search.cosines is None:
+            return []
+        return sorted(among, key=self._cosine, reverse=True)[: confidence.ALIKE]  # of a hundred faster than a heap
 
     def _hold(self, record_ids: Sequence[str]) -> tuple[confidence.Coverage, set[str]]:
         """Return which of the question's words some documents hold, and those that do nothing but ask it."""
