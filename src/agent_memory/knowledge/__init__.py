@@ -1,1 +1,88 @@
-"""What came in from outside, raw: resources and episodes; and what is made of it: items, topics and their pages."""
+"""What came in from outside, raw: resources and episodes; and what is made of it: items, topics and their pages.
+
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.knowledge.events import (
+        CategoryConsolidatedPayload,
+        CategoryCreatedPayload,
+        EventStore,
+        ItemDeletedPayload,
+        ItemsExtractedPayload,
+        MemoryEvent,
+        MemoryEventType,
+        ResourceDeletedPayload,
+        ResourceStoredPayload,
+        RetrievalPerformedPayload,
+    )
+    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
+    from agent_memory.knowledge.manager import MemoryManager
+    from agent_memory.knowledge.model import Asking, LanguageModel
+    from agent_memory.knowledge.retrieval import (
+        ConfidenceScorer,
+        HybridRetriever,
+        LLMRetriever,
+        RAGRetriever,
+        RetrievalMode,
+        RetrievalResult,
+    )
+    from agent_memory.knowledge.shapes import (
+        MemoryCategory,
+        MemoryConfig,
+        MemoryItem,
+        MemoryRetryConfig,
+        MemoryStats,
+        Resource,
+    )
+
+__all__ = [
+    "Asking",
+    "CategoryConsolidatedPayload",
+    "CategoryCreatedPayload",
+    "CategoryLayer",
+    "ConfidenceScorer",
+    "EventStore",
+    "HybridRetriever",
+    "ItemDeletedPayload",
+    "ItemLayer",
+    "ItemsExtractedPayload",
+    "LLMRetriever",
+    "LanguageModel",
+    "MemoryCategory",
+    "MemoryConfig",
+    "MemoryEvent",
+    "MemoryEventType",
+    "MemoryItem",
+    "MemoryManager",
+    "MemoryRetryConfig",
+    "MemoryStats",
+    "RAGRetriever",
+    "Resource",
+    "ResourceDeletedPayload",
+    "ResourceLayer",
+    "ResourceStoredPayload",
+    "RetrievalMode",
+    "RetrievalPerformedPayload",
+    "RetrievalResult",
+]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(
+        __name__,
+        {
+            "knowledge.events": "CategoryConsolidatedPayload CategoryCreatedPayload EventStore ItemDeletedPayload "
+            "ItemsExtractedPayload MemoryEvent MemoryEventType ResourceDeletedPayload ResourceStoredPayload "
+            "RetrievalPerformedPayload",
+            "knowledge.layers": "CategoryLayer ItemLayer ResourceLayer",
+            "knowledge.manager": "MemoryManager",
+            "knowledge.model": "Asking LanguageModel",
+            "knowledge.retrieval": "ConfidenceScorer HybridRetriever LLMRetriever RAGRetriever RetrievalMode "
+            "RetrievalResult",
+            "knowledge.shapes": "MemoryCategory MemoryConfig MemoryItem MemoryRetryConfig MemoryStats Resource",
+        },
+    )

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import as_utc, to_text, utc_now
+from agent_memory.models import as_utc, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,8 +127,6 @@ class MemoryConfig:
         storage_dir: Root of all agents' folders; None takes that of the settings, `~/.amplifier/memory`.
         embedding_model: Another model than that of the settings; one of OpenAI's by its name.
         embedding_dimension: What its vectors must have; None takes what the embedder has.
-        extraction_model, consolidation_model: Handed to the language model that the program gives; None leaves it to
-            that.
         max_resource_size: Characters of a resource, at most 1,000,000.
         default_k: How many items an answer has where nobody says.
         escalation_threshold: Least confidence of an answer that no language model is asked to better, 0..1.
@@ -140,8 +138,6 @@ class MemoryConfig:
     storage_dir: Path | str | None = None
     embedding_model: str | None = None
     embedding_dimension: int | None = None
-    extraction_model: str | None = None
-    consolidation_model: str | None = None
     max_resource_size: int = 1_000_000
     default_k: int = 5
     escalation_threshold: float = 0.6
@@ -212,8 +208,3 @@ def number_of(importance: str) -> float | None:
         if name == importance:
             return value
     raise ValidationError(f"importance is one of {', '.join(_IMPORTANCE)}, got {importance!r}.")
-
-
-def days_old(record: ResourceRecord) -> float:
-    """Return the age of a resource in days."""
-    return (utc_now() - record.timestamp).total_seconds() / 86_400

@@ -6,13 +6,16 @@ What each method promises stands in `agent_memory.storage.protocols`.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import check_id, check_limit, check_texts
 from agent_memory.models.kind import R
+from agent_memory.retrieval import Question
 from agent_memory.storage.alike import alike
 from agent_memory.storage.changes import to_touch
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime
 
+    from agent_memory.embeddings.protocol import Vector
     from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
@@ -279,6 +283,20 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
         if self._is_open and self.opened.embeddings.is_ready:
             question = await asyncio.to_thread(self._replica.index.embedded_question, request)
         return await self._run(lambda replica: replica.search(request, question))
+
+    async def nearest(self, vector: Vector, request: SearchRequest) -> list[tuple[R, float]]:
+        """Return the records nearest to a vector of the storage's own embedder, with their cosines, best first.
+
+        Args:
+            vector: Shape (dimension,), of length 1.
+            request: Its limit and filters count; its text does not.
+        """
+        await self.prepare(self._backend.patience if request.patience is None else request.patience)
+        question = Question({}, frozenset(), asks_time=False, embedded_text="", vector=vector)
+        answer = await self._run(lambda replica: replica.search(replace(request, text=""), question))
+        pairs = zip(answer.records, answer.ranking.hits, strict=True)
+        found = [(record, hit.parts["cosine"]) for record, hit in pairs if "cosine" in hit.parts]
+        return sorted(found, key=itemgetter(1), reverse=True)
 
     async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
         """See `Storage.store`."""

@@ -1,0 +1,127 @@
+"""`Extraction`: draws items from resources, and keeps what an agent notes as one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNotFoundError, ValidationError
+from agent_memory.knowledge import drawing
+from agent_memory.knowledge.events import ItemsExtractedPayload, MemoryEventType
+from agent_memory.knowledge.shapes import MemoryItem
+from agent_memory.logs import get_logger
+from agent_memory.retrieval import query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.knowledge.consolidating import Consolidation
+    from agent_memory.knowledge.events import Events
+    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
+    from agent_memory.knowledge.shapes import Importance
+    from agent_memory.models import Resource as ResourceRecord
+    from agent_memory.models import Topic
+
+log = get_logger(__name__)
+
+_QUOTED: Final = 0.8
+"""How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
+_NOTED: Final = 1.0
+
+
+class Items(list[MemoryItem]):
+    """Items, and why there are not more of them: `warnings`, in a sentence each."""
+
+    def __init__(self, items: Iterable[MemoryItem] = ()) -> None:
+        super().__init__(items)
+        self.warnings: list[str] = []
+
+
+class Extraction:
+    """Draws items.
+
+    Args:
+        resources, items, categories: The layers.
+        consolidation: Makes pages that are due.
+        events: Gets what was done.
+    """
+
+    def __init__(
+        self,
+        resources: ResourceLayer,
+        items: ItemLayer,
+        categories: CategoryLayer,
+        consolidation: Consolidation,
+        events: Events,
+    ) -> None:
+        self._resources, self._items, self._categories = resources, items, categories
+        self._consolidation, self._events = consolidation, events
+
+    async def of_resource(self, resource_id: str, hint: str | None, *, strict: bool) -> Items:
+        """Draw the items of a resource; see `MemoryManager.extract_and_store`."""
+        began = time.perf_counter()
+        record = await self._resources.record(resource_id)
+        if record is None:
+            raise ResourceNotFoundError(resource_id)
+        if hint is not None:
+            await self._declare(hint)
+        topics = [] if hint is not None else await self._categories.topics()
+        text, is_talk = await self._resources.text_of(record), record.resource_type == "conversation"
+        items = Items()
+        for one in await asyncio.to_thread(drawing.statements_of, text, is_talk=is_talk):
+            topic = hint or guessed(one.text, topics)
+            item = MemoryItem("", one.text, None, record.id, topic, _QUOTED, record.timestamp)
+            try:
+                kept = await self._items.store(
+                    item,
+                    source={"kind": "extraction", "detail": drawing.RULE},
+                    metadata={"at": [one.start, one.end]},
+                    observed_at=record.observed_at,
+                )
+            except ValidationError as error:  # nothing but a secret, for instance
+                items.warnings.append(error.message)
+                continue
+            items.append(kept)
+        if not items:
+            items.warnings.append(f"Nothing that states something was found in {resource_id}.")
+            if strict:
+                raise ExtractionError(items.warnings[-1])
+            log.warning("nothing_extracted", resource_id=resource_id)
+        await self._tell(record, items, began)
+        return items
+
+    async def noted(self, content: str, category: str | None, importance: Importance) -> MemoryItem:
+        """Keep what an agent notes as an item of the said words; see `MemoryManager.remember`."""
+        if category is not None:
+            await self._declare(category)
+        topic = category or guessed(content, await self._categories.topics())
+        said = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
+        item = MemoryItem("", said.content, None, said.resource_id, topic, _NOTED, said.created_at, importance)
+        kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
+        await self._consolidation.make_due([kept.category] if kept.category else [])
+        return kept
+
+    async def _declare(self, name: str) -> None:
+        if await self._categories.topic(name) is None:
+            with contextlib.suppress(CategoryExistsError):
+                await self._categories.create(name, f"What is known of {name.replace('_', ' ')}.")
+
+    async def _tell(self, record: ResourceRecord, items: Items, began: float) -> None:
+        names = sorted({item.category for item in items if item.category})
+        spent = 1000 * (time.perf_counter() - began)
+        payload = ItemsExtractedPayload(record.id, [item.item_id for item in items], len(items), names, spent)
+        await self._events.send(MemoryEventType.ITEMS_EXTRACTED, payload, self._items.caller)
+        await self._consolidation.make_due(names)
+
+
+def guessed(text: str, topics: Sequence[Topic]) -> str | None:
+    """Return the topic whose name and description share most words with a text; None where none or several do."""
+    words = set(query_terms(text))
+    shared = [
+        (len(words & set(query_terms(f"{topic.name.replace('_', ' ')} {topic.description}"))), topic.name)
+        for topic in topics
+    ]
+    best = max(shared, default=(0, ""))
+    return best[1] if best[0] and sum(count == best[0] for count, _ in shared) == 1 else None

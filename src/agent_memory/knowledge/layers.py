@@ -1,0 +1,333 @@
+"""The three layers of knowledge by the names of their contract: resources, items drawn from them, and categories.
+
+Thin views: resources and topics are kept by `Knowledge`, items by the `MemoryService`, each by its one way in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import (
+    CategoryExistsError,
+    ResourceNotFoundError,
+    UnknownIdError,
+    ValidationError,
+)
+from agent_memory.knowledge.drafting import Document
+from agent_memory.knowledge.shapes import (
+    FROM,
+    SOURCE_DELETED,
+    category_of,
+    item_of,
+    number_of,
+    resource_of,
+    source_of,
+)
+from agent_memory.models import Listing, SearchFilters, SearchRequest, Topic, utc_now
+from agent_memory.service import NOBODY
+from agent_memory.service.trust import lowest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from agent_memory.knowledge.ingest import Ingest
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.shapes import MemoryCategory, MemoryConfig, MemoryItem, Resource
+    from agent_memory.models import Memory
+    from agent_memory.models import Resource as ResourceRecord
+    from agent_memory.service import Caller, Found, MemoryService
+
+_MOST: Final = 100
+
+
+class ResourceLayer:
+    """Layer 1: texts as they came in, whole.
+
+    Args:
+        knowledge: Where they are.
+        ingest: The way in.
+        config: Which types there are, and how long one may be.
+    """
+
+    def __init__(self, knowledge: Knowledge, ingest: Ingest, config: MemoryConfig) -> None:
+        self._knowledge, self._ingest, self._config = knowledge, ingest, config
+
+    async def store(
+        self, content: str, resource_type: str, metadata: Mapping[str, Any] | None = None, caller: Caller | None = None
+    ) -> Resource:
+        """Keep a text; one that is there already in the same form is not kept twice.
+
+        Raises:
+            ValidationError: The type is unknown, or the text is empty, too long or nothing but a secret.
+            StorageError: Nothing was stored.
+        """
+        if resource_type not in self._config.resource_types:
+            there = ", ".join(self._config.resource_types)
+            raise ValidationError(f"resource_type is one of {there}, got {resource_type!r}.")
+        most = self._config.max_resource_size
+        if not isinstance(content, str) or not content.strip() or len(content) > most:
+            raise ValidationError(
+                f"The content of a resource is a text of 1 to {most:,} characters; nothing was stored.",
+                code="too_long" if isinstance(content, str) and len(content) > most else None,
+                recovery="Split it, and store the parts one by one.",
+            )
+        title = str((metadata or {}).get("title", ""))
+        given = Document(content, title, resource_type)
+        taken = await self._ingest.resource(given, metadata=metadata, caller=caller or NOBODY)
+        return await self._whole(taken.record)
+
+    async def get(self, resource_id: str) -> Resource | None:
+        """Return one resource, None if there is none of that id."""
+        record = await self.record(resource_id)
+        return None if record is None else await self._whole(record)
+
+    async def record(self, resource_id: str) -> ResourceRecord | None:
+        """Return the record of a resource, also by the id of a turn that is part of it."""
+        if resource_id.startswith("epi-"):
+            episode = await self._knowledge.episodes.get(resource_id)
+            return None if episode is None or not episode.conversation else await self.record(episode.conversation)
+        return await self._knowledge.resources.get(resource_id)
+
+    async def text_of(self, record: ResourceRecord) -> str:
+        """Return all that was said in it: of a conversation whose turns came one by one, these."""
+        turns = await self._knowledge.episodes.linked_to(record.id)
+        if not turns:
+            return await self._knowledge.text_of(record)
+        turns.sort(key=lambda turn: turn.order)
+        texts = [(turn.speaker or turn.role.title(), await self._knowledge.text_of(turn)) for turn in turns]
+        return "\n".join(f"{speaker}: {text}" for speaker, text in texts)
+
+    async def list_by_type(self, resource_type: str, limit: int = 100) -> list[Resource]:
+        """Return the latest of a type, the latest first."""
+        found = [one for one in await self.records() if one.resource_type == resource_type]
+        return [await self._whole(one) for one in found[:limit]]
+
+    async def list_recent(self, n: int = 10) -> list[Resource]:
+        """Return the latest of all types, the latest first."""
+        return [await self._whole(one) for one in (await self.records())[:n]]
+
+    async def records(self) -> list[ResourceRecord]:
+        """Return all, the latest first, without the rest of long texts."""
+        return (await self._knowledge.resources.browse(Listing())).records
+
+    async def search(self, query: str, resource_type: str | None = None) -> list[Resource]:
+        """Return those whose beginning answers a query, best first: by words and, with an embedder, by meaning."""
+        answer = await self._knowledge.resources.answer(SearchRequest(query, _MOST, utc_now()))
+        found = [one for one in answer.records if resource_type in {None, one.resource_type}]
+        return [await self._whole(one) for one in found]
+
+    async def delete(self, resource_id: str) -> bool:
+        """Delete one, with the turns that are part of it; tell whether there was one."""
+        if await self._knowledge.resources.get(resource_id) is None:
+            return False
+        for turn in await self._knowledge.episodes.linked_to(resource_id):
+            await self._knowledge.episodes.delete(turn.id)
+        await self._knowledge.resources.delete(resource_id)
+        return True
+
+    async def outdated(self, older_than: timedelta | None, items: ItemLayer) -> list[Resource]:
+        """Return those that are older than this, or than the configuration says, and of which no item lives."""
+        limit = timedelta(days=self._config.retention_days) if older_than is None else older_than
+        before = self._knowledge.clock() - limit
+        old = [one for one in await self.records() if one.timestamp < before]
+        return [await self._whole(one) for one in old if not await items.get_by_resource(one.id)]
+
+    async def _whole(self, record: ResourceRecord) -> Resource:
+        return resource_of(record, await self._knowledge.text_of(record))
+
+
+class ItemLayer:
+    """Layer 2: statements drawn from resources, found by meaning.
+
+    Args:
+        service: Keeps them as memories that are items.
+        resources: What they are drawn from.
+        caller: The session that asks.
+    """
+
+    def __init__(self, service: MemoryService, resources: ResourceLayer, caller: Caller) -> None:
+        self._service, self._resources, self.caller = service, resources, caller
+
+    async def store(self, item: MemoryItem, **fields: Any) -> MemoryItem:
+        """Keep an item and return it as it is kept, under an id of ours; what is known gets one source more.
+
+        Args:
+            item: Its id and vector are not taken over.
+            fields: Others of the memory, such as `category`, `metadata` and `observed_at`.
+
+        Raises:
+            ResourceNotFoundError: What it was drawn from is not there.
+            ValidationError: It is empty, too long or nothing but a secret.
+            StorageError: Nothing was stored.
+        """
+        record = await self._resources.record(item.source_resource_id)
+        if record is None:
+            raise ResourceNotFoundError(item.source_resource_id)
+        link = {"rel": FROM, "id": item.source_resource_id}
+        values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
+        values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
+        values |= {"trust": lowest(self.caller.trust, record.trust)} | fields
+        kept = (await self._service.store(values, self.caller)).memory
+        if all(each.id != item.source_resource_id for each in kept.links):
+            more = [*(each.model_dump() for each in kept.links), link]
+            kept = (await self._service.update(kept.id, {"links": more}, self.caller)).memory
+        return item_of(kept)
+
+    async def store_batch(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
+        """Keep several, in their order."""
+        return [await self.store(item) for item in items]
+
+    async def get(self, item_id: str) -> MemoryItem | None:
+        """Return one, None if there is none of that id."""
+        memory = await self._service.admin.get(item_id)
+        return None if memory is None else item_of(memory)
+
+    async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
+        """Return all that was drawn from a resource, in the order of storing."""
+        return [item_of(one) for one in reversed(await self._service.admin.linked_to(resource_id)) if one.is_item]
+
+    async def get_by_category(self, category: str) -> list[MemoryItem]:
+        """Return all of a topic, in the order of storing."""
+        return [item_of(one) for one in await self.of_topic(category)]
+
+    async def of_topic(self, name: str) -> list[Memory]:
+        """Return the memories of a topic, the oldest first."""
+        filters = SearchFilters(topic=name, include_items=True)
+        return (await self._service.admin.browse(Listing("oldest", filters))).records
+
+    async def search(self, query: str, k: int, category: str | None = None) -> Found:
+        """Return what answers a query: items and an agent's own notes, those of a topic alone if one is named."""
+        filters = SearchFilters(topic=category, include_items=True)
+        return await self._service.search(query, k, filters, caller=self.caller)
+
+    async def search_by_embedding(self, embedding: Sequence[float], k: int) -> list[tuple[MemoryItem, float]]:
+        """Return the items nearest to a vector of the storage's embedder, with their cosines, best first."""
+        import numpy as np  # nothing slow at import
+
+        vector = np.asarray(embedding, np.float32)
+        request = SearchRequest("", k, utc_now(), SearchFilters(include_items=True))
+        return [(item_of(one), cosine) for one, cosine in await self._service.admin.nearest(vector, request)]
+
+    async def delete(self, item_id: str) -> bool:
+        """Forget one, with its vector; tell whether there was one."""
+        try:
+            await self._service.forget(item_id, self.caller)
+        except UnknownIdError:
+            return False
+        return True
+
+    async def detach(self, resource_id: str) -> list[str]:
+        """Say of all that was drawn from a resource that it is gone; return their ids."""
+        done = []
+        for memory in await self._service.admin.linked_to(resource_id):
+            links = [
+                link.model_dump() | ({"rel": SOURCE_DELETED} if link.id == resource_id and link.rel == FROM else {})
+                for link in memory.links
+            ]
+            if memory.is_item and source_of(memory):
+                await self._service.update(memory.id, {"links": links}, self.caller)
+                done.append(memory.id)
+        return done
+
+    async def rebuild_index(self) -> int:
+        """Have everything found by meaning again; return how many memories there are."""
+        if self._service.admin.backend == "vector":
+            await self._service.migration.migrate(self.caller)
+        else:
+            await self._service.admin.prepare()
+        return await self._service.admin.count()
+
+
+class CategoryLayer:
+    """Layer 3: topics, each with a page in Markdown.
+
+    Args:
+        knowledge: Where they are.
+    """
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self._creating = asyncio.Lock()
+
+    async def create(self, name: str, description: str) -> MemoryCategory:
+        """Declare a topic.
+
+        Raises:
+            ValidationError: The name is not in snake_case with 1 to 64 characters, or the description not of 10 to 500.
+            CategoryExistsError: There is one of that name.
+            StorageError: Nothing was stored.
+        """
+        async with self._creating:
+            if await self.topic(name) is not None:
+                raise CategoryExistsError(name)
+            topic = Topic(
+                agent_id=self._knowledge.agent_id,
+                name=name,
+                description=description,
+                timestamp=self._knowledge.clock(),
+            )
+            await self._knowledge.topics.store(topic)
+        return category_of(topic)
+
+    async def topic(self, name: str) -> Topic | None:
+        """Return the record of a topic by its name."""
+        return next((one for one in await self.topics() if one.name == name), None)
+
+    async def topics(self) -> list[Topic]:
+        """Return the records of all, by name."""
+        return sorted((await self._knowledge.topics.browse(Listing())).records, key=lambda topic: topic.name)
+
+    async def get(self, category_id: str) -> MemoryCategory | None:
+        """Return one by its id, None if there is none."""
+        topic = await self._knowledge.topics.get(category_id)
+        return None if topic is None else category_of(topic)
+
+    async def get_by_name(self, name: str) -> MemoryCategory | None:
+        """Return one by its name, None if there is none."""
+        topic = await self.topic(name)
+        return None if topic is None else category_of(topic)
+
+    async def list_all(self) -> list[MemoryCategory]:
+        """Return all, by name."""
+        return [category_of(topic) for topic in await self.topics()]
+
+    async def update_content(
+        self, category_id: str, content: str, item_ids: Iterable[str] | None = None
+    ) -> MemoryCategory:
+        """Give a topic another page.
+
+        Args:
+            category_id: Which.
+            content: The page, Markdown.
+            item_ids: What it is made of; unchanged when omitted.
+
+        Raises:
+            UnknownIdError: There is no such topic.
+            StorageError: Nothing was changed.
+        """
+        changes: dict[str, Any] = {"body": content, "consolidated_at": self._knowledge.clock()}
+        if item_ids is not None:
+            changes["item_ids"] = list(item_ids)
+        return category_of(await self._knowledge.topics.update(category_id, changes))
+
+    async def add_items(self, category_id: str, item_ids: Sequence[str]) -> MemoryCategory:
+        """Add items to what a topic is made of; its page changes when it is consolidated.
+
+        Raises:
+            UnknownIdError: There is no such topic.
+            StorageError: Nothing was changed.
+        """
+        topic = await self._knowledge.topics.get(category_id)
+        every = list(dict.fromkeys([*(topic.item_ids if topic is not None else ()), *item_ids]))
+        return category_of(await self._knowledge.topics.update(category_id, {"item_ids": every}))
+
+    async def delete(self, category_id: str) -> bool:
+        """Delete a topic and its page, not its items; tell whether there was one."""
+        try:
+            await self._knowledge.topics.delete(category_id)
+        except UnknownIdError:
+            return False
+        return True

@@ -1,0 +1,69 @@
+"""How knowledge stands: how much there is, and whether all of it works. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.knowledge.shapes import MemoryStats
+from agent_memory.models import EVERYTHING, Listing, SearchFilters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.service import MemoryService
+
+_LATEST: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What was so at the last look; before the first, nothing is known to be wrong."""
+
+    stats: MemoryStats = field(default_factory=MemoryStats)
+    is_healthy: bool = True
+
+
+async def look(service: MemoryService, knowledge: Knowledge) -> Standing:
+    """Count, and ask each storage how it is; what cannot be read is no error here, but no health either."""
+    try:
+        stats = await _counted(service, knowledge)
+        reports = [await service.admin.health(), *[await each.health() for each in knowledge.storages]]
+    except StorageError:
+        return Standing(is_healthy=False)
+    works = all(report.get("status") == "ok" for report in reports)
+    return Standing(stats, works and service.admin.embedding_status().get("status") != "failing")
+
+
+async def count_of(service: MemoryService, topic: str) -> int:
+    """Return how many memories a topic has."""
+    filters = SearchFilters(topic=topic, include_items=True)
+    return (await service.admin.browse(Listing(filters=filters, limit=0))).total
+
+
+async def _counted(service: MemoryService, knowledge: Knowledge) -> MemoryStats:
+    resources = (await knowledge.resources.browse(Listing())).records
+    topics = (await knowledge.topics.browse(Listing())).records
+    counts = (await service.status()).counts
+    latest = (await service.admin.browse(Listing(filters=EVERYTHING, limit=_LATEST))).records
+    pending = service.admin.embedding_status()
+    total = await service.admin.count()
+    return MemoryStats(
+        total_resources=len(resources),
+        total_items=counts.get("items", 0),
+        total_categories=len(topics),
+        vector_index_size=total - int(pending.get("pending", 0)) if pending.get("status") == "ready" else 0,
+        storage_bytes=await asyncio.to_thread(_bytes_in, knowledge.folder.path),
+        resources_by_type=dict(Counter(one.resource_type for one in resources)),
+        items_by_category={topic.name: await count_of(service, topic.name) for topic in topics},
+        last_extraction_at=max((one.timestamp for one in latest if one.is_item), default=None),
+        last_consolidation_at=max((each.consolidated_at for each in topics if each.consolidated_at), default=None),
+    )
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
