@@ -55,6 +55,13 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         ),
         "restore": _Entry("past", "Bring back what forgetting, replacing or changing took."),
     },
+    "Be given": {
+        "ingest": _Entry(
+            "knowledge",
+            "Take in documents and conversations, each once; what was interrupted goes on where it stopped.",
+        ),
+        "resources": _Entry("knowledge", "List what the agent was given, the newest first; or show one whole."),
+    },
     "Take along": {
         "export": _Entry("transfer", "Write all memories to a file or to stdout."),
         "import": _Entry("transfer", "Bring exported memories in; what is there stays as it is."),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
+
+import pytest
 
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource
+from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
+from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,3 +36,70 @@ def test_compacting_now_removes_what_was_forgotten_of_documents_too(bob: Run, ro
     bob("compact", "--now", "--yes", "-a", "bob")
     assert b"warehouse" not in (root / "bob" / "knowledge.yaml").read_bytes()
     assert not list((root / "bob" / "blobs").iterdir())
+
+
+CHAT = [{"speaker": "Ada", "text": "The router is upstairs."}, {"speaker": "Bob", "text": "Which channel is it on?"}]
+TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> str:
+    path = tmp_path / "chat.jsonl"
+    path.write_text("\n".join(map(json.dumps, CHAT)))
+    return str(path)
+
+
+def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path) -> None:
+    (tmp_path / "network.md").write_text("# Network\n\nThe router is upstairs.\n")
+    first = cli("ingest", "-a", "eve", chat, str(tmp_path / "network.md"))
+    assert first.stdout.splitlines() == [
+        "chat.jsonl: 2 taken in (46 characters).",
+        "network.md: 1 taken in (34 characters).",
+    ]
+    again = document(cli("ingest", "-a", "eve", chat, "--json"))
+    assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
+    listed = document(cli("resources", "-a", "eve", "--json"))
+    assert {each["title"]: each["resource_type"] for each in listed["resources"]} == {
+        "chat.jsonl": "conversation", "network.md": "document",
+    }  # fmt: skip
+    text = cli("resources", "-a", "eve").stdout
+    assert "network.md" in text
+    assert "34 characters" in text
+    shown = cli("resources", "-a", "eve", again["files"][0]["resources"][0]).stdout
+    assert "Ada: The router is upstairs." in shown
+    cli("resources", "-a", "eve", "res-000000000000", code=3)
+
+
+def test_a_file_that_cannot_be_read_holds_up_no_other(cli: Run, chat: str, tmp_path: Path) -> None:
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+    (tmp_path / "secret.jsonl").write_text(f'{{"text": "Tea, please"}}\n{{"text": "{TOKEN}"}}')
+    names = [str(tmp_path / name) for name in ("nowhere.md", "photo.png", "secret.jsonl")]
+    result = cli("ingest", "-a", "eve", *names, chat, code=1)
+    assert "There is no file" in result.stderr
+    assert "photo.png was not taken in" in result.stderr
+    assert "turn 2 of secret.jsonl: only_secret" in result.stderr
+    assert "chat.jsonl: 2 taken in" in result.stdout
+    assert TOKEN not in result.output
+
+
+def test_what_was_taken_in_is_taken_back_with_what_was_drawn_from_it(cli: Run, chat: str, root: Path) -> None:
+    taken = document(cli("ingest", "-a", "eve", chat, "--json"))["files"][0]["resources"][0]
+    turns = document(cli("resources", "-a", "eve", taken, "--json"))["resources"][0]["turns"]
+    asyncio.run(draw(root, turns[0]["id"]))
+    refused = cli("ingest", "-a", "eve", "--undo", chat, code=2)
+    assert "no terminal" in refused.stderr
+    gone = cli("ingest", "-a", "eve", "--undo", chat, "--yes").stdout
+    assert gone.startswith("Forgot 1 resource, 2 turns and 1 item. 1 pinned item stayed.")
+    assert document(cli("resources", "-a", "eve", "--json"))["total"] == 0
+    assert "upstairs" not in (root / "eve" / "memories.yaml").read_text().splitlines()[-1]
+    cli("ingest", "-a", "eve", "--undo", chat, "--yes", code=3)
+    assert document(cli("ingest", "-a", "eve", chat, "--json"))["files"][0]["new"] == 2
+    assert document(cli("ingest", "-a", "eve", "--undo", taken, "--yes", "--json"))["turns"] == 2
+
+
+async def draw(root: Path, source: str) -> None:
+    service = open_service("eve", ServiceSettings(storage_root=str(root), embedder="none"))
+    for content, pinned in (("The router is upstairs.", False), ("There is a router.", True)):
+        own = {"source": {"kind": "extraction"}, "links": [{"rel": "from", "id": source}], "pinned": pinned}
+        await service.store({"content": content, **own})
+    await service.close()

@@ -1,0 +1,211 @@
+"""Commands about what an agent is given: ingest and resources."""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.options import Yes
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.text import minute
+from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
+from agent_memory.files.wording import counted
+from agent_memory.knowledge.ingest import FileIngested, Ingest
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.undoing import taken_from, undo
+from agent_memory.models import Resource, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ID: Final = re.compile(r"res-[0-9a-f]{12}")
+_COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
+_SHOWN: Final = 20
+
+
+@command(may_be_new=True)
+async def ingest(
+    run: Run,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude; with --undo also res- ids.",
+            show_default=False,
+        ),
+    ],
+    *,
+    group: Annotated[str, typer.Option("--group", help="Keep it apart from what other groups gave.")] = "",
+    undo_: Annotated[bool, typer.Option("--undo", help="Take back what was taken in from these files.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Take in documents and conversations, each once; what was interrupted goes on where it stopped."""
+    async with _opened(run) as knowledge:
+        if undo_:
+            await _undo(run, knowledge, files, yes=yes)
+        else:
+            await _ingest(run, knowledge, files, group)
+
+
+@command(rows=True)
+async def resources(
+    run: Run,
+    resource_id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="One of them, whole.", show_default=False)
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+) -> None:
+    """List what the agent was given, the newest first; or show one whole."""
+    async with _opened(run) as knowledge:
+        if resource_id is not None:
+            await _show(run, knowledge, resource_id)
+            return
+        total = await knowledge.resources.count()
+        found = await knowledge.resources.list_recent(total if every else _SHOWN) if total else []
+        head = {"agent_id": run.service.agent_id, "count": len(found), "total": total}
+        run.screen.rows({**head, "resources": [_document(each) for each in found]}, "resources", _COLUMNS)
+        for each in found:
+            size = "" if each.resource_type == "conversation" and not each.chars else f" · {each.chars:,} characters"
+            run.screen.show(f"{each.id} · {each.resource_type} · {minute(each.timestamp)}{size}", style="dim")
+            run.screen.show(each.title or each.content, indent=2, max_lines=1)
+        if not total:
+            run.screen.note(f"{run.service.agent_id} was given nothing yet. `agent-memory ingest FILE` does that.")
+        elif total > len(found):
+            run.screen.note(f"{len(found):,} of {total:,}; --all shows more.", style="dim")
+
+
+@asynccontextmanager
+async def _opened(run: Run) -> AsyncIterator[Knowledge]:
+    knowledge = Knowledge(run.service.agent_id, run.service.settings)
+    try:
+        yield knowledge
+    finally:
+        await knowledge.close()
+
+
+async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) -> None:
+    taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
+    for place, file in enumerate(files):
+        _say_when_stopped(run, Path(file).name, len(files) - place - 1)
+        try:
+            path = _existing(file)
+            with _progress(run, path.name) as progress:
+                done = await taking.file(path, group=group, caller=run.caller, progress=progress)
+        except AgentMemoryError as error:
+            failed += 1
+            documents.append({"file": file, "error": error.as_dict()})
+            run.screen.note(f"{error.message} {error.recovery}")
+            continue
+        failed += bool(done.refused)
+        documents.append(_taken(file, done))
+        _say(run, done)
+    run.screen.last_words = lambda: "Stopped."
+    run.screen.document({"agent_id": run.service.agent_id, "files": documents})
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _existing(file: str) -> Path:
+    path = Path(file)
+    if not path.exists():
+        raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
+    return path
+
+
+def _say_when_stopped(run: Run, name: str, left: int) -> None:
+    rest = f" {counted(left, 'file')} not begun." if left else ""
+    what = f"Stopped in {name}.{rest} What was taken in is kept; the same command goes on from there."
+    run.screen.last_words = lambda: what
+
+
+@contextmanager
+def _progress(run: Run, name: str) -> "Iterator[Callable[[FileIngested], object]]":
+    """Yield what is called with what was done so far; a person at a terminal sees it."""
+    with run.screen.progress() as bar:
+        task = bar.add_task(f"Taking in {name}", total=None)
+        yield lambda done: bar.update(task, completed=done.new + done.known)
+
+
+def _taken(file: str, done: FileIngested) -> dict[str, Any]:
+    refused = [{"what": what, "code": code} for what, code in done.refused]
+    counts = {"new": done.new, "known": done.known, "characters": done.characters}
+    return {"file": file, "resources": done.resources, **counts, "redacted": list(done.redacted), "refused": refused}
+
+
+def _say(run: Run, done: FileIngested) -> None:
+    known = f", {done.known:,} there already" if done.known else ""
+    run.screen.show(f"{done.name}: {done.new:,} taken in ({done.characters:,} characters){known}.")
+    if done.redacted:
+        run.screen.note(f"Secrets were removed ({', '.join(done.redacted)}); secrets are never stored.")
+    if done.refused:
+        some = "; ".join(f"{what}: {code}" for what, code in done.refused[:5])
+        more = f" and {len(done.refused) - 5:,} more" if len(done.refused) > 5 else ""  # noqa: PLR2004 - as shown
+        run.screen.note(f"Not taken in: {some}{more}. All else of it was. Mend these and take the file in again.")
+
+
+async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:
+    found: dict[str, Resource] = {}
+    for word in words:
+        if _ID.fullmatch(word):
+            known = await knowledge.resources.get(word)
+            some = [known] if known is not None else []
+        else:
+            some = await taken_from(knowledge, Path(word).name)
+        if not some:
+            raise UnknownIdError(
+                f"Nothing of {word} was taken in; nothing was changed.",
+                recovery="`agent-memory resources` lists what was.",
+            )
+        found |= {each.id: each for each in some}
+    if not yes:
+        run.need_terminal("Nothing was changed.")
+        for each in found.values():
+            run.screen.note(f"{each.id} {each.title or each.content}", style="")
+        run.confirm(
+            f"Forget {counted(len(found), 'resource')}, with their turns and what was drawn from them?",
+            "Nothing was changed.",
+        )
+    done = await undo(knowledge, run.service, found, run.caller)
+    run.screen.document({"forgotten": list(found), "turns": done.episodes, "items": done.items, "pinned": done.pinned})
+    stayed = f" {counted(done.pinned, 'pinned item')} stayed." if done.pinned else ""
+    run.screen.show(
+        f"Forgot {counted(done.resources, 'resource')}, {counted(done.episodes, 'turn')} and "
+        f"{counted(done.items, 'item')}.{stayed} `agent-memory compact --now` removes the text for good."
+    )
+
+
+async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
+    resource = await knowledge.resources.get(resource_id)
+    if resource is None:
+        raise UnknownIdError(
+            f"There is no resource {resource_id}.", recovery="`agent-memory resources` lists what there is."
+        )
+    text = await knowledge.text_of(resource)
+    turns = sorted(await knowledge.episodes.linked_to(resource_id), key=lambda each: each.order)
+    said = [{"id": each.id, "speaker": each.speaker or each.role, "content": each.content} for each in turns]
+    run.screen.rows({"resources": [{**_document(resource), "content": text, "turns": said}]}, "resources", _COLUMNS)
+    run.screen.show(f"{resource.id} · {resource.resource_type} · {minute(resource.timestamp)}", style="dim")
+    if resource.title and resource.title != text:
+        run.screen.show(resource.title)
+    run.screen.show(text)
+    for each in turns:
+        run.screen.show(f"{each.speaker or each.role}: {each.content}", indent=2)
+
+
+def _document(resource: Resource) -> dict[str, Any]:
+    return {
+        "id": resource.id,
+        "resource_type": resource.resource_type,
+        "title": resource.title,
+        "timestamp": to_text(resource.timestamp),
+        "chars": resource.chars,
+        "file": resource.source.detail,
+        "trust": resource.trust,
+        "group": resource.group,
+        "tags": list(resource.tags),
+        "metadata": dict(resource.metadata),
+    }
