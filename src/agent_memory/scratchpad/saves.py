@@ -11,23 +11,22 @@ import contextlib
 import os
 import re
 import secrets
-import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import BusyError, StorageError, ValidationError
+from agent_memory.errors import BusyError, ValidationError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
     make_private_folder,
-    open_to_read,
     replace_file,
     translated,
 )
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import names_of, size_of
-from agent_memory.files.exchange import put_in_place, undisturbed
+from agent_memory.files.exchange import put_in_place
 from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
+from agent_memory.files.settled import read_settled
 from agent_memory.files.wording import counted
 from agent_memory.redaction import Redactor, SecretRedactor
 from agent_memory.scratchpad.file import PadEdits, read_edits
@@ -43,7 +42,6 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 """Of a file that is read; a larger one is left alone. A hundred of the longest entries take a quarter."""
 KEPT: Final = timedelta(days=30)
 """How long a file set aside stays, as replaced and deleted memories do in the journal."""
-_BETWEEN_LOOKS: Final = 0.005
 _REDACTED_AT_ONCE: Final = 20_000
 """Characters; entries are kept whole as long as one is not longer."""
 _ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)
@@ -238,29 +236,7 @@ class PadFile:
             BusyError: A program has it open for writing all the time.
             StorageError: It is so large that it is not read.
         """
-        deadline = time.monotonic() + (self._patience if patience is None else patience)
-        with os.fdopen(open_to_read(path), "rb") as file:
-            while True:
-                with undisturbed(file.fileno()) as quiet:
-                    if quiet is not False:
-                        status = os.fstat(file.fileno())
-                        content = file.read(MAX_BYTES + 1) if status.st_size <= MAX_BYTES else None
-                        break
-                if time.monotonic() > deadline:
-                    raise BusyError(
-                        f"Another program has {self.path.name} open for writing.", recovery="Save and close it there."
-                    )
-                time.sleep(_BETWEEN_LOOKS)
-        # It may have grown since, where programs cannot be kept from writing.
-        if content is None or len(content) > MAX_BYTES:
-            raise StorageError(
-                f"{path.name} has more than {MAX_BYTES // 1024 // 1024} MiB, so it is neither read nor rendered anew.",
-                code="too_long",
-                recovery="Move it out of the agent's folder, or make it shorter. Memories are kept and found all the "
-                "same.",
-                path=path,
-            )
-        return content, max(status.st_mtime, status.st_ctime)
+        return read_settled(path, self._patience if patience is None else patience, MAX_BYTES)
 
     def _olds(self) -> list[Path]:
         """Return what came out of the file's place, the oldest first."""

@@ -1,0 +1,189 @@
+"""The pages of an agent as files in `topics/`: read, replaced, proposed beside what a person changed.
+
+A rendering swaps places with the file. What comes out is removed only if it is what was read before; else it is put
+back, so a save is never overwritten, however close it comes. After a crash in between what came out is still there,
+and the next read puts it back. Blocking: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.files.exchange import move_if_free, put_in_place
+from agent_memory.files.settled import read_settled
+from agent_memory.knowledge.topics.file import INDEX, file_name, index_file, page_file, proposal_name, read_page_file
+from agent_memory.knowledge.topics.rendering import joined, split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from agent_memory.knowledge.topics.consolidation import Consolidation
+    from agent_memory.knowledge.topics.page import Page
+
+FOLDER: Final = "topics"
+"""Below the folder of an agent."""
+MAX_BYTES: Final = 4 * 1024 * 1024
+_CAME_OUT: Final = ".old"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    """A topic's page as it lies there.
+
+    Attributes:
+        page: Whole, all its parts joined.
+        is_edited: A person changed one of them.
+        contents: What is in each file, by its name.
+    """
+
+    page: Page
+    is_edited: bool
+    contents: Mapping[str, bytes]
+
+
+class TopicFiles:
+    """The folder with the pages of one agent.
+
+    Args:
+        folder: `topics` in the agent's folder; made with the first page.
+        patience: Seconds to wait for a program that is in the middle of writing a page.
+    """
+
+    def __init__(self, folder: Path, *, patience: float = 0.5) -> None:
+        self._folder = folder
+        self._patience = patience
+
+    def read(self, topic: str) -> SavedPage | None:
+        """Return a topic's page, None if there is none.
+
+        Raises:
+            BusyError: A program is writing it at this moment.
+            StorageError: It cannot be read.
+        """
+        contents: dict[str, bytes] = {}
+        for name in self._names(topic):
+            self._put_back(name)
+            with contextlib.suppress(FileNotFoundError):
+                contents[name] = self._content(name)
+        if not contents:
+            return None
+        files = [read_page_file(content.decode("utf-8", "replace")) for content in contents.values()]
+        return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
+
+    def write(self, topic: str, made: Consolidation, description: str, read: SavedPage | None) -> bool:
+        """Render a page in the place of what was read; a proposal beside it.
+
+        Returns:
+            False if something else was there meanwhile: read again, and consolidate that.
+
+        Raises:
+            StorageError: It could not be written; what was there is there.
+        """
+        make_private_folder(self._folder)
+        if made.is_proposal:
+            text = page_file(made.page, description)
+            with translated(self._folder, "write"):
+                replace_file(self._folder / proposal_name(topic), text.encode(), durable=False)
+            return True
+        known = dict(read.contents) if read else {}
+        parts = {file_name(topic, part.part): page_file(part, description) for part in split(made.page)}
+        done = [self._replace(name, text.encode(), known.pop(name, None)) for name, text in parts.items()]
+        done += [self._remove(name, content) for name, content in known.items()]
+        return all(done)
+
+    def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
+        """Write the page that lists the topics: name, title, description and number of items of each."""
+        make_private_folder(self._folder)
+        with translated(self._folder, "write"):
+            replace_file(self._folder / INDEX, index_file(topics).encode(), durable=False)
+
+    def remove(self, topic: str) -> bool:
+        """Remove a topic's page and what is proposed for it; tell whether nobody had changed it, else it stays."""
+        (self._folder / proposal_name(topic)).unlink(missing_ok=True)
+        saved = self.read(topic)
+        if saved is None or saved.is_edited:
+            return saved is None
+        gone = [self._remove(name, content) for name, content in saved.contents.items()]
+        return all(gone)
+
+    def _replace(self, name: str, content: bytes, expected: bytes | None) -> bool:
+        path, new = self._folder / name, self._came_out(name)
+        with translated(path, "write"):
+            try:
+                if self._content(name) != expected:
+                    return False
+            except FileNotFoundError:
+                if expected is not None:
+                    return False
+            if content == expected:
+                return True
+            replace_file(new, content, durable=False)
+            put_in_place(new, path, lambda: self._came_out(name))
+            return self._settle(name, content, expected)
+
+    def _remove(self, name: str, expected: bytes) -> bool:
+        path = self._folder / name
+        with translated(path, "remove"), contextlib.suppress(FileNotFoundError):
+            path.rename(self._came_out(name))
+            return self._settle(name, None, expected)
+        return True
+
+    def _settle(self, name: str, ours: bytes | None, expected: bytes | None) -> bool:
+        """Remove what came out of a file's place, if it was known; else put it back."""
+        nothing_else = True
+        for old in self._olds(name):
+            content = self._content(old.name)
+            if content in (ours, expected):
+                old.unlink(missing_ok=True)
+                continue
+            nothing_else = False
+            self._put_back(name)
+        return nothing_else
+
+    def _put_back(self, name: str) -> None:
+        """Put in its place what a person saved there while a rendering took it; after a crash, too."""
+        path = self._folder / name
+        for old in self._olds(name):
+            with contextlib.suppress(FileNotFoundError):
+                if not self._is_edited(old):
+                    old.unlink()
+                elif move_if_free(old, path):
+                    continue
+                elif self._is_edited(path):  # two saves: both are a person's
+                    old.rename(path.with_name(f"{path.stem}.saved-{secrets.token_hex(4)}.md"))
+                else:
+                    put_in_place(old, path, lambda: self._came_out(name))
+                    old.unlink(missing_ok=True)
+
+    def _is_edited(self, path: Path) -> bool:
+        return read_page_file(self._content(path.name).decode("utf-8", "replace")).is_edited
+
+    def _content(self, name: str) -> bytes:
+        return read_settled(self._folder / name, self._patience, MAX_BYTES)[0]
+
+    def _names(self, topic: str) -> list[str]:
+        stem = re.escape(file_name(topic).removesuffix(".md"))
+        pattern = re.compile(rf"\.?({stem}(?:-(\d+))?\.md)(?:\.[0-9a-f]{{8}}\{_CAME_OUT})?")
+        with contextlib.suppress(FileNotFoundError):
+            found = {
+                match[1]: int(match[2] or 1)
+                for each in self._folder.iterdir()
+                if (match := pattern.fullmatch(each.name))
+            }
+            return sorted(found, key=found.__getitem__)
+        return []
+
+    def _olds(self, name: str) -> list[Path]:
+        pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\{_CAME_OUT}")
+        with contextlib.suppress(FileNotFoundError):
+            return [each for each in self._folder.iterdir() if pattern.fullmatch(each.name)]
+        return []
+
+    def _came_out(self, name: str) -> Path:
+        return self._folder / f".{name}.{secrets.token_hex(4)}{_CAME_OUT}"

@@ -1,0 +1,135 @@
+"""Pages as files: a person's save is never overwritten, a proposal lies beside it, and any OKF reader can read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_memory.knowledge.topics import saves
+from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
+from agent_memory.knowledge.topics.file import file_name, index_file, page_file, read_page_file
+from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.topics.page import Footnote, Page
+from agent_memory.knowledge.topics.saves import TopicFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def made(count: int = 2, before: Page | None = None, rendered: Page | None = None) -> Consolidation:
+    texts = [f"Lea has seen the film {number} with friend {number * 7} of hers." for number in range(count)]
+    items = [
+        TopicItem(f"mem-{at:012x}", text, Footnote(f"epi-{at:012x}", 0, len(text), text, item=f"mem-{at:012x}"))
+        for at, text in enumerate(texts)
+    ]
+    return consolidate(before or Page("Lea"), items, now=NOW, rendered=rendered)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_front_matter_is_plain_yaml_whatever_the_description(description: str) -> None:
+    text = page_file(made().page, description)
+    front = yaml.safe_load(text.split("---\n")[1])
+
+    assert front["type"] == "Topic"
+    assert front["description"] == description
+    assert not read_page_file(text).is_edited
+
+
+def test_each_changed_character_is_an_edit() -> None:
+    text = page_file(made().page, "What Lea said.")
+
+    assert read_page_file(text.replace("Lea has", "Lea had", 1)).is_edited
+    assert read_page_file(text.replace("What Lea", "All Lea")).is_edited
+    assert read_page_file(text.split("---\n", 2)[2]).is_edited
+
+
+def test_a_page_in_parts_is_read_as_one_and_parts_that_are_not_needed_go(tmp_path: Path) -> None:
+    files = TopicFiles(tmp_path / "topics")
+
+    assert files.write("lea", many := made(60), "What Lea said.", None)
+    saved = files.read("lea")
+    assert saved is not None
+    assert len(saved.contents) > 2
+    assert (saved.page, saved.is_edited) == (many.page, False)
+
+    assert files.write("lea", made(2), "What Lea said.", saved)
+    assert [path.name for path in (tmp_path / "topics").iterdir()] == ["lea.md"]
+
+
+def test_an_edited_page_stays_and_the_proposal_lies_beside_it(tmp_path: Path) -> None:
+    files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
+    files.write("lea", first := made(), "What Lea said.", None)
+    path.write_text(edited := path.read_text().replace("\n## Notes\n", "\n## Notes\n\nCall her.\n"))
+
+    saved = files.read("lea")
+    assert saved is not None
+    assert saved.is_edited
+    files.write("lea", made(3, saved.page, first.page), "What Lea said.", saved)
+
+    assert path.read_text() == edited
+    path.write_bytes((tmp_path / "topics" / "lea.proposed.md").read_bytes())
+    accepted = files.read("lea")
+    assert accepted is not None
+    assert not accepted.is_edited
+    assert "Call her." in path.read_text()
+
+
+def test_a_save_in_the_moment_of_rendering_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
+    files.write("lea", made(), "What Lea said.", None)
+    saved = files.read("lea")
+    swap = saves.put_in_place
+
+    def save_first(new: Path, place: Path, spare: object) -> None:
+        if "saved by hand" not in place.read_text():
+            place.write_text("# Lea\n\nsaved by hand\n")
+        swap(new, place, spare)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(saves, "put_in_place", save_first)
+
+    assert not files.write("lea", made(3), "What Lea said.", saved)
+    assert path.read_text() == "# Lea\n\nsaved by hand\n"
+    assert [each.name for each in (tmp_path / "topics").iterdir()] == ["lea.md"]
+
+
+def test_what_a_crash_left_beside_the_page_is_put_back(tmp_path: Path) -> None:
+    files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
+    files.write("lea", made(), "What Lea said.", None)
+    (tmp_path / "topics" / ".lea.md.0123abcd.old").write_text("# Lea\n\nsaved by hand\n")
+
+    saved = files.read("lea")
+
+    assert saved is not None
+    assert saved.is_edited
+    assert [each.name for each in (tmp_path / "topics").iterdir()] == ["lea.md"]
+    assert path.read_text() == "# Lea\n\nsaved by hand\n"
+
+
+def test_an_edited_page_is_not_removed(tmp_path: Path) -> None:
+    files = TopicFiles(tmp_path / "topics")
+    files.write("lea", made(), "What Lea said.", None)
+    files.write("bern", made(), "What is in Bern.", None)
+    (tmp_path / "topics" / "lea.md").write_text("mine")
+
+    assert not files.remove("lea")
+    assert files.remove("bern")
+    assert [each.name for each in (tmp_path / "topics").iterdir()] == ["lea.md"]
+
+
+def test_the_index_links_each_page_and_no_topic_takes_its_name(tmp_path: Path) -> None:
+    files = TopicFiles(tmp_path / "topics")
+    files.write_index([("lea", "Lea [x](y)", "What <b>Lea</b> said.", 3), ("index", "Index", "Of prices.", 1)])
+
+    text = (tmp_path / "topics" / "index.md").read_text()
+    assert "- [Index](index_.md) - Of prices. (1 items)\n" in text
+    assert r"- [Lea \[x\](y)](lea.md) - What \<b\>Lea\</b\> said. (3 items)" in text
+    assert file_name("log", 2) == "log_-2.md"
+    assert "None yet." in index_file([])
