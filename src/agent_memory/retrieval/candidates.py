@@ -6,12 +6,12 @@ they are small and estimated beyond `SearchLimits.counted`. Changes nothing; `ra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agent_memory.retrieval.dense import ExactCosines
-from agent_memory.retrieval.facets import Facets
+from agent_memory.retrieval.facets import Facets, Scope
 from agent_memory.retrieval.results import SEALED_FROM
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.retrieval.turns import Talks
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models import SearchRequest
     from agent_memory.retrieval.dense import Cosines
-    from agent_memory.retrieval.facets import Scope
     from agent_memory.retrieval.postings import Postings
     from agent_memory.retrieval.results import IndexedDocument, Question, RankingSettings, SearchLimits
     from agent_memory.retrieval.scores import Scores
@@ -102,6 +101,7 @@ class Search:
         latin_alone: Whether cosines of texts in other scripts than the Latin tell nothing.
         scope: What the search is limited to; None admits everything.
         masks: Which sealed documents may be found; empty where nothing is sealed.
+        at_most: Of each list of what is not sealed so many are looked at, about; None looks at as many as it takes.
         within: The same search for each stretch of time that is asked about, of what was stored in it.
     """
 
@@ -116,7 +116,19 @@ class Search:
     latin_alone: bool = False
     scope: Scope | None = None
     masks: Masks = field(default_factory=list)
+    at_most: int | None = None
     within: tuple[Search, ...] = ()
+
+    def above_low_trust(self) -> Search:
+        """Return the same search of what is above low trust alone."""
+        scope, documents, sealed = self.scope, self.corpus.documents, self.corpus.sealed
+
+        def admits(record_id: str) -> bool:
+            return documents[record_id].document.trust != "low" and (scope is None or scope.admits(record_id))
+
+        filters, meeting = (self.request.filters, None) if scope is None else (scope.filters, scope.meeting)
+        masks = sealed.above_low_trust(self.masks) if sealed is not None else self.masks
+        return replace(self, scope=Scope(filters, admits, meeting), masks=masks, at_most=self.limits.doubtful)
 
     @property
     def size(self) -> int:
@@ -254,6 +266,9 @@ def _find_unsealed(search: Search) -> CandidateLists:
             by_embedding = _anywhere(search, scores)[1]
     else:
         by_words, by_embedding = _anywhere(search, scores if meeting is None else scores.within(meeting))
+    if search.at_most is not None:
+        by_words = replace(by_words, total=min(by_words.total, search.at_most))
+        by_embedding = replace(by_embedding, total=min(by_embedding.total, search.at_most))
     if scope is None:
         words = _Sifted(by_words.best(size), by_words.total)
         near = _Sifted(by_embedding.best(size), by_embedding.total)

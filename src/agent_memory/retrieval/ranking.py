@@ -19,7 +19,7 @@ from agent_memory.retrieval.fusion import Evidence
 from agent_memory.retrieval.results import Hit, Ranking, Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from agent_memory.models import MatchType, SearchMode
     from agent_memory.retrieval.candidates import CandidateLists, Search
@@ -89,13 +89,17 @@ def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
 def _pool(search: Search, found: CandidateLists) -> list[str]:
     """Choose which candidates to look at closely: the best of each list, and in a talk what is beside the very best.
 
-    What an agent noted in one session is no talk: a note beside the best one answers nothing by that.
+    What an agent noted in one session is no talk: a note beside the best one answers nothing by that. Where most of a
+    list are of low trust, as many that are not are looked at, too.
     """
     among_best = search.limits.with_neighbours
     by_words = found.words[: search.size]
     by_embedding = [record_id for record_id, _ in found.near[: search.size]]
     pool = dict.fromkeys([*by_words, *by_embedding])
     corpus = search.corpus
+    if any(_is_crowded(search, one) for one in (by_words, by_embedding)):
+        vouched = find(search.above_low_trust())
+        pool |= dict.fromkeys([*vouched.words[: search.size], *[one for one, _ in vouched.near[: search.size]]])
     best = dict.fromkeys([*by_words[:among_best], *by_embedding[:among_best]])
     places = corpus.talks.places([corpus.documents[record_id].number for record_id in best])
     for place in places.values() if corpus.holds_talk() else ():
@@ -105,6 +109,12 @@ def _pool(search: Search, found: CandidateLists) -> list[str]:
     for each in search.within:
         pool |= dict.fromkeys(_of_period(each))
     return list(pool)
+
+
+def _is_crowded(search: Search, best: Sequence[str]) -> bool:
+    """Tell whether most of a list are of low trust: a page may be stored many times in the words of a question."""
+    documents = search.corpus.documents
+    return 2 * sum(documents[one].document.trust == "low" for one in best) > len(best)
 
 
 def _of_period(search: Search) -> list[str]:

@@ -89,6 +89,7 @@ class SearchLimits:
         with_neighbours: Best of each list whose neighbours in a talk are looked at too: all of them win nothing.
         in_period: Best of each list of what was stored in a stretch of time that is asked about.
         excerpted: Best hits of which it is told which pieces of their texts are near.
+        doubtful: Best of each list among which those above low trust are looked for, where most are not.
         rejections: Of each reason, in an explanation: it is read by a person or paid for in tokens.
         counted: Documents of one list looked at for a count; beyond, it is estimated from these. Five hundred take
             about half a millisecond, and the error of such a share is below five percent of the list (two standard
@@ -103,6 +104,7 @@ class SearchLimits:
     with_neighbours: int = 10
     in_period: int = 30
     excerpted: int = 10
+    doubtful: int = 600
     rejections: int = 50
     counted: int = 500
     few: int = 2_000

@@ -14,7 +14,7 @@ import numpy as np
 from agent_memory.models import ITEM
 from agent_memory.retrieval.results import SEALED_FROM
 from agent_memory.retrieval.sealed_rows import Scored, SealedRows, SealedTalks, SealedWeights
-from agent_memory.segments import Part, facet_key
+from agent_memory.segments import TRUSTS, Part, facet_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.segments import Chain, Segment
 
 _NO_VECTOR: Final = -math.inf
+_LOW: Final = TRUSTS.index("low")
 
 
 class SealedCorpus:
@@ -79,6 +80,11 @@ class SealedCorpus:
             if filters.admits_all:
                 return found
         return [mask & meeting(segment, filters) for segment, mask in zip(self.chain.segments, found, strict=True)]
+
+    def above_low_trust(self, masks: Masks) -> Masks:
+        """Return which of some rows are above low trust."""
+        pairs = zip(self.chain.segments, masks, strict=True)
+        return [mask & (segment.columns["trust"] != _LOW) for segment, mask in pairs]
 
     def by_words(self, gains: Mapping[str, float], norm: Norm, count: int, masks: Masks) -> list[Scored]:
         """Return the best documents by words, best first."""

@@ -91,6 +91,11 @@ class TestKeyword:
         assert hit.parts["trust"] == 0.5
         assert "trust" not in index.search(asked("Redis", 1)).hits[0].parts
 
+    def test_nor_do_hundreds_of_them(self, index: SearchIndex) -> None:
+        for number in range(10, 310):
+            index.put(make(number, "Use PostgreSQL, ledger, ledger", trust="low"))
+        assert ids(index, "use PostgreSQL for the ledger", limit=2)[0] == 1
+
     def test_nothing_in_common_finds_nothing(self, index: SearchIndex) -> None:
         found = index.search(asked("zebra", 5))
         assert (found.hits, found.total_found, found.mode) == ((), 0, "keyword")

@@ -23,6 +23,7 @@ from tests.support import NOON, FrozenClock, memory_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.models import SearchResults
 
 WORDS = [f"word{number}" for number in range(30)]
@@ -176,6 +177,28 @@ async def test_hundreds_are_found_in_the_same_order_as_surely_whatever_is_sealed
     assert await answers(root, clock) == await replayed(root, clock)
     shutil.rmtree(tmp_path / "copy")
     assert await answers(root, clock, tags=["blue"]) == await replayed(root, clock, tags=["blue"])
+
+
+@pytest.mark.parametrize("identity", [None, EMBEDDER.identity], ids=["held vectors", "sealed vectors"])
+async def test_what_a_person_said_is_found_among_hundreds_of_a_strangers_copies(
+    tmp_path: Path, clock: FrozenClock, identity: EmbedderIdentity | None
+) -> None:
+    question = " ".join(WORDS[:4])
+    said = memory_of(f"{question} is in Lisbon")
+    copies = [memory_of(f"{question} {question}", trust="low", timestamp=clock()) for _ in range(300)]
+    storage = opened(tmp_path, clock)
+    await storage.store_many([said, *copies])
+    await storage.prepare(None)
+    folder = storage.folder
+    await storage.close()
+    assert seal_up(folder, MEMORY, identity, least=1)
+    storage = opened(tmp_path, clock)
+    await storage.prepare(None)
+    found = await storage.search(question)
+    await storage.close()
+
+    assert found[0].memory.id == said.id
+    assert not found.not_known
 
 
 async def test_sealed_memories_without_vectors_have_them_once_a_storage_is_prepared(
