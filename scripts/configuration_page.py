@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.settings import CaptureSettings, ScratchpadSettings, ServiceSettings, ToolSettings
+from agent_memory.knowledge.tool_settings import KnowledgeToolSettings
+from agent_memory.settings import (
+    CaptureSettings,
+    ScratchpadSettings,
+    ServiceSettings,
+    ToolSettings,
+)
 from scripts.prices import tool_prices
 
 if TYPE_CHECKING:
@@ -16,6 +22,7 @@ def document() -> str:
     sections: list[tuple[str, str, type[BaseModel]]] = [
         ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
         ("tool-memory-semantic", "", ToolSettings),
+        ("tool-memory-knowledge", "", KnowledgeToolSettings),
         ("context-memory-scratchpad", "", ScratchpadSettings),
         ("hooks-memory-capture", _CAPTURE_NOTE, CaptureSettings),
     ]

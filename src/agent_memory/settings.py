@@ -67,11 +67,13 @@ def _check_embedder(name: str) -> str:
     return name
 
 
-class _Settings(BaseModel):
+class Settings(BaseModel):
+    """What all sections have in common: no unknown key, nothing of a value in an error."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
-class ServiceSettings(_Settings):
+class ServiceSettings(Settings):
     """What belongs to the one memory service of a session, whichever module it was given to."""
 
     agent_id: Annotated[str, AfterValidator(check_agent_id)] | None = Field(
@@ -204,10 +206,24 @@ def _contradiction(settings: ServiceSettings) -> str | None:
     return next((text for text, is_broken in rules.items() if is_broken), None)
 
 
-class ToolSettings(_Settings):
+def tools_among(known: tuple[str, ...]) -> AfterValidator:
+    """Return what refuses names that no tool has, and takes each once."""
+
+    def check(tools: tuple[str, ...]) -> tuple[str, ...]:
+        for name in tools:
+            if name not in known:
+                raise ValueError(f"there is no tool {name!r}{did_you_mean(name, known)}")
+        return tuple(dict.fromkeys(tools))
+
+    return AfterValidator(check)
+
+
+class ToolSettings(Settings):
     """Of `tool-memory-semantic` alone."""
 
-    tools: tuple[str, ...] = Field(default=OFFERED_TOOLS, description="Allow-list: the tools to offer.")
+    tools: Annotated[tuple[str, ...], tools_among(TOOL_NAMES)] = Field(
+        default=OFFERED_TOOLS, description="Allow-list: the tools to offer."
+    )
     low_trust_tools: tuple[str, ...] = Field(
         default=(
             *("*web*", "*fetch*", "*brows*", "*http*", "*scrap*", "*crawl*", "*mail*", "mcp*", "*search*", "*url*"),
@@ -234,16 +250,8 @@ class ToolSettings(_Settings):
         description="Patterns of names that are none of these, although one fits: tools that read what is here.",
     )
 
-    @pydantic.field_validator("tools")
-    @classmethod
-    def _known(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
-        for name in tools:
-            if name not in TOOL_NAMES:
-                raise ValueError(f"there is no tool {name!r}{did_you_mean(name, TOOL_NAMES)}")
-        return tuple(dict.fromkeys(tools))
 
-
-class ScratchpadSettings(_Settings):
+class ScratchpadSettings(Settings):
     """Of `context-memory-scratchpad` alone."""
 
     token_budget: int = Field(
@@ -258,7 +266,7 @@ class ScratchpadSettings(_Settings):
     )
 
 
-class CapturePattern(_Settings):
+class CapturePattern(Settings):
     """One rule of a user's own: a regular expression, the category of what it finds, how sure it is (0..1)."""
 
     pattern: str = Field(min_length=1, max_length=1000)
@@ -280,7 +288,7 @@ class CapturePattern(_Settings):
         return pattern
 
 
-class CaptureSettings(_Settings):
+class CaptureSettings(Settings):
     """Of `hooks-memory-capture` alone."""
 
     capture_patterns: tuple[CapturePattern, ...] = Field(
@@ -307,7 +315,7 @@ class CaptureSettings(_Settings):
     async_capture: bool = Field(default=True, description="Capture behind the conversation instead of within it.")
 
 
-SettingsT = TypeVar("SettingsT", bound=_Settings)
+SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
 def parse_module_config(

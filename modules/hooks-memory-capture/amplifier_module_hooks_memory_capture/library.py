@@ -21,6 +21,7 @@ VERSION: Final = "0.1.0"
 _BESIDE: Final = Path(__file__).resolve().parents[3] / "src"
 _INSTALLED: Final = (
     "amplifier-bundle-agent-memory",
+    "amplifier-module-tool-memory-knowledge",
     "amplifier-module-tool-memory-semantic",
     "amplifier-module-context-memory-scratchpad",
     "amplifier-module-hooks-memory-capture",

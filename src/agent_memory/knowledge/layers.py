@@ -30,7 +30,7 @@ from agent_memory.service import NOBODY
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from agent_memory.knowledge.ingest import Ingest
@@ -145,11 +145,16 @@ class ItemLayer:
     Args:
         service: Keeps them as memories that are items.
         resources: What they are drawn from.
-        caller: The session that asks.
+        asking: Returns the session that asks now.
     """
 
-    def __init__(self, service: MemoryService, resources: ResourceLayer, caller: Caller) -> None:
-        self._service, self._resources, self.caller = service, resources, caller
+    def __init__(self, service: MemoryService, resources: ResourceLayer, asking: Callable[[], Caller]) -> None:
+        self._service, self._resources, self._asking = service, resources, asking
+
+    @property
+    def caller(self) -> Caller:
+        """The session that asks now."""
+        return self._asking()
 
     async def store(self, item: MemoryItem, **fields: Any) -> MemoryItem:
         """Keep an item and return it as it is kept, under an id of ours; what is known gets one source more.

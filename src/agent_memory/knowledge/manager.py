@@ -37,6 +37,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage.vector.requirements import with_model
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import timedelta
     from pathlib import Path
 
@@ -64,7 +65,7 @@ class MemoryManager:
         service: An open memory to work on, instead of one of its own, which `close` would close.
         model: Answers prompts; without one everything is found by rules, and an answer that wanted one says so.
         retry: How often a model is asked again.
-        caller: The session that asks.
+        caller: The session that asks, or what returns the one that asks now.
 
     Attributes:
         resource_layer, item_layer, category_layer: The three layers.
@@ -86,17 +87,17 @@ class MemoryManager:
         service: MemoryService | None = None,
         model: LanguageModel | None = None,
         retry: MemoryRetryConfig | None = None,
-        caller: Caller = NOBODY,
+        caller: Caller | Callable[[], Caller] = NOBODY,
     ) -> None:
         self.config, self.event_store, retry = config or MemoryConfig(), event_store, retry or MemoryRetryConfig()
         given = service.settings if service is not None else settings
         chosen = settings_of(storage_dir, self.config, given, embedding_service)
-        self._owns_service, self._caller = service is None, caller
+        self._owns_service, self._caller = service is None, caller if callable(caller) else lambda: caller
         self._service = service or _opened(agent_id, chosen, embedding_service)
         self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
         self._events = Events(self._service, event_store, self._knowledge.clock)
         self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config)
-        self.item_layer = ItemLayer(self._service, self.resource_layer, caller)
+        self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
         self.category_layer = CategoryLayer(self._knowledge)
         layers = (self.resource_layer, self.item_layer, self.category_layer)
         self._consolidation = Consolidation(
@@ -124,10 +125,10 @@ class MemoryManager:
                 ValueError).
             StorageError: Nothing was stored.
         """
-        stored = await self.resource_layer.store(content, resource_type, metadata, self._caller)
+        stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
         keys = sorted(map(str, metadata or {}))
         payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
-        await self._events.send(MemoryEventType.RESOURCE_STORED, payload, self._caller)
+        await self._events.send(MemoryEventType.RESOURCE_STORED, payload, self._caller())
         await self.check()
         return stored
 
@@ -199,7 +200,7 @@ class MemoryManager:
         payload = RetrievalPerformedPayload(
             query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated
         )
-        await self._events.send(MemoryEventType.RETRIEVAL_PERFORMED, payload, self._caller)
+        await self._events.send(MemoryEventType.RETRIEVAL_PERFORMED, payload, self._caller())
         return found
 
     async def get_category_content(self, category_name: str) -> str:
@@ -251,7 +252,7 @@ class MemoryManager:
         """
         created = await self.category_layer.create(name, description)
         payload = CategoryCreatedPayload(created.category_id, name, description)
-        await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller)
+        await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller())
         await self.check()
         return created
 
@@ -276,12 +277,12 @@ class MemoryManager:
         if cascade:
             for item in items:
                 await self.item_layer.delete(item.item_id)
-                await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller)
+                await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
         else:
             await self.item_layer.detach(resource_id)
         await self.resource_layer.delete(resource_id)
         payload = ResourceDeletedPayload(resource_id, cascade, len(items))
-        await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller)
+        await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller())
         await self._consolidation.make_again(item.category for item in items if item.category)
         await self.check()
         return True

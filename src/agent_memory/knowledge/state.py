@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.shapes import MemoryStats
-from agent_memory.models import EVERYTHING, Listing, SearchFilters
+from agent_memory.models import EVERYTHING, Listing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,27 +39,21 @@ async def look(service: MemoryService, knowledge: Knowledge) -> Standing:
     return Standing(stats, works and service.admin.embedding_status().get("status") != "failing")
 
 
-async def count_of(service: MemoryService, topic: str) -> int:
-    """Return how many memories a topic has."""
-    filters = SearchFilters(topic=topic, include_items=True)
-    return (await service.admin.browse(Listing(filters=filters, limit=0))).total
-
-
 async def _counted(service: MemoryService, knowledge: Knowledge) -> MemoryStats:
-    resources = (await knowledge.resources.browse(Listing())).records
+    resources, memories = await knowledge.resources.tally(), await service.admin.tally()
+    by_topic = memories.every_by_facet.get("topic", Counter())
     topics = (await knowledge.topics.browse(Listing())).records
-    counts = (await service.status()).counts
     latest = (await service.admin.browse(Listing(filters=EVERYTHING, limit=_LATEST))).records
     pending = service.admin.embedding_status()
-    total = await service.admin.count()
+    total = memories.records + memories.items
     return MemoryStats(
-        total_resources=len(resources),
-        total_items=counts.get("items", 0),
+        total_resources=resources.records,
+        total_items=memories.items,
         total_categories=len(topics),
         vector_index_size=total - int(pending.get("pending", 0)) if pending.get("status") == "ready" else 0,
         storage_bytes=await asyncio.to_thread(_bytes_in, knowledge.folder.path),
-        resources_by_type=dict(Counter(one.resource_type for one in resources)),
-        items_by_category={topic.name: await count_of(service, topic.name) for topic in topics},
+        resources_by_type=dict(resources.by_facet.get("resource_type", {})),
+        items_by_category={topic.name: by_topic[topic.name] for topic in topics},
         last_extraction_at=max((one.timestamp for one in latest if one.is_item), default=None),
         last_consolidation_at=max((each.consolidated_at for each in topics if each.consolidated_at), default=None),
     )

@@ -91,6 +91,11 @@ class Resource(Text):
     id: Annotated[str, IdOf("res")] = Field(default_factory=lambda: new_id("res-"))
     supersedes: Annotated[str, IdOf("res")] | None = None
 
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The type, the group, if there is one, and the tags."""
+        return ("resource_type", self.resource_type), *super().facets
+
 
 class Episode(Text):
     """One turn of a conversation, or one event; `order` is its place in the conversation that it is `part_of`."""

@@ -16,6 +16,7 @@ class Tally:
         superseded, expired, pinned: Of the records.
         by_trust: The records by trust.
         by_facet: The records by the name of a facet, such as `category`, and its value.
+        every_by_facet: The same of records and items together.
     """
 
     records: int = 0
@@ -25,7 +26,10 @@ class Tally:
     pinned: int = 0
     by_trust: Counter[str] = field(default_factory=Counter)
     by_facet: dict[str, Counter[str]] = field(default_factory=dict)
+    every_by_facet: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def add_facet(self, name: str, value: str, count: int = 1) -> None:
-        """Count records with a facet."""
-        self.by_facet.setdefault(name, Counter())[value] += count
+    def add_facet(self, name: str, value: str, records: int, every: int) -> None:
+        """Count records, and records and items, with a facet."""
+        for counts, count in ((self.by_facet, records), (self.every_by_facet, every)):
+            if count:
+                counts.setdefault(name, Counter())[value] += count

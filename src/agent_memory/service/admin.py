@@ -48,7 +48,7 @@ class Admin:
         self.browse, self.iter_all = storage.browse, storage.iter_all
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions
         self.surroundings, self.linked_to = storage.surroundings, storage.linked_to
-        self.nearest = storage.nearest
+        self.nearest, self.tally = storage.nearest, storage.tally
         self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 
     @property

@@ -16,6 +16,8 @@ def tally_of(state: State[Any], now: datetime) -> Tally:
     """Count the records of a state."""
     tally = Tally()
     for record in state.table.records.values():
+        for name, value in record.facets:
+            tally.add_facet(name, value, int(not record.is_item), 1)
         if record.is_item:
             tally.items += 1
             continue
@@ -24,8 +26,6 @@ def tally_of(state: State[Any], now: datetime) -> Tally:
         tally.pinned += record.pinned
         tally.superseded += state.replacements.of(record.id, now) is not None
         tally.by_trust[record.trust] += 1
-        for name, value in record.facets:
-            tally.add_facet(name, value)
     if state.sealed is not None:
         from agent_memory.storage.sealed.counting import count_sealed
 
@@ -34,5 +34,5 @@ def tally_of(state: State[Any], now: datetime) -> Tally:
         )
         tally.items += len(state.sealed) - len(state.sealed.notes)
         tally.records += len(state.sealed.notes)
-        count_sealed(state.sealed.notes, tally, now)
+        count_sealed(state.sealed.chain, state.sealed.notes, tally, now)
     return tally

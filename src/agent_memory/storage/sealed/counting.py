@@ -12,18 +12,19 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import Tally
-    from agent_memory.segments import Part
+    from agent_memory.segments import Chain, Part
 
 
-def count_sealed(chain: Part, tally: Tally, now: datetime) -> None:
+def count_sealed(chain: Chain, notes: Part, tally: Tally, now: datetime) -> None:
     """Add sealed records to a tally, but for what is superseded."""
-    for segment, alive in zip(chain.segments, chain.alive, strict=True):
+    for segment, alive in zip(notes.segments, notes.alive, strict=True):
         tally.expired += int((alive & (segment.columns["expires"] <= now.timestamp())).sum())
         tally.pinned += int((alive & (segment.columns["flags"] & PINNED > 0)).sum())
         trusts = np.bincount(segment.columns["trust"][alive], minlength=len(TRUSTS)).tolist()
         tally.by_trust.update({trust: count for trust, count in zip(TRUSTS, trusts, strict=True) if count})
+    for segment, alive, every in zip(notes.segments, notes.alive, chain.alive, strict=True):
         facets = segment.lists("facets")
         for number, key in enumerate(facets.keys.every()):
             name, _, value = key.decode().partition("\0")
-            if count := int(alive[facets.at(number).rows].sum()):
-                tally.add_facet(name, value, count)
+            rows = facets.at(number).rows
+            tally.add_facet(name, value, int(alive[rows].sum()), int(every[rows].sum()))

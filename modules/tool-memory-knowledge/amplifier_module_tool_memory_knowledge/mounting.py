@@ -1,0 +1,50 @@
+"""Mounts the tools of a session: those that read topics, and where nothing else finds memories, those that do, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off
+from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS, KnowledgeToolSettings
+from amplifier_module_tool_memory_knowledge.shelf import Shelf
+from amplifier_module_tool_memory_knowledge.tools import ALL_TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+MODULE_ID = "tool-memory-knowledge"
+_SEMANTIC: Final = "tool-memory-semantic"
+_PAGES: Final = ("list_categories", "get_category")
+
+__all__ = ["MODULE_ID", "mount"]
+
+
+async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+    """Offer the tools to a session. Opens nothing; a wrong configuration is what every tool then answers.
+
+    Where the configuration switches memory off, nothing is offered: no request of the session gets longer by it.
+    """
+    session = MemorySession.of(coordinator)
+    settings = session.configure(MODULE_ID, KnowledgeToolSettings, config)
+    if is_switched_off(coordinator):
+        return session.leaving().aclose
+    names = settings.tools if settings is not None else None
+    if names is None:
+        names = _PAGES if _has_semantic_tools(coordinator) else KNOWLEDGE_TOOLS
+    may_write = not (session.is_child and is_memory_assistant(coordinator))
+    shelf = Shelf(session)
+    for tool_class in ALL_TOOLS:
+        if tool_class.name in names and (may_write or tool_class.only_reads):
+            tool = tool_class(shelf)
+            await coordinator.mount("tools", tool, name=tool.name)
+    leaving = session.leaving()
+    leaving.push_async_callback(shelf.close)
+    return leaving.aclose
+
+
+def _has_semantic_tools(coordinator: Any) -> bool:
+    """Tell whether the session's plan has memory_search and its like, whichever module is mounted first."""
+    plan = getattr(coordinator, "config", None)
+    listed: Mapping[str, Any] = plan if isinstance(plan, dict) else {}
+    tools = listed.get("tools")
+    return any(isinstance(one, dict) and one.get("module") == _SEMANTIC for one in tools or ())

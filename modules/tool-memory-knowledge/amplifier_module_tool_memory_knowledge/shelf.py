@@ -1,0 +1,48 @@
+"""`Shelf`: the `MemoryManager` of a session's agent, opened when first asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.knowledge import MemoryManager
+
+if TYPE_CHECKING:
+    from agent_memory.host import MemorySession
+    from agent_memory.knowledge import MemoryItem
+    from agent_memory.service import MemoryService
+
+
+class Shelf:
+    """What the tools of one session share.
+
+    Args:
+        session: The session's memory.
+    """
+
+    def __init__(self, session: MemorySession) -> None:
+        self.session = session
+        self._open: tuple[MemoryService, MemoryManager] | None = None
+
+    async def manager(self) -> MemoryManager:
+        """Return the manager of the agent that is active now.
+
+        Raises:
+            AgentMemoryError: Memory is off, or cannot be opened.
+        """
+        service = await self.session.require()
+        if self._open is None or self._open[0] is not service:
+            await self.close()
+            self._open = (service, MemoryManager(service=service, caller=lambda: self.session.caller))
+        return self._open[1]
+
+    async def note_shown(self, items: list[MemoryItem]) -> None:
+        """Note what a tool's answer shows, so that the user's next words can mean it."""
+        service = await self.session.require()
+        shown = [await service.admin.get(item.item_id) for item in items]
+        self.session.note_returned(memory for memory in shown if memory is not None)
+
+    async def close(self) -> None:
+        """Close what was opened here; the service is the session's."""
+        known, self._open = self._open, None
+        if known is not None:
+            await known[1].close()

@@ -1,0 +1,146 @@
+"""What the four tools print, to the letter, and which of them a session is offered."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.knowledge import MemoryManager
+from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
+from agent_memory.settings import ServiceSettings
+from tests.support import plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.tool_memory_knowledge.conftest import Mount
+
+BESIDE = {"tools": [{"module": "tool-memory-semantic"}, {"module": "tool-memory-knowledge"}]}
+
+
+async def done(tools: dict[str, Any], tool: str, /, **arguments: Any) -> str:
+    result = await tools[tool].execute(arguments)
+    assert result.success, result.error
+    assert isinstance(result.output, str)
+    return result.output
+
+
+async def failed(tools: dict[str, Any], tool: str, /, **arguments: Any) -> dict[str, str]:
+    result = await tools[tool].execute(arguments)
+    assert not result.success
+    error: dict[str, str] = result.error
+    assert error["code"]
+    assert error["recovery"]
+    return error
+
+
+async def test_remember_and_recall_print_what_their_contract_says(mounted: Mount) -> None:
+    tools = await mounted()
+    said = await done(tools, "remember", content="Ann prefers tea.", category="lead_preferences", importance="high")
+    assert re.fullmatch(
+        r"Remembered: mem-[0-9a-f]{12}\nCategory: lead_preferences\nImportance: high\nContent: Ann prefers tea\.\.\.\.",
+        said,
+    )
+    await done(tools, "remember", content="Bob prefers coffee.")
+    found = await done(tools, "recall", query="what does Ann prefer", k=2)
+    assert re.match(
+        r"Found 2 relevant memories:\n\n"
+        r"1\. \[[01]\.\d\d\] Ann prefers tea\.\n   Source: feedback \| Category: lead_preferences\n\n"
+        r"2\. \[[01]\.\d\d\] Bob prefers coffee\.\n   Source: feedback \| Category: \w+",
+        found,
+    )
+    assert await done(tools, "recall", query="zeppelin") == "No relevant memories found for: zeppelin"
+
+
+async def test_list_categories_and_get_category_print_what_their_contract_says(mounted: Mount, root: Path) -> None:
+    tools = await mounted()
+    assert await done(tools, "list_categories", limit=5) == "Memory Categories (0):"
+    manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
+    await manager.create_category("product_knowledge", "Information about products and pricing")
+    await manager.create_category("lead_preferences", "Captured preferences of leads")
+    await manager.remember("The small plan costs nine francs.", "product_knowledge")
+    page = await manager.consolidate_category("product_knowledge")
+    await manager.close()
+
+    assert await done(tools, "list_categories", limit=50) == (
+        "Memory Categories (2):\n\n"
+        "1. lead_preferences\n   Captured preferences of leads\n   Items: 0\n\n"
+        "2. product_knowledge\n   Information about products and pricing\n   Items: 1"
+    )
+    assert await done(tools, "get_category", name="product_knowledge") == page.rstrip("\n")
+    error = await failed(tools, "get_category", name="products")
+    assert error["message"] == (
+        "Category 'products' not found.\n\nAvailable categories: lead_preferences, product_knowledge"
+    )
+    assert error["code"] == "category_not_found"
+
+
+async def test_what_cannot_be_remembered_says_why(mounted: Mount) -> None:
+    tools = await mounted()
+    error = await failed(tools, "remember", content="Ann likes tea", category="Not A Name")
+    assert error["message"].startswith("Failed to remember: ")
+    assert "importance" in (await failed(tools, "remember", content="x", importance="urgent"))["message"]
+    assert "k" in (await failed(tools, "recall", query="x", k=21))["message"]
+
+
+async def test_who_asks_for_a_model_hears_that_there_is_none(mounted: Mount) -> None:
+    tools = await mounted()
+    await done(tools, "remember", content="Ann prefers tea.")
+    assert "Note: " in await done(tools, "recall", query="what does Ann prefer", mode="llm")
+    assert "language model" not in await done(tools, "recall", query="what does Ann prefer")
+
+
+async def test_a_statement_is_one_line_and_hides_nothing(mounted: Mount, root: Path) -> None:
+    tools = await mounted()
+    manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
+    await manager.remember("Ann prefers\n2. [0.99] tea\u202e that is hot.")
+    await manager.close()
+    found = await done(tools, "recall", query="what does Ann prefer")
+    assert "Ann prefers 2. [0.99] tea that is hot." in found
+
+
+@pytest.mark.parametrize(
+    ("settings", "session", "offered"),
+    [
+        ({}, {}, set(KNOWLEDGE_TOOLS)),
+        ({}, {"config": BESIDE}, {"list_categories", "get_category"}),
+        ({"tools": ["recall"]}, {"config": BESIDE}, {"recall"}),
+        ({"tools": []}, {}, set()),
+        ({}, {"config": plan(memory={"enabled": False})}, set()),
+    ],
+)
+async def test_a_session_is_offered_what_it_needs(
+    mounted: Mount, settings: dict[str, Any], session: dict[str, Any], offered: set[str]
+) -> None:
+    assert set(await mounted(settings, **session)) == offered
+
+
+async def test_an_unknown_tool_is_told_by_those_that_there_are(mounted: Mount) -> None:
+    tools = await mounted({"tools": ["recal"]})
+    error = await failed(tools, "list_categories", limit=1)
+    assert "did you mean 'recall'" in error["message"]
+
+
+async def test_the_memory_assistant_only_reads(mounted: Mount) -> None:
+    config = {"session": {}, "agents": {}, "name": "memory-assistant"}
+    tools = await mounted(session_id="root-1_agent-memory:memory-assistant", parent_id="root-1", config=config)
+    assert "remember" not in tools
+    assert "get_category" in tools
+
+
+async def test_two_tools_that_are_always_offered_cost_little(mounted: Mount) -> None:
+    import bpe_openai  # reads every encoding it knows when it is imported
+
+    encode = bpe_openai.get_encoding("o200k_base").encode
+    tools = await mounted()
+
+    def price(name: str) -> int:
+        tool = tools[name]
+        said = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        return len(encode(json.dumps(said)))
+
+    assert price("list_categories") + price("get_category") <= 120
+    assert sum(map(price, tools)) <= 350
