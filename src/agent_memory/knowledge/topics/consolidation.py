@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.topics.alike import alike
 from agent_memory.knowledge.topics.escaping import escaped
-from agent_memory.knowledge.topics.items import HEADINGS, TopicItem, heading_of
+from agent_memory.knowledge.topics.items import REST, TopicItem, heading_of, rank_of
 from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
+from agent_memory.knowledge.topics.subjects import subjects_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +21,8 @@ INTERVAL: Final = 10
 MAX_NOTES: Final = 3
 """Footnotes of one claim: said more often, the last ones stand."""
 GONE: Final = "its item is kept no longer"
+MOST_NOTES: Final = 15
+"""Claims of no kind in particular below one heading; more are sorted by subject."""
 TAKEN_OUT: Final = "taken out by hand"
 
 
@@ -89,14 +93,14 @@ def consolidate(
     dropped = [Dropped(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
     kept, by_hand = _kept_by_hand(before, live, gone or {}, dropped)
     ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
-    claims = _joined_claims(ordered, dropped)
+    claims = _joined_claims(ordered, _headings(ordered, before.title), dropped)
     for claim in before.claims:
         dropped += [
             Dropped(claim.text, item, (gone or {}).get(item, GONE))
             for item in claim.items
             if item not in live and item not in before.taken_out and not claim.is_by_hand
         ]
-    page = with_lines(replace(before, consolidated_at=now.replace(microsecond=0)), _arranged(before, kept, claims))
+    page = with_lines(replace(before, consolidated_at=now.replace(microsecond=0)), _arranged(kept, claims))
     was = {*before.items, *before.taken_out}
     added = tuple(item for item in page.items if item not in was)
     return Consolidation(page, tuple(dropped), added, is_proposal=rendered is not None)
@@ -138,36 +142,44 @@ def _kept_by_hand(
     return kept, items
 
 
-def _order(item: TopicItem) -> tuple[int, float, str, int, str]:
-    """By heading, then as it was said."""
-    place = [each.title for each in HEADINGS].index(heading_of(item.category))
+def _order(item: TopicItem) -> tuple[float, int, str, int, str]:
+    """As it was said."""
     said = item.said_at.timestamp() if item.said_at else float("inf")
-    return place, said, item.note.source, item.note.start, item.id
+    return said, item.order, item.note.source, item.note.start, item.id
 
 
-def _joined_claims(ordered: Sequence[TopicItem], dropped: list[Dropped]) -> list[tuple[str, PageClaim]]:
+def _joined_claims(
+    ordered: Sequence[TopicItem], headings: Mapping[str, str], dropped: list[Dropped]
+) -> list[tuple[str, PageClaim]]:
     """Return one claim for items that say the same, with the footnotes of the last ones and the words of the last."""
     groups: dict[int, list[TopicItem]] = {}
     for item, first in zip(ordered, alike([f"{item.speaker} {item.line}" for item in ordered]), strict=True):
         groups.setdefault(first, []).append(item)
     claims = []
-    for group in groups.values():
-        by_time = sorted(group, key=lambda item: item.said_at.timestamp() if item.said_at else 0.0)
-        last, shown = by_time[-1], by_time[-MAX_NOTES:]
-        dropped += [Dropped(item.line, item.id, f"near-identical to {last.id}") for item in by_time[:-MAX_NOTES]]
+    for group in sorted(groups.values(), key=lambda each: _order(each[-1])):
+        last, shown = group[-1], group[-MAX_NOTES:]
+        dropped += [Dropped(item.line, item.id, f"near-identical to {last.id}") for item in group[:-MAX_NOTES]]
         said = last.said_at.date() if last.said_at else None
-        claims.append((heading_of(group[0].category), PageClaim(last.line, tuple(item.note for item in shown), said)))
+        claims.append((headings[last.id], PageClaim(last.line, tuple(item.note for item in shown), said)))
     return claims
 
 
-def _arranged(
-    before: Page, kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]]
-) -> list[tuple[str, Line]]:
-    """Return the lines under headings in the order of the page before, a person's lines first in their section."""
-    titles = [section.title for section in before.sections]
-    ours = [each.title for each in HEADINGS]
-    for title in dict.fromkeys(title for title, _ in claims):
+def _headings(items: Sequence[TopicItem], title: str) -> dict[str, str]:
+    """Return below which heading each item stands; what is of no kind in particular goes by subject, if it is much."""
+    headings = {item.id: heading_of(item.category) for item in items}
+    rest = {item.id: item.note.quote or item.text for item in items if headings[item.id] == REST}
+    if len(rest) > MOST_NOTES:
+        headings |= subjects_of(rest, [title, *{item.speaker for item in items}])
+    return headings
+
+
+def _arranged(kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]]) -> list[tuple[str, Line]]:
+    """Return the lines under their headings, a person's lines first in their section."""
+    # A person's lines keep their section; those without a heading stand first.
+    titles = list(dict.fromkeys(title for title, _ in kept))
+    sizes = Counter(title for title, _ in claims)
+    for title in sorted(sizes, key=lambda each: (rank_of(each), -sizes[each], each)):
         if title not in titles:
-            later = [at for at, other in enumerate(titles) if other in ours and ours.index(other) > ours.index(title)]
+            later = [at for at, other in enumerate(titles) if other and rank_of(other) > rank_of(title)]
             titles.insert(later[0] if later else len(titles), title)
     return [(title, line) for title in titles for own in (kept, claims) for where, line in own if where == title]

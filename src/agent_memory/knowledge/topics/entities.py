@@ -22,6 +22,7 @@ LEAST_ITEMS: Final = 5
 MOST_PAGES: Final = 2
 """Entities under which one item is filed."""
 MAX_NAME_CHARS: Final = 64
+_SHORT_NAME: Final = 3
 
 _ENDINGS: Final = "py|js|ts|tsx|rs|go|c|h|cpp|java|rb|sh|md|txt|toml|yaml|yml|json|sql|html|css|ini|cfg|lock|csv|env"
 _MARK: Final = re.compile(
@@ -79,7 +80,8 @@ def mentions(items: Sequence[TopicItem]) -> Mapping[str, list[str]]:
             inside[form.casefold()] += 0 if begins else 1
         if item.speaker:
             inside[item.speaker.casefold()] += 1
-    return {item.id: _mentions(item, inside) for item in items}
+    speakers = sorted({item.speaker for item in items if item.speaker})
+    return {item.id: _mentions(item, inside, speakers) for item in items}
 
 
 def topic_name(form: str) -> str:
@@ -88,17 +90,33 @@ def topic_name(form: str) -> str:
     return name if name[:1].isalpha() else f"n_{name}"[:MAX_NAME_CHARS].strip("_") if name else ""
 
 
-def _mentions(item: TopicItem, inside: Mapping[str, int]) -> list[str]:
+def _mentions(item: TopicItem, inside: Mapping[str, int], speakers: Sequence[str]) -> list[str]:
     text = item.text
     label = f"{item.speaker}: "
     if item.speaker and text.startswith(label):
         text = text[len(label) :]
     found = [match[0] for match in _MARK.finditer(text)]
     found += [form for form, begins in _runs(text) if not begins or inside.get(form.casefold(), 0)]
+    spoken_to = {form for form in found if _addressed(form, text)}
+    called = {form: _speaker(form, speakers) for form in found}
+    found = [called[form] or form for form in found if not (called[form] and form in spoken_to)]
     speaker = [item.speaker] if item.speaker else []
     # What somebody says of themselves names others they speak to.
     ordered = [*speaker, *found] if _SELF.search(text) else [*found, *speaker]
     return list(dict.fromkeys(ordered))
+
+
+def _speaker(form: str, speakers: Sequence[str]) -> str:
+    """Return the speaker who is called so, by the whole name or its beginning; empty if it is none or several."""
+    short = form.casefold()
+    known = [name for name in speakers if name.casefold() == short]
+    known = known or [name for name in speakers if len(form) >= _SHORT_NAME and name.casefold().startswith(short)]
+    return known[0] if len(known) == 1 else ""
+
+
+def _addressed(form: str, text: str) -> bool:
+    """Whether a name is set apart by commas, as of whom one speaks to: "Thanks, Mel!"."""
+    return re.search(rf"(?:^|[,.!?-]\s*){re.escape(form)}\s*(?:[,.!?-]|$)", text) is not None
 
 
 def _runs(text: str) -> list[tuple[str, bool]]:

@@ -28,6 +28,7 @@ class TopicItem:
         said_at: When it was said or written.
         importance: 0 to 1.
         speaker: Who said it, if it was said.
+        order: The place of its source in the conversation.
     """
 
     id: str
@@ -37,6 +38,7 @@ class TopicItem:
     said_at: datetime | None = None
     importance: float = NORMAL
     speaker: str = ""
+    order: int = 0
 
     @property
     def line(self) -> str:
@@ -59,9 +61,18 @@ HEADINGS: Final = (
     Heading("Findings", ("discovery", "insight", "bugfix")),
     Heading("Notes", ()),
 )
-"""In the order of a page; what no heading names stands below the last."""
+"""In the order of a page; what no heading names stands below the last, or below a subject of its own."""
+REST: Final = HEADINGS[-1].title
 
 
 def heading_of(category: str) -> str:
     """Return below which heading an item of this category stands."""
-    return next((each.title for each in HEADINGS if category in each.categories), HEADINGS[-1].title)
+    return next((each.title for each in HEADINGS if category in each.categories), REST)
+
+
+def rank_of(title: str) -> int:
+    """Return where a heading stands on a page: kinds of statements, then subjects, then the rest."""
+    titles = [each.title for each in HEADINGS]
+    if title == REST:
+        return len(titles)
+    return titles.index(title) if title in titles else len(titles) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,6 +74,18 @@ def test_what_somebody_says_of_themselves_is_theirs_first() -> None:
         filed(*[text.replace("I", "They").replace("my", "the") for text in texts], speaker="Caroline")
         == [("melanie", "caroline")] * 5
     )
+
+
+def test_whom_one_speaks_to_is_no_subject_and_a_short_name_is_the_speakers() -> None:
+    theirs = items(*[f"I went there {number}" for number in range(5)], speaker="Melanie")
+    mine = [
+        replace(item, id=f"mem-{at + 9:012x}", speaker="Caroline")
+        for at, item in enumerate(items("Thanks, Mel!", "Mel, my plan is ready", *["I know what Mel did"] * 5))
+    ]
+
+    topics = list(assign([*theirs, *mine]).topics.values())[5:]
+
+    assert topics == [("caroline",)] * 2 + [("caroline", "melanie")] * 5
 
 
 def test_a_declared_topic_goes_before_an_entity() -> None:

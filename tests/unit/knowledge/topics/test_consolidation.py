@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -71,6 +72,26 @@ def test_a_changed_item_changes_its_claim() -> None:
     before = made(item(1)).page
 
     assert [claim.text for claim in made(item(1, "Lea left."), before=before).page.claims] == ["Lea left."]
+
+
+def test_many_notes_are_sorted_by_the_nouns_they_share() -> None:
+    texts = [f"We painted the kitchen, {number}" for number in range(8)]
+    texts += [f"The garden is full of {number} roses" for number in range(8)]
+    texts += [f"That went well {number}" for number in range(4)]
+
+    page = made(*[item(number, text) for number, text in enumerate(texts)]).page
+
+    assert [(section.title, len(section.lines)) for section in page.sections] == [
+        ("Garden", 8),
+        ("Kitchen", 8),
+        ("Notes", 4),
+    ]
+
+
+def test_what_was_said_at_one_time_stands_in_the_order_of_the_talk() -> None:
+    first, second = (replace(item(number), said_at=NOW, order=9 - number) for number in (1, 2))
+
+    assert made(first, second).page.items == (second.id, first.id)
 
 
 def test_a_page_is_due_after_ten_new_items_or_when_one_is_gone() -> None:

@@ -1,0 +1,105 @@
+"""Items and labels for the benchmark of pages: statements of LoCoMo, requests of CLINC150 with their domains."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.knowledge.topics.assignment import Declared
+from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.topics.page import Footnote
+from agent_memory.models import derived_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LEAST_CHARS: Final = 25
+LABELLED: Final = 250
+OUTSIDE: Final = 50
+"""Requests that belong to none of the topics, beside those that do."""
+_STATEMENT: Final = re.compile(r"[^.!?\n]+[.!]+")
+_SESSION: Final = re.compile(r"session_\d+")
+_CATCH_ALL: Final = frozenset({"small_talk", "meta"})
+
+
+@dataclass
+class Talk:
+    """A conversation: its statements as items, the texts they stand in, and of whom each speaks by its makers."""
+
+    name: str
+    items: list[TopicItem] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    persons: dict[str, set[str]] = field(default_factory=dict)
+
+
+def load_talks(path: Path) -> list[Talk]:
+    """Return the conversations of LoCoMo."""
+    return [_talk(data) for data in json.loads(path.read_text("utf-8"))]
+
+
+def _talk(data: dict[str, Any]) -> Talk:
+    talk = Talk(data["sample_id"])
+    speakers = data["conversation"]["speaker_a"], data["conversation"]["speaker_b"]
+    resource, label = derived_id("res-", talk.name), f"conversation of {speakers[0]} and {speakers[1]}"
+    observed: dict[str, set[str]] = {}
+    for person, evidence in _observations(data):
+        observed.setdefault(evidence, set()).add(person)
+    for session in filter(_SESSION.fullmatch, data["conversation"]):
+        said_at = _moment(data["conversation"][f"{session}_date_time"])
+        for turn in data["conversation"][session]:
+            source = derived_id("epi-", talk.name, turn["dia_id"])
+            talk.texts[source] = turn["text"]
+            for found in _STATEMENT.finditer(turn["text"]):
+                quote = found[0].strip()
+                if len(quote) < LEAST_CHARS:
+                    continue
+                start = found.start() + found[0].index(quote)
+                item = derived_id("mem-", source, start)
+                note = Footnote(source, start, start + len(quote), quote, label, resource, item)
+                text = f"{turn['speaker']}: {quote}"
+                talk.items.append(
+                    TopicItem(item, text, note, said_at=said_at, speaker=turn["speaker"], order=len(talk.texts))
+                )
+                if turn["dia_id"] in observed:
+                    talk.persons[item] = observed[turn["dia_id"]]
+    return talk
+
+
+def _observations(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for session in data["observation"].values():
+        for person, facts in session.items():
+            for _, evidence in facts:
+                for each in [evidence] if isinstance(evidence, str) else evidence:
+                    yield person, each
+
+
+def _moment(text: str) -> datetime:
+    upper = text.replace(" am ", " AM ").replace(" pm ", " PM ")
+    return datetime.strptime(upper, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+
+
+def load_requests(folder: Path, phrases: int) -> tuple[list[Declared], list[tuple[str, str]]]:
+    """Return topics and labelled texts of CLINC150: its domains, each described by the names of its first intents.
+
+    Two domains are left out that hold whatever fits nowhere else. A text outside has an empty label.
+
+    Args:
+        folder: Has `data_full.json` and `domains.json`.
+        phrases: Of how many intents a description is made.
+    """
+    data = json.loads((folder / "data_full.json").read_text("utf-8"))
+    domains = json.loads((folder / "domains.json").read_text("utf-8"))
+    names = [name for name in domains if name not in _CATCH_ALL]
+    declared = [Declared(name, ", ".join(domains[name][:phrases]).replace("_", " ")) for name in names]
+    domain_of = {intent: name for name in names for intent in domains[name]}
+    inside = [(text, domain_of[intent]) for text, intent in data["test"] if intent in domain_of]
+    outside = [(text, "") for text, _ in data["oos_test"]]
+    chosen = random.Random(14)
+    sample = chosen.sample(inside, LABELLED) + chosen.sample(outside, OUTSIDE)
+    chosen.shuffle(sample)
+    return declared, sample
