@@ -16,6 +16,7 @@ from agent_memory.files.wording import counted
 from agent_memory.knowledge.ingest import FileIngested, Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.undoing import taken_from, undo
+from agent_memory.knowledge.working import runner_of
 from agent_memory.models import Resource, to_text
 
 if TYPE_CHECKING:
@@ -103,10 +104,31 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
         failed += bool(done.refused)
         documents.append(_taken(file, done))
         _say(run, done)
-    run.screen.last_words = lambda: "Stopped."
-    run.screen.document({"agent_id": run.service.agent_id, "files": documents})
+    run.screen.last_words = lambda: (
+        "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
+    )
+    worked = await _work(run, knowledge)
+    run.screen.document({"agent_id": run.service.agent_id, "files": documents, **worked})
     if failed:
         raise typer.Exit(FAILED)
+
+
+async def _work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
+    """Do the background work that is due; return what JSON says of it."""
+    runner, before = runner_of(knowledge, run.service, run.caller), await run.service.admin.count()
+    due = sum(each.due for each in await runner.backlog())
+    if not due:
+        return {"items": 0, "due": 0}
+    with run.screen.progress() as bar:
+        task = bar.add_task("Drawing items", total=due)
+        ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
+    if ran.is_busy:
+        run.screen.note("Another process draws items from what was taken in now; nothing is left to be done here.")
+    drawn, left = await run.service.admin.count() - before, sum(each.due for each in await runner.backlog())
+    run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
+    if ran.failed:
+        run.screen.note(f"{counted(ran.failed, 'text')} could not be worked on; `agent-memory status` says why.")
+    return {"items": drawn, "due": left}
 
 
 def _existing(file: str) -> Path:

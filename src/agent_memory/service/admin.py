@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import ValidationError
 from agent_memory.models import CATEGORIES
 from agent_memory.redaction import quoted
-from agent_memory.service.writing import Import
+from agent_memory.service.writing import Deriving, Import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +34,7 @@ class Admin:
         compare: Begins to compare memories with others, behind the answer.
 
     Attributes:
+        derived: Stores items that background work draws from what came in.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
         list; which replaced which; what is told besides; what is linked to a record. As are iter_all, health, prepare,
         embedding_status: those of `MemoryStorage`.
@@ -44,6 +45,7 @@ class Admin:
     ) -> None:
         self._writing, self._pad, self._clock, self._compare = writing, pad, clock, compare
         storage = self._storage = writing.storage
+        self.derived = Deriving(writing)
         self.get, self.count = storage.get, storage.count
         self.browse, self.iter_all = storage.browse, storage.iter_all
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions

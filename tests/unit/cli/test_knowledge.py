@@ -55,9 +55,11 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path)
     assert first.stdout.splitlines() == [
         "chat.jsonl: 2 taken in (46 characters).",
         "network.md: 1 taken in (34 characters).",
+        "2 items drawn from it.",
     ]
     again = document(cli("ingest", "-a", "eve", chat, "--json"))
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
+    assert (again["items"], again["due"]) == (0, 0)
     listed = document(cli("resources", "-a", "eve", "--json"))
     assert {each["title"]: each["resource_type"] for each in listed["resources"]} == {
         "chat.jsonl": "conversation", "network.md": "document",
@@ -89,7 +91,7 @@ def test_what_was_taken_in_is_taken_back_with_what_was_drawn_from_it(cli: Run, c
     refused = cli("ingest", "-a", "eve", "--undo", chat, code=2)
     assert "no terminal" in refused.stderr
     gone = cli("ingest", "-a", "eve", "--undo", chat, "--yes").stdout
-    assert gone.startswith("Forgot 1 resource, 2 turns and 1 item. 1 pinned item stayed.")
+    assert gone.startswith("Forgot 1 resource, 2 turns and 2 items. 1 pinned item stayed.")
     assert document(cli("resources", "-a", "eve", "--json"))["total"] == 0
     assert "upstairs" not in (root / "eve" / "memories.yaml").read_text().splitlines()[-1]
     cli("ingest", "-a", "eve", "--undo", chat, "--yes", code=3)

@@ -4,8 +4,9 @@ Bound → normalise → validate → redact all text fields → is it the same (
 append → event → audit. The storage redacts once more what is not marked as `Redacted`.
 """
 
+from agent_memory.service.writing.deriving import Derived, Deriving
 from agent_memory.service.writing.importing import Import, Imported
 from agent_memory.service.writing.looking import Looking
 from agent_memory.service.writing.path import WritePath, Written
 
-__all__ = ["Import", "Imported", "Looking", "WritePath", "Written"]
+__all__ = ["Derived", "Deriving", "Import", "Imported", "Looking", "WritePath", "Written"]

@@ -1,0 +1,26 @@
+"""The background work on what one agent was given: which steps there are, in their order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.knowledge.items import Items
+from agent_memory.models import EPISODE, RESOURCE
+from agent_memory.service import NOBODY
+from agent_memory.tasks.runner import Runner
+
+if TYPE_CHECKING:
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.service import Caller, MemoryService
+
+
+def runner_of(knowledge: Knowledge, service: MemoryService, caller: Caller = NOBODY) -> Runner:
+    """Return what does the background work of an agent.
+
+    Args:
+        knowledge: What it was given.
+        service: Its memories, where items go.
+        caller: For events.
+    """
+    stages = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
+    return Runner(knowledge.folder.tasks_lock, knowledge.marks, knowledge.of, stages, knowledge.clock)
