@@ -36,7 +36,7 @@ class _Entry(NamedTuple):
 
 _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     "Ask": {
-        "status": _Entry("ask", "Show how many memories there are, and whether all is well."),
+        "status": _Entry("status", "Show how many memories there are, and whether all is well."),
         "search": _Entry("ask", "Find memories by meaning and by words, best first. Does not count as an access."),
         "list": _Entry("ask", "List memories, the newest first."),
         "show": _Entry("ask", "Show all that is known about memories."),

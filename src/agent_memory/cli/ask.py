@@ -3,15 +3,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved, tags_of
-from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_status
-from agent_memory.cli.running import FAILED, NOT_FOUND, Run, command
-from agent_memory.files.layout import folder_of
+from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory
+from agent_memory.cli.running import NOT_FOUND, Run, command
 from agent_memory.models import (
     Listed,
     Listing,
@@ -75,17 +74,6 @@ class StateFilters:
         """What memories may be."""
         named: dict[RecordState, bool] = {"expired": self.expired, "superseded": self.superseded}
         return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
-
-
-@command(may_be_none=True)
-async def status(run: Run) -> None:
-    """Show how many memories there are, and whether all is well."""
-    state = await run.service.status()
-    folder = folder_of(state.agent_id, run.root).path
-    run.screen.document({**asdict(state), "folder": str(folder)})
-    show_status(run.screen, state, folder)
-    if state.health.get("status") == "unreadable":
-        raise typer.Exit(FAILED)
 
 
 @command(Page, Filters, OfferedFilters, StateFilters, rows=True)

@@ -81,17 +81,17 @@ def show_memory(
     pinned = [("pinned", "bold yellow")] if memory.pinned else []
     screen.show(_join([(memory.id, "bold"), (memory.category, ""), *pinned]))
     if surroundings.doubt:
-        _row(screen, "doubtful", surroundings.doubt, style="red")
+        row(screen, "doubtful", surroundings.doubt, style="red")
     if surroundings.disputed:
-        _row(screen, "disputed", f"by {surroundings.disputed}, which is newer", style="red")
+        row(screen, "disputed", f"by {surroundings.disputed}, which is newer", style="red")
     if disputes:
-        _row(screen, "disputes", f"{', '.join(disputes)}, which is older; see `agent-memory suspects`", style="yellow")
+        row(screen, "disputes", f"{', '.join(disputes)}, which is older; see `agent-memory suspects`", style="yellow")
     for label, value in _details(memory, superseded_by):
-        _row(screen, label, value)
+        row(screen, label, value)
     told = {link.id for link in surroundings.links if not link.is_incoming}
     untold = [Linked(link.rel, link.id, "") for link in memory.links if link.id not in told and is_told(link.rel)]
     for position, link in enumerate((*surroundings.links, *untold)):
-        _row(screen, "" if position else "links", _linked(link, title_of(link.text)))
+        row(screen, "" if position else "links", _linked(link, title_of(link.text)))
     screen.show()
     screen.show(memory.content)
 
@@ -102,18 +102,18 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
     screen.show(Text.assemble((plain(status.agent_id), "bold"), (f"  {plain(str(folder))}", "dim")))
     if counts:
         among = ", ".join(f"{counts[name]:,} {name}" for name in ("pinned", "superseded", "expired") if counts[name])
-        _row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
+        row(screen, "memories", f"{counts['memories']:,}" + (f" ({among})" if among else ""))
         if counts.get("items"):
-            _row(screen, "items", f"{counts['items']:,}, drawn from documents and talks")
-        _row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
-        _row(screen, "categories", _tally(counts["by_category"]))
-        _row(screen, "trust", _tally(counts["by_trust"]))
-    _row(screen, "backend", status.backend)
+            row(screen, "items", f"{counts['items']:,}, drawn from documents and talks")
+        row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
+        row(screen, "categories", _tally(counts["by_category"]))
+        row(screen, "trust", _tally(counts["by_trust"]))
+    row(screen, "backend", status.backend)
     _embedder(screen, status.embedder)
-    _row(screen, "last change", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
+    row(screen, "last change", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
     _health(screen, status.health)
     for suggestion in status.suggestions:
-        _row(screen, "suggestion", suggestion)
+        row(screen, "suggestion", suggestion)
 
 
 def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -230,20 +230,20 @@ def _embedder(screen: Screen, embedder: dict[str, Any]) -> None:
     pending = f", {embedder['pending']:,} memories still to be read" if embedder.get("pending") else ""
     status = embedder.get("status")
     state = "model found; the first search loads it" if status == "found" else status
-    _row(screen, "embedder", f"{embedder.get('kind')}, {state}{pending}")
+    row(screen, "embedder", f"{embedder.get('kind')}, {state}{pending}")
     for why in ("reason", "problem", "warning"):
         if embedder.get(why):
-            _row(screen, "", str(embedder[why]))
+            row(screen, "", str(embedder[why]))
 
 
 def _health(screen: Screen, health: dict[str, Any]) -> None:
     status = str(health.get("status", "unknown"))
     good = status == "ok"
     number = f", {counted(int(health['problems']), 'problem')}" if health.get("problems") else ""
-    _row(screen, "health", status + number, style="green" if good else "bold red")
+    row(screen, "health", status + number, style="green" if good else "bold red")
     for line in (health.get("message"), *health.get("first_problems", ()), *health.get("notes", ())):
         if line:
-            _row(screen, "", str(line))
+            row(screen, "", str(line))
 
 
 def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:
@@ -265,7 +265,8 @@ def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail:
         screen.show(Text.assemble(head if position == 0 else " " * len(head), line))
 
 
-def _row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
+def row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
+    """Print a label with what it is about beside it."""
     show_beside(screen, Text(f"  {label:<{_LABEL_WIDTH - 2}}", "dim"), one_line(value), style)
 
 

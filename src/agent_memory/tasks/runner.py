@@ -164,7 +164,7 @@ class Runner:
         first = await source.get(changed.records[0][1]) if changed.records else None
         codes = tuple(dict.fromkeys(each.code for each in mark.failures))
         oldest = None if first is None else first.timestamp
-        return Backlog(stage.name, len(waiting), len(mark.failures), given_up, oldest, codes)
+        return Backlog(stage.name, stage.source, len(waiting), len(mark.failures), given_up, oldest, codes)
 
 
 def _portions(again: Portion, due: Portion, at_once: int) -> Iterator[Portion]:

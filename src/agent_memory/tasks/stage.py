@@ -60,6 +60,7 @@ class Backlog:
 
     Attributes:
         stage: Its name.
+        source: Name of the kind of its records.
         due: Records that wait, failed ones that are tried again included.
         failed: Records that failed.
         given_up: Those of them that are not tried again before the step has a new version.
@@ -68,6 +69,7 @@ class Backlog:
     """
 
     stage: str
+    source: str
     due: int = 0
     failed: int = 0
     given_up: int = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource
 from agent_memory.service import open_service
@@ -105,3 +106,29 @@ async def draw(root: Path, source: str) -> None:
         own = {"source": {"kind": "extraction"}, "links": [{"rel": "from", "id": source}], "pinned": pinned}
         await service.store({"content": content, **own})
     await service.close()
+
+
+def test_status_tells_what_waits_and_what_failed(cli: Run, tmp_path: Path, root: Path) -> None:
+    (tmp_path / "long.md").write_text("The router stands upstairs in the study. " * 400)
+    cli("ingest", "-a", "eve", str(tmp_path / "long.md"))
+    assert document(cli("status", "-a", "eve", "--json"))["background"] == []
+    asyncio.run(give(root, "The cable to the garden was cut in May."))
+    (waiting,) = document(cli("status", "-a", "eve", "--json"))["background"]
+    assert (waiting["stage"], waiting["source"], waiting["due"], waiting["failed"]) == ("items", "resource", 1, 0)
+    assert "items of resources: 1 wait, the first since" in cli("status", "-a", "eve").stdout
+
+
+def test_what_could_not_be_worked_on_is_told(cli: Run, tmp_path: Path, root: Path) -> None:
+    lost = asyncio.run(give(root, "The router stands upstairs in the study. " * 400))
+    (root / "eve" / "blobs" / lost).unlink()
+    (tmp_path / "note.md").write_text("The cable to the garden was cut in May.")
+    result = cli("ingest", "-a", "eve", str(tmp_path / "note.md"))
+    assert "1 text could not be worked on" in result.stderr
+    assert "1 failed (blob_missing)" in cli("status", "-a", "eve").stdout
+
+
+async def give(root: Path, text: str) -> str:
+    knowledge = Knowledge("eve", ServiceSettings(storage_root=str(root), embedder="none"))
+    kept = await Ingest(knowledge).resource(text)
+    await knowledge.close()
+    return kept.record.blob

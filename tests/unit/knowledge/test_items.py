@@ -64,7 +64,7 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
         "s-1",
     )
     assert (cable.trust, "group" in cable.metadata) == ("medium", False)
-    assert await runner_of(knowledge, service).backlog() == [Backlog("items"), Backlog("items")]
+    assert await runner_of(knowledge, service).backlog() == [Backlog("items", "resource"), Backlog("items", "episode")]
 
 
 async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:

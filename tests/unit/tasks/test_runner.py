@@ -84,7 +84,7 @@ async def test_what_is_due_is_done_once_in_portions(knowledge: Knowledge) -> Non
     ran = await runner.run(progress=lambda so_far: seen.append(so_far.done["shouting"]))
     assert ran == Ran({"shouting": 25}, is_over=True)
     assert (seen, stage.calls) == ([10, 20, 25], [(10, 0), (10, 4), (5, 4)])
-    assert (len(stage.made), (await runner.backlog())[0]) == (25, Backlog("shouting"))
+    assert (len(stage.made), (await runner.backlog())[0]) == (25, Backlog("shouting", "episode"))
     assert await runner.run() == Ran({"shouting": 0}, is_over=True)
     await say(knowledge, "one more")
     assert (await runner.run()).done == {"shouting": 1}
@@ -140,7 +140,7 @@ async def test_a_record_that_fails_holds_up_no_other_and_is_tried_again(
     clock.advance(minutes=2)
     stage.bad.clear()
     assert (await runner.run()).done == {"shouting": 1}
-    assert (await runner.backlog())[0] == Backlog("shouting")
+    assert (await runner.backlog())[0] == Backlog("shouting", "episode")
     assert derived_id("mem-", "shouting", ids[1]) in stage.made
 
 
@@ -158,7 +158,7 @@ async def test_what_fails_again_and_again_is_given_up_until_a_new_version(
     newer = Shouting(version=2)
     assert (await runner_of(knowledge, newer).run()).done == {"shouting": 2}
     assert (newer.again, stage.again) == ({True}, {False})
-    assert (await runner_of(knowledge, newer).backlog())[0] == Backlog("shouting")
+    assert (await runner_of(knowledge, newer).backlog())[0] == Backlog("shouting", "episode")
 
 
 async def test_a_disk_without_room_stops_the_run_and_marks_nothing(knowledge: Knowledge) -> None:

@@ -1,0 +1,63 @@
+"""The command that shows how an agent's memory stands, and what waits to be done in the background."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from agent_memory.cli.render import row, show_status
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.text import minute
+from agent_memory.errors import StorageError
+from agent_memory.files.layout import AgentFolder, folder_of
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
+from agent_memory.models import EPISODE, RESOURCE, to_text
+
+if TYPE_CHECKING:
+    from agent_memory.tasks.stage import Backlog
+
+
+@command(may_be_none=True)
+async def status(run: Run) -> None:
+    """Show how many memories there are, and whether all is well."""
+    state = await run.service.status()
+    folder = folder_of(state.agent_id, run.root)
+    background, trouble = await _background(run, folder)
+    known = {"background": [_document(each) for each in background]} | (
+        {"background_error": trouble} if trouble else {}
+    )
+    run.screen.document({**asdict(state), **known, "folder": str(folder.path)})
+    show_status(run.screen, state, folder.path)
+    for each in background:
+        row(run.screen, "background", _sentence(each))
+    if trouble:
+        row(run.screen, "background", trouble)
+    if state.health.get("status") == "unreadable":
+        raise typer.Exit(FAILED)
+
+
+async def _background(run: Run, folder: AgentFolder) -> "tuple[list[Backlog], str]":
+    """Return what waits or has failed, and why that cannot be told; nothing for an agent that was given nothing."""
+    kinds = (RESOURCE, EPISODE)
+    if run.service.settings.backend == "server" or not any((folder.path / each.journal).exists() for each in kinds):
+        return [], ""
+    knowledge = Knowledge(run.service.agent_id, run.service.settings)
+    try:
+        every = await runner_of(knowledge, run.service).backlog()
+    except StorageError as error:
+        return [], error.message
+    finally:
+        await knowledge.close()
+    return [each for each in every if each.due or each.failed], ""
+
+
+def _document(backlog: "Backlog") -> dict[str, Any]:
+    return {**asdict(backlog), "oldest": None if backlog.oldest is None else to_text(backlog.oldest)}
+
+
+def _sentence(backlog: "Backlog") -> str:
+    since = f", the first since {minute(backlog.oldest)}" if backlog.oldest is not None else ""
+    why = f"; {backlog.failed:,} failed ({', '.join(backlog.codes)})" if backlog.failed else ""
+    ended = f", of which {backlog.given_up:,} are not tried again" if backlog.given_up else ""
+    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} wait{since}{why}{ended}"
