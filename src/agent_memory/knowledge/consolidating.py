@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import CategoryNotFoundError, ConsolidationError, StorageError
 from agent_memory.knowledge.events import CategoryConsolidatedPayload, MemoryEventType
 from agent_memory.knowledge.paging import page_of
 from agent_memory.knowledge.shapes import source_of
+from agent_memory.knowledge.topics.rendering import render
+from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.events import Events
     from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
     from agent_memory.models import Clock, Topic
+
+log = get_logger(__name__)
 
 
 class Consolidation:
@@ -68,8 +73,11 @@ class Consolidation:
             if topic.edited_by or (is_current and not force):
                 return topic.body
             names = dict.fromkeys(map(source_of, items))
-            sources = {one: await self._resources.record(one) if one else None for one in names}
-            body = page_of(name, items, sources, self._clock())
+            sources = {one: await self._resources.passage(one) if one else None for one in names}
+            made = page_of(topic, items, sources, self._clock())
+            body = render(made.page)
+            if made.dropped:
+                log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(one.reason for one in made.dropped)))
             await self._categories.update_content(topic.id, body, ids)
         except StorageError as error:
             raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error

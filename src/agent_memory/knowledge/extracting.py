@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.consolidating import Consolidation
     from agent_memory.knowledge.events import Events
-    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
+    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, Passage, ResourceLayer
     from agent_memory.knowledge.shapes import Importance
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.models import Topic
@@ -68,22 +68,9 @@ class Extraction:
         if hint is not None:
             await self._declare(hint)
         topics = [] if hint is not None else await self._categories.topics()
-        text, is_talk = await self._resources.text_of(record), record.resource_type == "conversation"
         items = Items()
-        for one in await asyncio.to_thread(drawing.statements_of, text, is_talk=is_talk):
-            topic = hint or guessed(one.text, topics)
-            item = MemoryItem("", one.text, None, record.id, topic, _QUOTED, record.timestamp)
-            try:
-                kept = await self._items.store(
-                    item,
-                    source={"kind": "extraction", "detail": drawing.RULE},
-                    metadata={"at": [one.start, one.end]},
-                    observed_at=record.observed_at,
-                )
-            except ValidationError as error:  # nothing but a secret, for instance
-                items.warnings.append(error.message)
-                continue
-            items.append(kept)
+        for passage in await self._resources.passages(record):
+            await self._draw(passage, hint, topics, record, items)
         if not items:
             items.warnings.append(f"Nothing that states something was found in {resource_id}.")
             if strict:
@@ -102,6 +89,25 @@ class Extraction:
         kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
         await self._consolidation.make_due([kept.category] if kept.category else [])
         return kept
+
+    async def _draw(
+        self, passage: Passage, hint: str | None, topics: Sequence[Topic], record: ResourceRecord, items: Items
+    ) -> None:
+        found = await asyncio.to_thread(drawing.statements_of, passage.text, is_talk=passage.is_talk)
+        for one in found:
+            text = f"{passage.speaker}: {one.text}" if passage.speaker else one.text
+            topic = hint or guessed(text, topics)
+            try:
+                kept = await self._items.store(
+                    MemoryItem("", text, None, passage.source, topic, _QUOTED, record.timestamp),
+                    source={"kind": "extraction", "detail": drawing.RULE},
+                    metadata={"at": [one.start, one.end]},
+                    observed_at=passage.said_at or record.observed_at,
+                )
+            except ValidationError as error:  # nothing but a secret, for instance
+                items.warnings.append(error.message)
+                continue
+            items.append(kept)
 
     async def _declare(self, name: str) -> None:
         if await self._categories.topic(name) is None:

@@ -6,6 +6,7 @@ Thin views: resources and topics are kept by `Knowledge`, items by the `MemorySe
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,6 @@ from agent_memory.knowledge.shapes import (
     item_of,
     number_of,
     resource_of,
-    source_of,
 )
 from agent_memory.models import Listing, SearchFilters, SearchRequest, Topic, utc_now
 from agent_memory.service import NOBODY
@@ -31,16 +31,41 @@ from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
     from typing import Any
 
     from agent_memory.knowledge.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.shapes import MemoryCategory, MemoryConfig, MemoryItem, Resource
-    from agent_memory.models import Memory
+    from agent_memory.models import Episode, Memory, Trust
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.service import Caller, Found, MemoryService
 
 _MOST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One text that items are drawn from: a resource, or a turn that is part of one.
+
+    Attributes:
+        source, resource: Its id, and that of the resource.
+        text: All of it.
+        label: What it is, for a reader.
+        trust: Of its words.
+        speaker: Who said it, of a turn.
+        is_talk: Whether its lines are turns.
+        said_at: When it was said or written.
+    """
+
+    source: str
+    resource: str
+    text: str
+    label: str
+    trust: Trust
+    speaker: str = ""
+    is_talk: bool = False
+    said_at: datetime | None = None
 
 
 class ResourceLayer:
@@ -91,14 +116,36 @@ class ResourceLayer:
             return None if episode is None or not episode.conversation else await self.record(episode.conversation)
         return await self._knowledge.resources.get(resource_id)
 
-    async def text_of(self, record: ResourceRecord) -> str:
-        """Return all that was said in it: of a conversation whose turns came one by one, these."""
-        turns = await self._knowledge.episodes.linked_to(record.id)
-        if not turns:
-            return await self._knowledge.text_of(record)
-        turns.sort(key=lambda turn: turn.order)
-        texts = [(turn.speaker or turn.role.title(), await self._knowledge.text_of(turn)) for turn in turns]
-        return "\n".join(f"{speaker}: {text}" for speaker, text in texts)
+    async def passages(self, record: ResourceRecord) -> list[Passage]:
+        """Return the texts of a resource: its own or, of a conversation whose turns came one by one, theirs."""
+        turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
+        if turns:
+            return [await self._turn(turn, record) for turn in turns]
+        text, kind = await self._knowledge.text_of(record), record.resource_type
+        label = f"{kind} {record.title}".strip()
+        is_talk = kind == "conversation"
+        return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at)]
+
+    async def passage(self, source: str) -> Passage | None:
+        """Return the text of a resource or a turn; None if it is gone."""
+        if source.startswith("epi-"):
+            turn, record = await self._knowledge.episodes.get(source), await self.record(source)
+            return None if turn is None or record is None else await self._turn(turn, record)
+        record = await self._knowledge.resources.get(source)
+        if record is None:
+            return None
+        label = f"{record.resource_type} {record.title}".strip()
+        return Passage(source, source, await self._knowledge.text_of(record), label, record.trust)
+
+    async def _turn(self, turn: Episode, record: ResourceRecord) -> Passage:
+        speaker = turn.speaker or turn.role.title()
+        text, label = await self._knowledge.text_of(turn), f"{record.resource_type} {record.title}".strip()
+        return Passage(turn.id, record.id, text, label, turn.trust, speaker, False, turn.observed_at)  # noqa: FBT003
+
+    async def turns_of(self, resource_id: str) -> list[str]:
+        """Return the ids of the turns that are part of a resource, in their order."""
+        turns = await self._knowledge.episodes.linked_to(resource_id)
+        return [turn.id for turn in sorted(turns, key=lambda turn: turn.order)]
 
     async def list_by_type(self, resource_type: str, limit: int = 100) -> list[Resource]:
         """Return the latest of a type, the latest first."""
@@ -168,13 +215,13 @@ class ItemLayer:
             ValidationError: It is empty, too long or nothing but a secret.
             StorageError: Nothing was stored.
         """
-        record = await self._resources.record(item.source_resource_id)
-        if record is None:
+        passage = await self._resources.passage(item.source_resource_id)
+        if passage is None:
             raise ResourceNotFoundError(item.source_resource_id)
         link = {"rel": FROM, "id": item.source_resource_id}
         values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
         values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
-        values |= {"trust": lowest(self.caller.trust, record.trust)} | fields
+        values |= {"trust": lowest(self.caller.trust, passage.trust)} | fields
         kept = (await self._service.store(values, self.caller)).memory
         if all(each.id != item.source_resource_id for each in kept.links):
             more = [*(each.model_dump() for each in kept.links), link]
@@ -192,7 +239,13 @@ class ItemLayer:
 
     async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
         """Return all that was drawn from a resource, in the order of storing."""
-        return [item_of(one) for one in reversed(await self._service.admin.linked_to(resource_id)) if one.is_item]
+        return [item_of(one) for one in await self._drawn(resource_id)]
+
+    async def _drawn(self, resource_id: str) -> list[Memory]:
+        """Return the memories that were drawn from a resource, or from a turn of it, in the order of storing."""
+        sources = [resource_id, *await self._resources.turns_of(resource_id)]
+        found = [one for source in sources for one in reversed(await self._service.admin.linked_to(source))]
+        return list({one.id: one for one in found if one.is_item}.values())
 
     async def get_by_category(self, category: str) -> list[MemoryItem]:
         """Return all of a topic, in the order of storing."""
@@ -226,16 +279,15 @@ class ItemLayer:
 
     async def detach(self, resource_id: str) -> list[str]:
         """Say of all that was drawn from a resource that it is gone; return their ids."""
-        done = []
-        for memory in await self._service.admin.linked_to(resource_id):
+        gone = {resource_id, *await self._resources.turns_of(resource_id)}
+        drawn = await self._drawn(resource_id)
+        for memory in drawn:
             links = [
-                link.model_dump() | ({"rel": SOURCE_DELETED} if link.id == resource_id and link.rel == FROM else {})
+                link.model_dump() | ({"rel": SOURCE_DELETED} if link.id in gone and link.rel == FROM else {})
                 for link in memory.links
             ]
-            if memory.is_item and source_of(memory):
-                await self._service.update(memory.id, {"links": links}, self.caller)
-                done.append(memory.id)
-        return done
+            await self._service.update(memory.id, {"links": links}, self.caller)
+        return [memory.id for memory in drawn]
 
     async def rebuild_index(self) -> int:
         """Have everything found by meaning again; return how many memories there are."""

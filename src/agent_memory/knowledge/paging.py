@@ -1,63 +1,67 @@
-"""A topic's page in Markdown: each item a line, with a footnote that names what it was drawn from. Pure."""
+"""From a topic's memories to its page: each with the words it rests on, as `topics` wants them. Pure."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.shapes import source_of
+from agent_memory.knowledge.topics.consolidation import consolidate
+from agent_memory.knowledge.topics.items import NORMAL, TopicItem
+from agent_memory.knowledge.topics.page import Footnote, Page
+from agent_memory.knowledge.topics.parsing import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.models import Memory
-    from agent_memory.models import Resource as ResourceRecord
-
-_SECTIONS: Final = {
-    "preference": "Preferences",
-    "decision": "Decisions",
-    "task": "Tasks",
-    "question": "Questions",
-    "bugfix": "Fixes",
-    "pattern": "Patterns",
-    "discovery": "Discoveries",
-    "insight": "Insights",
-    "note": "Facts",
-}
+    from agent_memory.knowledge.layers import Passage
+    from agent_memory.knowledge.topics.consolidation import Consolidation
+    from agent_memory.models import Memory, Topic
 
 
-def page_of(name: str, items: Sequence[Memory], sources: Mapping[str, ResourceRecord | None], now: datetime) -> str:
-    """Return the page of a topic.
+def page_of(
+    topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None], now: datetime
+) -> Consolidation:
+    """Return the page of a topic made anew, and what of the page before is not on it, each with the reason.
 
     Args:
-        name: The topic's.
-        items: What it is made of, the oldest first.
-        sources: For each id that an item names as its source, the resource; None for one that is gone.
+        topic: With the page before.
+        memories: What it is made of.
+        sources: For each id that one of them names as its source, the text; None for one that is gone.
         now: When it is made.
     """
-    title = name.replace("_", " ").title()
-    if not items:
-        return f"# {title}\n\n*No items yet.*"
-    numbers: dict[str, int] = {}
-    sections: defaultdict[str, list[str]] = defaultdict(list)
-    for item in items:
-        number = numbers.setdefault(source_of(item), len(numbers) + 1)
-        said = " ".join(item.content.split())
-        sections[_SECTIONS.get(item.category, item.category.replace("_", " ").title())].append(f"- {said} [^{number}]")
-    parts = [f"# {title}"]
-    order = [*_SECTIONS.values(), *sorted(sections.keys() - set(_SECTIONS.values()))]
-    parts += [f"## {section}\n\n" + "\n".join(sections[section]) for section in order if section in sections]
-    notes = "\n".join(f"[^{number}]: {_named(source, sources.get(source))}" for source, number in numbers.items())
-    living = sum(resource is not None for resource in sources.values())
-    stamp = f"*Last consolidated: {now:%Y-%m-%d %H:%M:%S}*\n*Items: {len(items)} | Resources: {living}*"
-    return "\n\n".join([*parts, "---", f"## Sources\n\n{notes}", f"---\n{stamp}"]) + "\n"
+    before = parse(topic.body) if topic.body else Page(topic.name.replace("_", " ").title())
+    return consolidate(before, [_item(each, sources) for each in memories], now=now)
 
 
-def _named(source: str, resource: ResourceRecord | None) -> str:
+def _item(memory: Memory, sources: Mapping[str, Passage | None]) -> TopicItem:
+    return TopicItem(
+        memory.id,
+        memory.content,
+        _note(memory, sources),
+        memory.category,
+        memory.observed_at,
+        NORMAL if memory.importance is None else memory.importance,
+    )
+
+
+def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:
+    source = source_of(memory)
     if not source:
-        return "Noted by the agent"
-    if resource is None:
-        return f"Extracted from what was deleted since ({source})"
-    title = f" {' '.join(resource.title.split())!r}" if resource.title else ""
-    return f"Extracted from {resource.resource_type}{title} ({source})"
+        return Footnote(memory.id, 0, len(memory.content), memory.content, "noted by the agent", item=memory.id)
+    start, end = _place(memory)
+    passage = sources.get(source)
+    if passage is None:
+        return Footnote(source, start, end, memory.content, "deleted since", item=memory.id)
+    resource = passage.resource if passage.resource != source else ""
+    return Footnote(source, start, end, passage.text[start:end], passage.label, resource, memory.id)
+
+
+def _place(memory: Memory) -> tuple[int, int]:
+    """Return where its words stand in the text of its source."""
+    at = memory.metadata.get("at")
+    places = [each for each in at if isinstance(each, int)] if isinstance(at, list) else []
+    match places:
+        case [start, end] if 0 <= start <= end:
+            return start, end
+    return 0, len(memory.content)

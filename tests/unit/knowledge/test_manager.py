@@ -26,13 +26,18 @@ from agent_memory.knowledge import (
     Resource,
     RetrievalMode,
 )
+from agent_memory.knowledge.drafting import Turn
+from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from agent_memory.models import Memory
 
 TALK = """
 User: Which tariff do we have for the boat?
@@ -61,6 +66,11 @@ def kept() -> Kept:
 
 def settings(tmp_path: Path) -> ServiceSettings:
     return ServiceSettings(embedder="none", storage_root=str(tmp_path / "memory"))
+
+
+def quoted(text: str, memory: Memory) -> str:
+    at: Any = memory.metadata["at"]
+    return text[at[0] : at[1]]
 
 
 def made(tmp_path: Path, **options: Any) -> MemoryManager:
@@ -122,8 +132,8 @@ async def test_the_full_workflow_runs_as_it_is_written(
     assert f"Stored: {resource.resource_id}\nExtracted 3 facts\nFound " in said
     assert "harbour tariff" in said.partition("Category content:")[0]
     assert "degraded" not in said
-    assert content.startswith("# Product Knowledge\n\n## Facts\n\n- Agent: The boat has the harbour tariff")
-    assert f"[^1]: Extracted from conversation ({resource.resource_id})" in content
+    assert content.startswith("# Product Knowledge\n\n## Notes\n\n- Agent: The boat has the harbour tariff")
+    assert f"[^1]: Extracted from conversation ({resource.resource_id}" in content
     assert content.endswith("*Items: 3 | Resources: 1*\n")
     assert (stats.total_resources, stats.total_items, stats.total_categories) == (1, 3, 1)
     assert stats.resources_by_type == {"conversation": 1}
@@ -169,8 +179,7 @@ async def test_items_lead_back_to_the_very_words(manager: MemoryManager, tmp_pat
     assert stored is not None
     for item in items:
         memory = await service.get(item.item_id)
-        start, end = memory.metadata["at"]
-        assert " ".join(stored.content[start:end].split()) in item.content
+        assert " ".join(quoted(stored.content, memory).split()) in item.content
     assert await manager.item_layer.get_by_resource(resource.resource_id) == items
     await service.close()
 
@@ -286,7 +295,7 @@ async def test_deleting_a_resource_takes_its_items_and_their_lines_or_says_that_
     assert await manager.delete_resource(stays.resource_id, cascade=False)
     [item] = await manager.item_layer.get_by_category("boats")
     assert item.source_resource_id == stays.resource_id
-    assert "what was deleted since" in await manager.get_category_content("boats")
+    assert "deleted since" in await manager.get_category_content("boats")
 
 
 async def test_what_an_agent_notes_has_its_own_words_as_source(manager: MemoryManager) -> None:
@@ -369,3 +378,33 @@ async def test_old_resources_without_items_are_listed_and_stay(manager: MemoryMa
 def test_two_folders_are_an_error_that_names_both(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"a.* and .*b"):
         MemoryManager(tmp_path / "a", config=MemoryConfig(storage_dir=tmp_path / "b"))
+
+
+async def test_of_turns_that_came_one_by_one_each_item_leads_to_its_own_turn(
+    manager: MemoryManager, tmp_path: Path
+) -> None:
+    knowledge = Knowledge("default", settings(tmp_path))
+    ingest = Ingest(knowledge)
+    talk = (await ingest.conversation("talk-1")).record
+    said = ["Hello! The mast broke in the storm of May.", "It was mended in June by Bob.", "The wind is strong today."]
+    turns = [
+        (await ingest.turn(Turn(text, role, "Ann"), conversation=talk.id, order=order)).record
+        for order, (text, role) in enumerate(zip(said, ["user", "assistant", "tool"], strict=True))
+    ]
+    items = await manager.extract_and_store(talk.id, "boats")
+    assert [item.source_resource_id for item in items] == [turn.id for turn in turns]
+    assert items[0].content == "Ann: The mast broke in the storm of May."
+    assert await manager.item_layer.get_by_resource(talk.id) == items
+    service = open_service("default", settings(tmp_path))
+    memories = [await service.get(item.item_id) for item in items]
+    quotes = [quoted(text, memory) for text, memory in zip(said, memories, strict=True)]
+    assert quotes == ["The mast broke in the storm of May.", *said[1:]]
+    assert [memory.trust for memory in memories] == ["medium", "medium", "low"]
+    page = parse(await manager.consolidate_category("boats"))
+    assert {(note.source, note.quote) for note in page.notes} == {
+        (turn.id, quote) for turn, quote in zip(turns, quotes, strict=True)
+    }
+    assert await manager.delete_resource(talk.id)
+    assert manager.get_stats().total_items == 0
+    await service.close()
+    await knowledge.close()
