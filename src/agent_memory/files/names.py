@@ -20,6 +20,8 @@ VECTORS: Final = "embeddings.sqlite3"
 INDEX: Final = "memories.db"
 DERIVED: Final = "derived"
 BLOBS: Final = "blobs"
+TOPICS: Final = "topics"
+"""Pages of topics, below an agent's folder."""
 """The folder of texts that are too long for a line, each under its sha256."""
 SEGMENTS: Final = "segments.json"
 """Lists the segments of one kind of record, below `DERIVED`."""
@@ -74,7 +76,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
             map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK, TASKS_LOCK))
         ),
     ),
-    ("ours", rf"{DERIVED}|{BLOBS}"),
+    ("ours", rf"{DERIVED}|{BLOBS}|{TOPICS}"),
     ("ours", rf"{re.escape(VECTORS)}(?:-wal|-shm|-journal)?"),
     ("ours", rf"[a-z]+\.(?:yaml|{re.escape(SHORTLIST)})"),  # of each kind of record
     ("conflict", rf"(?i:{_CONFLICT}{_STEM}\b.*\.ya?ml.*)"),

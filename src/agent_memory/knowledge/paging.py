@@ -26,15 +26,15 @@ def page_of(
 
     Args:
         topic: With the page before.
-        memories: What it is made of.
+        memories: What it is made of, the oldest first.
         sources: For each id that one of them names as its source, the text; None for one that is gone.
         now: When it is made.
     """
     before = parse(topic.body) if topic.body else Page(topic.name.replace("_", " ").title())
-    return consolidate(before, [_item(each, sources) for each in memories], now=now)
+    return consolidate(before, [_item(each, sources, order) for order, each in enumerate(memories)], now=now)
 
 
-def _item(memory: Memory, sources: Mapping[str, Passage | None]) -> TopicItem:
+def _item(memory: Memory, sources: Mapping[str, Passage | None], order: int) -> TopicItem:
     return TopicItem(
         memory.id,
         memory.content,
@@ -42,6 +42,7 @@ def _item(memory: Memory, sources: Mapping[str, Passage | None]) -> TopicItem:
         memory.category,
         memory.observed_at,
         NORMAL if memory.importance is None else memory.importance,
+        order=order,
     )
 
 

@@ -132,8 +132,11 @@ async def test_the_full_workflow_runs_as_it_is_written(
     assert f"Stored: {resource.resource_id}\nExtracted 3 facts\nFound " in said
     assert "harbour tariff" in said.partition("Category content:")[0]
     assert "degraded" not in said
-    assert content.startswith("# Product Knowledge\n\n## Notes\n\n- Agent: The boat has the harbour tariff")
+    assert content.startswith("# Product Knowledge\n\n## Facts\n\n- Agent: The boat has the harbour tariff")
     assert f"[^1]: Extracted from conversation ({resource.resource_id}" in content
+    notes = parse(content).notes
+    assert [resource.content[note.start : note.end] for note in notes] == [note.quote for note in notes]
+    assert [note.item for note in notes] == [item.item_id for item in items]
     assert content.endswith("*Items: 3 | Resources: 1*\n")
     assert (stats.total_resources, stats.total_items, stats.total_categories) == (1, 3, 1)
     assert stats.resources_by_type == {"conversation": 1}

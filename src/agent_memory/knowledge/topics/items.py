@@ -59,7 +59,7 @@ HEADINGS: Final = (
     Heading("Decisions", ("decision", "pattern")),
     Heading("To do and open questions", ("task", "question")),
     Heading("Findings", ("discovery", "insight", "bugfix")),
-    Heading("Notes", ()),
+    Heading("Facts", ()),
 )
 """In the order of a page; what no heading names stands below the last, or below a subject of its own."""
 REST: Final = HEADINGS[-1].title

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.consolidation import Consolidation
     from agent_memory.knowledge.topics.page import Page
 
-FOLDER: Final = "topics"
-"""Below the folder of an agent."""
 MAX_BYTES: Final = 4 * 1024 * 1024
 _CAME_OUT: Final = ".old"
 

@@ -34,7 +34,7 @@ def made(*items: TopicItem, before: Page | None = None, **gone: str) -> Consolid
 def test_items_stand_below_the_headings_of_their_kind_in_the_order_they_were_said() -> None:
     page = made(item(3), item(1), item(2, "Lea prefers tea.", "preference")).page
 
-    assert [section.title for section in page.sections] == ["Preferences", "Notes"]
+    assert [section.title for section in page.sections] == ["Preferences", "Facts"]
     assert [claim.notes[0].item[-1] for claim in page.claims] == ["2", "1", "3"]
 
 
@@ -84,7 +84,7 @@ def test_many_notes_are_sorted_by_the_nouns_they_share() -> None:
     assert [(section.title, len(section.lines)) for section in page.sections] == [
         ("Garden", 8),
         ("Kitchen", 8),
-        ("Notes", 4),
+        ("Facts", 4),
     ]
 
 

@@ -67,7 +67,7 @@ def test_a_page_in_parts_is_read_as_one_and_parts_that_are_not_needed_go(tmp_pat
 def test_an_edited_page_stays_and_the_proposal_lies_beside_it(tmp_path: Path) -> None:
     files, path = TopicFiles(tmp_path / "topics"), tmp_path / "topics" / "lea.md"
     files.write("lea", first := made(), "What Lea said.", None)
-    path.write_text(edited := path.read_text().replace("\n## Notes\n", "\n## Notes\n\nCall her.\n"))
+    path.write_text(edited := path.read_text().replace("\n## Facts\n", "\n## Facts\n\nCall her.\n"))
 
     saved = files.read("lea")
     assert saved is not None
