@@ -139,6 +139,7 @@ TOKEN = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
 FIELDS: dict[str, Any] = {
     "content": f"the deploy token is {TOKEN}",
     "category": f"x_{TOKEN.lower()}",
+    "topic": f"x_{TOKEN.lower()}",
     "tags": [TOKEN],
     "created_by_session": TOKEN,
     "source": {"kind": "tool", "detail": TOKEN},

@@ -34,6 +34,7 @@ memories = st.builds(
     agent_id=st.just("bob"),
     content=_CONTENT,
     category=st.from_regex(r"\A[a-z]{1,8}(_[a-z]{1,8}[0-9]?){0,2}\Z"),
+    topic=st.sampled_from(["", "network", "team_a1"]),
     id=_IDS,
     tags=st.lists(_TEXT.map(lambda text: text[:20]), max_size=4),
     timestamp=_MOMENTS,

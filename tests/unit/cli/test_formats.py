@@ -62,6 +62,7 @@ def test_no_field_of_a_memory_is_forgotten(form: Format) -> None:
         "x",
         id="mem-0123456789ab",
         category="task",
+        topic="network",
         tags=["a"],
         observed_at="2026-01-01T00:00:00Z",
         last_accessed="2026-01-02T00:00:00Z",

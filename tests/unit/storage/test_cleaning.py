@@ -25,6 +25,7 @@ SECRET = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
 HOLDING: dict[str, Any] = {
     "content": f"the token is {SECRET}",
     "category": f"x_{SECRET.lower()}",
+    "topic": f"x_{SECRET.lower()}",
     "tags": ["ops", SECRET],
     "created_by_session": SECRET,
     "source": {"kind": "tool", "detail": f"fetched with {SECRET}"},
