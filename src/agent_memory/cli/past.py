@@ -195,7 +195,7 @@ async def forget(
     elif until is not None:
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
-            f"{some}` brings it back. `agent-memory compact --now` ends that.",
+            f"{some}` brings {'it' if matching is None else 'all of it'} back. `agent-memory compact --now` ends that.",
             style="dim",
         )
 
