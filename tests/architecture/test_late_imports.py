@@ -20,6 +20,7 @@ FOREIGN: Final = {
     "qdrant_client": "an extra, a second",
     "Stemmer": "for searches alone",
     "yaml": "10 ms that a session without YAML does not pay",
+    "langchain_core": "an extra",
     "structlog": "15 ms, for those who log",
     "filelock": "9 ms, for those who build or hold an index",
     "sqlite3": "rarely needed",

@@ -9,15 +9,12 @@ from amplifier_core import ToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, ValidationError, refused_by_system
-from agent_memory.knowledge.model import NO_MODEL
-from agent_memory.models import describe, visible
+from agent_memory.knowledge import printing
+from agent_memory.models import describe
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge import MemoryItem, MemoryManager, RetrievalResult
+    from agent_memory.knowledge import MemoryManager
     from amplifier_module_tool_memory_knowledge.shelf import Shelf
-
-_PREVIEW = 100
-_NOT_KNOWN = "Nothing here is likely to be the answer; these are the nearest."
 
 
 class Input(BaseModel):
@@ -120,14 +117,7 @@ class RecallTool(KnowledgeTool):
     async def _run(self, manager: MemoryManager, args: RecallInput) -> str:
         found = await manager.retrieve(args.query, args.mode, args.k, args.category)
         await self.shelf.note_shown(found.items)
-        if not found.items:
-            return f"No relevant memories found for: {args.query}"
-        rows = [
-            f"{at}. [{sure:.2f}] {_line(item.content)}\n"
-            f"   Source: {await _source(manager, item)} | Category: {item.category or 'none'}"
-            for at, (item, sure) in enumerate(zip(found.items, found.confidence_scores, strict=True), 1)
-        ]
-        return "\n\n".join([f"Found {len(rows)} relevant memories:", *rows, *_notes(found, args.mode)])
+        return await printing.recalled(manager, found, args.query, args.mode)
 
 
 class RememberTool(KnowledgeTool):
@@ -150,15 +140,7 @@ class RememberTool(KnowledgeTool):
 
     async def _run(self, manager: MemoryManager, args: RememberInput) -> str:
         item = await manager.remember(args.content, args.category, args.importance)
-        preview = _line(item.content)[:_PREVIEW]
-        return "\n".join(
-            [
-                f"Remembered: {item.item_id}",
-                f"Category: {item.category or 'none'}",
-                f"Importance: {item.importance}",
-                f"Content: {preview}...",
-            ]
-        )
+        return printing.remembered(item)
 
 
 class ListCategoriesTool(KnowledgeTool):
@@ -171,13 +153,7 @@ class ListCategoriesTool(KnowledgeTool):
     required = ("limit",)
 
     async def _run(self, manager: MemoryManager, args: ListCategoriesInput) -> str:
-        categories = await manager.list_categories()
-        counts = (await manager.check()).items_by_category
-        rows = [
-            f"{at}. {each.name}\n   {_line(each.description)}\n   Items: {counts.get(each.name, 0)}"
-            for at, each in enumerate(categories[: args.limit], 1)
-        ]
-        return "\n\n".join([f"Memory Categories ({len(categories)}):", *rows])
+        return await printing.listed(manager, args.limit)
 
 
 class GetCategoryTool(KnowledgeTool):
@@ -190,36 +166,10 @@ class GetCategoryTool(KnowledgeTool):
     required = ("name",)
 
     async def _run(self, manager: MemoryManager, args: GetCategoryInput) -> str:
-        page = await manager.get_category_content(args.name)
-        return "\n".join(visible(line) for line in page.splitlines())
+        return await printing.page_of(manager, args.name)
 
     def _told(self, error: AgentMemoryError) -> str:
-        if not isinstance(error, CategoryNotFoundError):
-            return error.message
-        there = ", ".join(error.available or ()) or "none"
-        return f"Category '{error.category_name}' not found.\n\nAvailable categories: {there}"
+        return printing.not_found(error) if isinstance(error, CategoryNotFoundError) else error.message
 
 
 ALL_TOOLS: tuple[type[KnowledgeTool], ...] = (RecallTool, RememberTool, ListCategoriesTool, GetCategoryTool)
-
-
-def _line(text: str) -> str:
-    """Return a text as one line, in which nothing is invisible."""
-    return " ".join(visible(text).split())
-
-
-async def _source(manager: MemoryManager, item: MemoryItem) -> str:
-    """Return of what type the source of an item is."""
-    if not item.source_resource_id:
-        return "note"
-    record = await manager.resource_layer.record(item.source_resource_id)
-    said = "deleted" if record is None else record.resource_type
-    return f"{said}, untrusted" if record is not None and record.trust == "low" else said
-
-
-def _notes(found: RetrievalResult, mode: str) -> list[str]:
-    """Return in what the answer is weaker than it could be; that no model is there matters to who asked for one."""
-    notes = [_NOT_KNOWN] if found.not_known else []
-    if found.degraded and (mode == "llm" or found.degraded != NO_MODEL):
-        notes.append(found.degraded)
-    return [f"Note: {' '.join(notes)}"] if notes else []
