@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor import checks_blobs, checks_files, checks_home, checks_journal
+from agent_memory.doctor import checks_blobs, checks_files, checks_home, checks_journal, checks_tasks
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
 from agent_memory.errors import AgentMemoryError
@@ -37,6 +37,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,
     "rejected": lambda case: of_rejected(case.path),
     "blobs": checks_blobs.examine_blobs,
+    "tasks": checks_tasks.examine_tasks,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

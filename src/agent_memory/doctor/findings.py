@@ -153,6 +153,10 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "blobs_damaged": (PROBLEM, "long texts are not what was stored"),
         "blobs_unused": (NOTE, "long texts that no record names; they go by themselves when they are old"),
     },
+    "tasks": {
+        "tasks_waiting": (NOTE, "records failed in background work and are tried again"),
+        "tasks_failed": (WARNING, "records failed so often in background work that only a newer version tries again"),
+    },
     "vectors": {
         "vectors": (OK, "vectors are kept"),
         "vectors_none": (OK, "no vectors are kept yet"),

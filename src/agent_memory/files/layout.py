@@ -48,6 +48,8 @@ class AgentFolder:
     """Texts that are too long for a line of a journal, each under its sha256."""
     lock = _File(names.LOCK)
     """Locked by the process that writes."""
+    tasks = _File(names.TASKS)
+    """How far background work is."""
     tasks_lock = _File(names.TASKS_LOCK)
     """Locked by the process that does background work."""
     audit = _File(names.AUDIT)

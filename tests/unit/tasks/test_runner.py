@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.doctor.examine import examine_agent
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Episode, derived_id
@@ -159,6 +160,23 @@ async def test_what_fails_again_and_again_is_given_up_until_a_new_version(
     assert (await runner_of(knowledge, newer).run()).done == {"shouting": 2}
     assert (newer.again, stage.again) == ({True}, {False})
     assert (await runner_of(knowledge, newer).backlog())[0] == Backlog("shouting", "episode")
+
+
+async def test_the_doctor_names_what_failed(knowledge: Knowledge, clock: FrozenClock, root: Path) -> None:
+    def codes() -> set[str]:
+        found = examine_agent(root, "bob", now=clock(), settings=knowledge.settings).findings
+        return {each.code for each in found if each.code.startswith("tasks")}
+
+    await say(knowledge, "bad", "good")
+    stage = Shouting(bad={"bad"})
+    await runner_of(knowledge, stage).run()
+    assert codes() == {"tasks_waiting"}
+    for _ in range(ATTEMPTS):
+        clock.advance(days=1)
+        await runner_of(knowledge, stage).run()
+    assert codes() == {"tasks_failed"}
+    await runner_of(knowledge, Shouting(version=2)).run()
+    assert codes() == set()
 
 
 async def test_a_disk_without_room_stops_the_run_and_marks_nothing(knowledge: Knowledge) -> None:

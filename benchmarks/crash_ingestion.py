@@ -1,0 +1,203 @@
+"""Kills processes that take in documents and conversations or draw items from them, and looks what is left.
+
+    python -m benchmarks.crash_ingestion [--kills 200] [--seed 0] [--json]
+
+In each round one process takes in a chat and a long document and does the background work, and dies by SIGKILL at a
+random moment; another one does the same, until one has come to its end. Now and then two work at once. Then a fresh
+process compares: each turn and each document is there once and whole, so is each item that the rules draw from them,
+and the doctor finds nothing wrong. Ends with 1 if not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.doctor import examine_agent
+from agent_memory.doctor.findings import Severity
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.items import drawn_from
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
+from agent_memory.models import utc_now
+from agent_memory.service import open_service
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_TURNS: Final = 60
+_TWO_AT_ONCE: Final = 0.2
+_ROUND_KILLS: Final = 6
+"""After so many deaths a process of the round may live, so that there are rounds enough."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What was seen: how often a process was killed, ended before it was killed, and what was wrong."""
+
+    kills: int = 0
+    ended: int = 0
+    rounds: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def settings_of(root: Path) -> ServiceSettings:
+    """Return how each process opens the folder."""
+    return ServiceSettings(storage_root=str(root), embedder="none")
+
+
+def texts_of(number: int) -> tuple[list[str], str]:
+    """Return the turns of a round, and its document, which is too long for a line."""
+    turns = [f"In round {number} the shelf {at} of the store holds {at * 7} boxes of tea." for at in range(_TURNS)]
+    document = "\n".join(f"Room {at} of house {number} has {at + 2} windows to the yard." for at in range(220))
+    return turns, document
+
+
+def write_files(folder: Path, number: int) -> list[Path]:
+    """Write the files of a round."""
+    turns, document = texts_of(number)
+    chat, page = folder / f"chat{number}.jsonl", folder / f"page{number}.md"
+    chat.write_text("\n".join(json.dumps({"speaker": "Ada", "text": text}) for text in turns), encoding="utf-8")
+    page.write_text(document, encoding="utf-8")
+    return [chat, page]
+
+
+async def work(root: Path, files: Sequence[Path]) -> None:
+    """Take in files and do the background work."""
+    service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
+    for file in files:
+        await Ingest(knowledge, service.report).file(file)
+        await runner_of(knowledge, service).run()
+    while (await runner_of(knowledge, service).run()).is_busy:  # noqa: ASYNC110 - who works says nothing when it is done
+        await asyncio.sleep(0.01)
+    await knowledge.close()
+    await service.close()
+
+
+async def problems_of(root: Path, rounds: int) -> list[str]:
+    """Return what is wrong after some rounds, a sentence each."""
+    service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
+    episodes = [each async for each in knowledge.episodes.iter_all()]
+    pages = [each async for each in knowledge.resources.iter_all() if each.resource_type == "document"]
+    wanted = Counter(text for number in range(rounds) for text in texts_of(number)[0])
+    found = Counter(each.content for each in episodes)
+    problems = [f"lost: {text}" for text in wanted - found] + [f"twice: {text}" for text in found - wanted]
+    whole = Counter([await knowledge.text_of(each) for each in pages])
+    if whole != Counter(texts_of(number)[1] for number in range(rounds)):
+        problems.append(f"{len(pages)} documents, not {rounds} whole ones")
+    expected = {item["id"]: item["content"] for each in episodes for item in drawn_from(each, each.content)}
+    for page in pages:
+        drawn = drawn_from(page, await knowledge.text_of(page))
+        expected |= {item["id"]: item["content"] for item in drawn}
+    items = [each for each in await service.admin.everything() if each.is_item]
+    if Counter(each.content for each in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
+        problems.append(f"{len(items)} items, not {len(expected)}")
+    await knowledge.close()
+    await service.close()
+    report = examine_agent(root, "bob", now=utc_now(), settings=settings_of(root))
+    grave = [each for each in report.findings if each.severity >= Severity.WARNING and each.code != "journal_tail"]
+    return problems + [f"doctor: {each.code}" for each in grave]
+
+
+def forked(body: Callable[[], object]) -> int:
+    """Run a function in a child process, and return its number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        body()
+        os._exit(0)
+    except BaseException as error:  # noqa: BLE001 - a child must never go on as its parent
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        os._exit(1)
+
+
+def asked(body: Callable[[], Any]) -> Any:
+    """Return what a function returns in a child process, as JSON."""
+    reading, writing = os.pipe()
+    child = forked(lambda: os.write(writing, json.dumps(body()).encode()[:60_000]))
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(said) if said else ["the process that looked died"]
+
+
+def killed(root: Path, files: Sequence[Path], delay: float) -> bool:
+    """Let a process work and kill it after a time; tell whether it had not come to its end."""
+    child = forked(lambda: asyncio.run(work(root, files)))
+    until = time.monotonic() + delay
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status != 0
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1] != 0
+
+
+def run(folder: Path, kills: int, seed: int) -> Report:
+    """Do rounds until so many processes were killed, or something is wrong."""
+    report, chance, root, usual = Report(), random.Random(seed), folder / "root", 1.0
+    while report.kills < kills and not report.problems:
+        usual = one_round(root, write_files(folder, report.rounds), report, chance, usual)
+        report.rounds += 1
+        found = asked(partial(_looked, root, report.rounds))
+        report.problems += [f"round {report.rounds}: {each}" for each in found]
+    return report
+
+
+def _looked(root: Path, rounds: int) -> list[str]:
+    return asyncio.run(problems_of(root, rounds))
+
+
+def one_round(root: Path, files: Sequence[Path], report: Report, chance: random.Random, usual: float) -> float:
+    """Kill processes that take in some files until one comes to its end; return how long that one took."""
+    for deaths in count():
+        beside = forked(lambda: asyncio.run(work(root, files))) if chance.random() < _TWO_AT_ONCE else 0
+        began = time.monotonic()
+        died = killed(root, files, 600.0 if deaths >= _ROUND_KILLS else chance.uniform(0, usual))
+        if beside:
+            os.kill(beside, signal.SIGKILL)
+            report.kills += os.waitpid(beside, 0)[1] != 0
+        if not died:
+            report.ended += 1
+            return max(0.05, time.monotonic() - began)
+        report.kills += 1
+    raise AssertionError("counting ends with a process that was not killed")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Kill, look, and print what was seen."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="for machines")
+    chosen = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        report = run(Path(folder), chosen.kills, chosen.seed)
+    if chosen.json:
+        print(json.dumps(asdict(report)))
+    else:
+        print(f"{report.kills} killed in {report.rounds} rounds; {len(report.problems)} problems")
+        for problem in report.problems[:20]:
+            print(problem)
+    return bool(report.problems)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

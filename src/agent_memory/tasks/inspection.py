@@ -1,0 +1,37 @@
+"""What a look at the marks alone says of background work, for people. Pure: marks in, concerns out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.files.concerns import Concern
+from agent_memory.files.wording import counted, few
+from agent_memory.models import Mark
+from agent_memory.tasks.marks import ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def of_marks(records: Iterable[object]) -> Iterator[Concern]:
+    """Yield what failed in each step: what is tried again, and what is not."""
+    for mark in records:
+        if not isinstance(mark, Mark):
+            continue
+        ended = [each for each in mark.failures if each.attempts >= ATTEMPTS]
+        waiting = [each for each in mark.failures if each.attempts < ATTEMPTS]
+        what = f"{mark.stage} of {mark.source_kind}s"
+        if ended:
+            yield Concern(
+                "tasks_failed",
+                f"{what}: {counted(len(ended), 'record')} failed {ATTEMPTS} times and will be tried again by a newer "
+                "version alone; they are kept as they came in, and all others were worked on.",
+                "Where a long text is missing, bring it back and change the record, or take the text in again.",
+                details=few([f"{each.id}: {each.code}" for each in ended]),
+            )
+        if waiting:
+            yield Concern(
+                "tasks_waiting",
+                f"{what}: {counted(len(waiting), 'record')} failed and will be tried again.",
+                details=few([f"{each.id}: {each.code}" for each in waiting]),
+            )
