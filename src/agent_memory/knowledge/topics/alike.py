@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.tokens import index_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 NEARLY: Final = 0.8
 """Share of the terms of two lines that both have."""
@@ -27,16 +29,23 @@ def alike(texts: Sequence[str]) -> list[int]:
     firsts: list[int] = []
     seen: dict[str, list[int]] = {}
     read = [_read(text) for text in texts]
+    common = Counter(term for terms, _ in read for term in terms)
     for at, (terms, exact) in enumerate(read):
-        near = {other for term in terms for other in seen.get(term, ())} if terms else set()
-        same = [other for other in sorted(near) if read[other][1] == exact and _share(terms, read[other][0]) >= NEARLY]
+        rare = _rarest(terms, common)
+        near = sorted({other for term in rare for other in seen.get(term, ())})
+        same = [other for other in near if read[other][1] == exact and _share(terms, read[other][0]) >= NEARLY]
         if not terms:
             same = [other for other in range(at) if firsts[other] == other and texts[other] == texts[at]]
         firsts.append(same[0] if same else at)
         if not same:
-            for term in terms:
+            for term in rare:
                 seen.setdefault(term, []).append(at)
     return firsts
+
+
+def _rarest(terms: frozenset[str], common: Mapping[str, int]) -> list[str]:
+    """Return so many of the rarest terms that two lines which are alike have one of them in common."""
+    return sorted(terms, key=lambda term: (common[term], term))[: len(terms) - math.ceil(NEARLY * len(terms)) + 1]
 
 
 def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, ...], bool]]:

@@ -23,6 +23,9 @@ MOST_PAGES: Final = 2
 """Entities under which one item is filed."""
 MAX_NAME_CHARS: Final = 64
 _SHORT_NAME: Final = 3
+_MOST_IN_NAME: Final = 120
+"""Characters in a row: a path or host is not longer, and looking for its parts takes time by the square of them."""
+_LOOK_BACK: Final = 8
 
 _ENDINGS: Final = "py|js|ts|tsx|rs|go|c|h|cpp|java|rb|sh|md|txt|toml|yaml|yml|json|sql|html|css|ini|cfg|lock|csv|env"
 _MARK: Final = re.compile(
@@ -95,7 +98,8 @@ def _mentions(item: TopicItem, inside: Mapping[str, int], speakers: Sequence[str
     label = f"{item.speaker}: "
     if item.speaker and text.startswith(label):
         text = text[len(label) :]
-    found = [match[0] for match in _MARK.finditer(text)]
+    short = " ".join(chunk for chunk in text.split() if len(chunk) <= _MOST_IN_NAME)
+    found = [match[0] for match in _MARK.finditer(short)]
     found += [form for form, begins in _runs(text) if not begins or inside.get(form.casefold(), 0)]
     spoken_to = {form for form in found if _addressed(form, text)}
     called = {form: _speaker(form, speakers) for form in found}
@@ -124,7 +128,7 @@ def _runs(text: str) -> list[tuple[str, bool]]:
     found = []
     for match in _RUN.finditer(text):
         words = [_ENDING.sub("", word) for word in match[1].split()]
-        begins = _BEGINS.search(text, 0, match.start()) is not None
+        begins = _BEGINS.search(text, max(0, match.start() - _LOOK_BACK), match.start()) is not None
         while words and (words[0].casefold() in _NONE or words[0].casefold() in STOP_WORDS):
             words, begins = words[1:], False
         while words and words[-1].casefold() in _NONE:

@@ -24,7 +24,7 @@ _NOTE: Final = re.compile(
     r'"((?:[^\\"\n]|\\.)*)"'
 )
 _CLAIM: Final = re.compile(
-    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))(?: ((?:\[\^\d+\])+))?( {re.escape(EDITED)})?[ \t]*"
+    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))(?: ((?:\[\^\d+\])+))?( {re.escape(EDITED)})?"
 )
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
 _PART: Final = re.compile(r"\*Part (\d+) of (\d+)\.\*")
@@ -39,7 +39,6 @@ class _Reading:
     sections: dict[str, list[Line]] = field(default_factory=dict)
     title: str = ""
     own: list[str] = field(default_factory=list)
-    fence: str = ""
 
     def begin(self, title: str) -> None:
         self.end_own()
@@ -52,7 +51,6 @@ class _Reading:
     def end_own(self) -> None:
         text = "\n".join(self.own).strip("\n")
         self.own.clear()
-        self.fence = ""
         if text:
             self.add(OwnText(text))
 
@@ -71,8 +69,10 @@ def parse(text: str) -> Page:
     title, lines = _title(lines)
     part, parts, lines = _parts(lines)
     reading = _Reading(notes)
-    for line in (*lines, "", *rest):
-        _read(line, reading)
+    lines = [*lines, "", *rest]
+    fenced = _fenced(lines)
+    for at, line in enumerate(lines):
+        _read(line, reading, is_code=at in fenced)
     reading.end_own()
     sections = tuple(
         Section(title, tuple(own)) for title, own in sorted(reading.sections.items(), key=lambda each: each[0] != "")
@@ -130,15 +130,24 @@ def _parts(lines: list[str]) -> tuple[int, int, list[str]]:
     return 1, 1, []
 
 
-def _read(line: str, reading: _Reading) -> None:
-    fence = _FENCE.match(line)
-    if reading.fence:
+def _fenced(lines: list[str]) -> set[int]:
+    """Return which lines stand within fences, these included. One that is never closed is none, and hides no claim."""
+    found: set[int] = set()
+    opened, mark = 0, ""
+    for at, line in enumerate(lines):
+        if (fence := _FENCE.match(line)) is None:
+            continue
+        if not mark:
+            opened, mark = at, fence[1]
+        elif fence[1].startswith(mark):
+            found.update(range(opened, at + 1))
+            mark = ""
+    return found
+
+
+def _read(line: str, reading: _Reading, *, is_code: bool) -> None:
+    if is_code:
         reading.own.append(line)
-        if fence and fence[1].startswith(reading.fence):
-            reading.fence = ""
-    elif fence:
-        reading.own.append(line)
-        reading.fence = fence[1]
     elif line.startswith("## ") and (title := unescaped(line[3:].rstrip())) not in {"", SOURCES}:
         reading.begin(title)
     elif line.strip() == NONE_YET:
@@ -151,7 +160,7 @@ def _read(line: str, reading: _Reading) -> None:
 
 
 def _claim(line: str, notes: dict[int, Footnote]) -> PageClaim | None:
-    found = _CLAIM.fullmatch(line)
+    found = _CLAIM.fullmatch(line.rstrip())
     if found is None:
         return None
     day, text, numbers, edited = found.groups()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.alike import alike
+from agent_memory.knowledge.topics.alike import NEARLY, alike
 from agent_memory.knowledge.topics.consolidation import GONE, INTERVAL, TAKEN_OUT, Consolidation, consolidate, is_due
 from agent_memory.knowledge.topics.items import TopicItem
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
@@ -62,6 +62,20 @@ def test_what_was_said_very_often_keeps_the_last_footnotes_and_names_the_others(
 
     assert [note.item[-1] for note in result.page.notes] == ["2", "3", "4"]
     assert [each.reason for each in result.dropped] == ["near-identical to mem-000000000004"] * 2
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefg"), max_size=7).map(lambda some: " ".join(f"x{each}" for each in some)))
+)
+def test_what_is_alike_is_found_as_if_every_pair_were_compared(texts: list[str]) -> None:
+    firsts: list[int] = []
+    for at, text in enumerate(texts):
+        mine = set(text.split())
+        pairs = ((other, set(texts[other].split())) for other in range(at) if firsts[other] == other)
+        same = [other for other, own in pairs if own == mine or len(own & mine) / len(own | mine) >= NEARLY]
+        firsts.append(same[0] if same else at)
+
+    assert alike(texts) == firsts
 
 
 def test_numbers_and_denials_are_no_near_identity() -> None:

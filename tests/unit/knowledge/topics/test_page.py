@@ -148,6 +148,12 @@ def test_lines_of_a_person_stay_where_they_are() -> None:
     assert parse(render(parse(text))) == parse(text)
 
 
+def test_a_fence_that_a_person_left_open_hides_no_claim() -> None:
+    page = Page("Lea", (Section("Notes", (PageClaim("Lea moved to Bern.", (note(),)),)),))
+
+    assert parse(render(page).replace("## Notes\n", "## Notes\n\n```\nopen\n")).claims == page.claims
+
+
 def test_a_claim_with_a_persons_emphasis_is_theirs() -> None:
     page = Page("Lea", (Section("Notes", (PageClaim("Lea moved to Bern.", (note(),)),)),))
 
