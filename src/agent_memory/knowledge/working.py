@@ -23,4 +23,5 @@ def runner_of(knowledge: Knowledge, service: MemoryService, caller: Caller = NOB
         caller: For events.
     """
     stages = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
-    return Runner(knowledge.folder.tasks_lock, knowledge.marks, knowledge.of, stages, knowledge.clock)
+    lock, marks = knowledge.folder.tasks_lock, knowledge.marks
+    return Runner(lock, marks, knowledge.of, stages, knowledge.clock, after=knowledge.sweep)

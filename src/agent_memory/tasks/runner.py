@@ -17,7 +17,7 @@ from agent_memory.tasks.marks import ATTEMPTS, MOST_FAILURES, Marks, begun, is_t
 from agent_memory.tasks.stage import Backlog, Batch, Ran
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.models import Clock, Mark
@@ -46,6 +46,7 @@ class Runner:
         stages: The steps, in the order in which they are done.
         clock: Source of the present.
         at_once: Records of a portion.
+        after: Tidies up, once, when all that was due is done and there was something.
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class Runner:
         stages: Sequence[Stage],
         clock: Clock,
         at_once: int = AT_ONCE,
+        after: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._lock, self._marks, self._source = lock, Marks(marks), source
         self.stages, self._clock, self._at_once = tuple(stages), clock, at_once
+        self._after = after
 
     async def run(self, portions: int | None = None, progress: Callable[[Ran], object] | None = None) -> Ran:
         """Do what is due.
@@ -87,6 +90,10 @@ class Runner:
                             progress(Ran(dict(done), failed))
                         if left is not None and left <= 0:
                             return Ran(done, failed)
+            after, self._after = (self._after, None) if any(done.values()) else (None, self._after)
+            if after is not None:
+                with contextlib.suppress(StorageError):  # the next run tidies up
+                    await after()
             return Ran(done, failed, is_over=True)
 
     async def backlog(self) -> list[Backlog]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -122,3 +123,15 @@ async def test_a_long_text_that_is_gone_fails_alone_and_says_why(
     assert (ran.done, ran.failed) == ({"items": 1}, 1)
     assert (await runner_of(knowledge, service).backlog())[0].codes == ("blob_missing",)
     assert [each.content for each in await items_of(service)] == [CABLE]
+
+
+async def test_long_texts_that_nobody_names_go_after_the_work_when_they_are_old(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    with knowledge.blobs.keeping(["left by a process that died", "written a moment ago"]) as (old, new):
+        pass
+    os.utime(knowledge.folder.blobs / old, (0, 0))
+    kept = (await ingest.resource(f"{ROUTER} " * 400)).record.blob
+    os.utime(knowledge.folder.blobs / kept, (0, 0))
+    await runner_of(knowledge, service).run()
+    assert knowledge.blobs.names().keys() == {new, kept}
