@@ -11,8 +11,8 @@ from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNo
 from agent_memory.knowledge import drawing
 from agent_memory.knowledge.events import ItemsExtractedPayload, MemoryEventType
 from agent_memory.knowledge.shapes import MemoryItem
+from agent_memory.knowledge.topics.assignment import Declared, nearest
 from agent_memory.logs import get_logger
-from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -123,11 +123,6 @@ class Extraction:
 
 
 def guessed(text: str, topics: Sequence[Topic]) -> str | None:
-    """Return the topic whose name and description share most words with a text; None where none or several do."""
-    words = set(query_terms(text))
-    shared = [
-        (len(words & set(query_terms(f"{topic.name.replace('_', ' ')} {topic.description}"))), topic.name)
-        for topic in topics
-    ]
-    best = max(shared, default=(0, ""))
-    return best[1] if best[0] and sum(count == best[0] for count, _ in shared) == 1 else None
+    """Return the declared topic that a text belongs to by its words; None where it is none, or several alike."""
+    declared = [Declared(topic.name, topic.description) for topic in topics]
+    return (nearest([text], declared)[0] or None) if declared else None
