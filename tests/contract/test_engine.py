@@ -94,6 +94,8 @@ def test_scores_are_cosines_best_first_and_above_the_floor(shard: Shard) -> None
         (Conditions(any_facets=["tag=b", "tag=none"]), {1}),
         (Conditions(any_facets=["tag=a", "tag=b"], facets=["tag=a"]), {0, 1}),
         (Conditions(any_facets=["tag=none"]), set()),
+        (Conditions(no_facets=["tag=a"], facets=["category=task"]), {3}),
+        (Conditions(no_facets=["tag=none"], facets=["tag=a"]), {0, 1}),
         (Conditions(since=100.0), {1, 2, 3}),
         (Conditions(until=100.0), {0, 1}),
         (Conditions(since=100.0, until=200.0), {1, 2}),
