@@ -1,0 +1,104 @@
+"""What turns of a talk state, and where."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from agent_memory.knowledge.extraction.claims import Passage
+from agent_memory.knowledge.extraction.talk import claims_of_talk
+
+
+def said(*turns: str) -> list[str]:
+    """Return the texts of the claims of turns that two people say in turn."""
+    return [claim.text for _, claim in claims_of_talk(passages(*turns))]
+
+
+def passages(*turns: str) -> list[Passage]:
+    return [Passage(str(at), text, ("Ann", "Bob")[at % 2]) for at, text in enumerate(turns)]
+
+
+def test_questions_greetings_thanks_and_approval_are_left_out() -> None:
+    assert (
+        said("Hi Bob! How are you?", "Thanks, Ann! That's great.", "You're doing an awesome job!", "Wow, nice!") == []
+    )
+
+
+def test_who_speaks_and_the_very_words_are_kept() -> None:
+    turn = Passage("t", "Thanks!  I moved to Bern\tin May. Cool, right?", "Lea")
+    [(passage, claim)] = claims_of_talk([turn])
+    assert (claim.speaker, passage.text[claim.start : claim.end]) == ("Lea", "I moved to Bern\tin May.")
+    assert claim.text == "I moved to Bern in May."
+
+
+def test_a_short_answer_stands_with_its_question() -> None:
+    [(passage, claim)] = claims_of_talk(passages("Where did you go?", "To Oslo."))
+    assert (claim.text, passage.text[claim.start : claim.end]) == ("Where did you go? To Oslo.", "To Oslo.")
+
+
+@pytest.mark.parametrize("words", ["Scratch that, it broke on Tuesday.", "No, I meant the mast broke on Tuesday."])
+def test_what_is_withdrawn_at_once_is_no_claim(words: str) -> None:
+    found = said(f"The mast broke on Monday. {words}")
+    assert len(found) == 1
+    assert "Tuesday" in found[0]
+    assert "Monday" not in found[0]
+
+
+def test_a_withdrawal_takes_nothing_back_but_what_was_said_just_before() -> None:
+    assert said("The mast broke on Monday.", "Hm.", "Scratch that.") == []
+    assert said("The mast broke on Monday.", "Hm.", "Yes.", "Hm.", "Scratch that.") == ["The mast broke on Monday."]
+    assert said("The mast broke on Monday.", "Scratch that.") == ["The mast broke on Monday."]
+
+
+def test_a_denial_stays_one() -> None:
+    assert said("No, I never ate peanuts in Bergen.") == ["No, I never ate peanuts in Bergen."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Ich habe gestern Fahrrad und Zelt verkauft.",
+        "Mi hermana vive en Sevilla desde marzo.",
+        "私は京都に住んでいます。",
+    ],
+)
+def test_a_sentence_of_another_language_is_kept_whole(sentence: str) -> None:
+    assert said(sentence) == [sentence]
+
+
+def test_every_quote_lies_in_its_turn() -> None:
+    words = [
+        "I",
+        "moved",
+        "to",
+        "Bern.",
+        "Thanks!",
+        "  ",
+        "\n",
+        "Why?",
+        "scratch that,",
+        "Dr.",
+        "7",
+        "🙂",
+        "[a photo of x]",
+        "私は。",
+    ]
+    for seed in range(300):
+        draw = random.Random(seed)
+        turns = [" ".join(draw.choices(words, k=draw.randrange(12))) for _ in range(4)]
+        for passage, claim in claims_of_talk(passages(*turns)):
+            assert 0 <= claim.start < claim.end <= len(passage.text)
+            quote = passage.text[claim.start : claim.end]
+            assert quote == quote.strip() != ""
+            assert claim.text
+
+
+@pytest.mark.parametrize(
+    "atom", [" ", ".", "a", "?", "! ", "\n", "wow ", "so ", "really so ", "(", "I ", "no, ", "a.b "]
+)
+def test_a_long_turn_of_one_atom_is_read_whole(atom: str) -> None:
+    text = atom * (100_000 // len(atom))
+    for passage, claim in claims_of_talk([Passage("q", "Where to?", "Bob"), Passage("t", text, "Ann")]):
+        assert claim.end - claim.start <= 1_000
+        assert passage.text[claim.start : claim.end]
