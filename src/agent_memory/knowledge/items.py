@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge import drawing
+from agent_memory.knowledge.extraction.claims import Passage
+from agent_memory.knowledge.extraction.talk import claims_of_talk
 from agent_memory.knowledge.shapes import FROM
 from agent_memory.models import MEMORY, Episode, derived_id, may_stand_for, to_text
 
@@ -110,16 +112,24 @@ class Items:
 
 def drawn_from(record: Resource | Episode, text: str) -> list[dict[str, Any]]:
     """Return the items of a record as fields of memories; none of what is no talk and no document. Pure."""
-    speaker = ""
     if isinstance(record, Episode):
         if record.role not in _SAID or record.content_type != "message":
             return []
-        speaker = record.speaker
+        if record.speaker:  # people talk; without a name it is a user and an agent, whose orders are no courtesy
+            return _said(record, text)
     elif record.resource_type == "conversation" and not record.chars:
         return []  # its turns are episodes
     is_talk = not isinstance(record, Episode) and record.resource_type == "conversation"
     found = drawing.statements_of(text, is_talk=is_talk)
-    return [_item(record, f"{speaker}: {each.text}" if speaker else each.text, each) for each in found]
+    return [_item(record, each.text, (each.start, each.end), drawing.RULE) for each in found]
+
+
+def _said(turn: Episode, text: str) -> list[dict[str, Any]]:
+    passage = Passage(turn.id, text, turn.speaker, turn.role)
+    found = {f"{turn.speaker}: {claim.text}": claim for _, claim in reversed(claims_of_talk([passage]))}
+    return [
+        _item(turn, content, (claim.start, claim.end), claim.rule) for content, claim in reversed(list(found.items()))
+    ]
 
 
 def item_id(source_id: str, content: str) -> str:
@@ -127,17 +137,17 @@ def item_id(source_id: str, content: str) -> str:
     return derived_id(MEMORY.prefix, Items.name, source_id, hashlib.sha256(content.encode()).hexdigest())
 
 
-def _item(record: Resource | Episode, content: str, said: drawing.Statement) -> dict[str, Any]:
+def _item(record: Resource | Episode, content: str, at: tuple[int, int], rule: str) -> dict[str, Any]:
     moment = record.observed_at or record.timestamp
     group = {"group": record.group} if record.group else {}
     return {
         "id": item_id(record.id, content),
         "content": content,
         "observed_at": to_text(moment),
-        "source": {"kind": "extraction", "detail": drawing.RULE},
+        "source": {"kind": "extraction", "detail": rule},
         "trust": record.trust,
         "links": [{"rel": FROM, "id": record.id}],
-        "metadata": {"at": [said.start, said.end], **group},
+        "metadata": {"at": [*at], **group},
     }
 
 

@@ -68,6 +68,21 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     assert await runner_of(knowledge, service).backlog() == [Backlog("items", "resource"), Backlog("items", "episode")]
 
 
+@pytest.mark.parametrize("speaker", ["Ada", ""])
+async def test_orders_stay_where_no_speaker_is_named_and_courtesies_go_where_one_is(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, speaker: str
+) -> None:
+    talk = await ingest.conversation("s-1")
+    words = "You should always push to your own branch. I sold the old canoe in Bergen."
+    await ingest.turn(Turn(words, speaker=speaker), conversation=talk.record.id, order=1)
+    await runner_of(knowledge, service, Caller("s-1")).run()
+    said = sorted(item.content for item in await items_of(service))
+    kept = (
+        ["Ada: I sold the old canoe in Bergen."] if speaker else sorted(f"{each}." for each in words[:-1].split(". "))
+    )
+    assert said == kept
+
+
 async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
     page = await ingest.resource(f"{ROUTER} {CABLE}")
     await runner_of(knowledge, service).run()
