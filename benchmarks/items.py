@@ -121,7 +121,8 @@ def _table(name: str, talks: Sequence[Talk], embedder: KeptVectors | None) -> li
     for label, every in rows.items():
         share = sum(len(text) for kept in every for text, _ in kept) / whole
         quoted, survive = _surviving(talks, every)
-        line = f"{label:24}{sum(map(len, every)):7}{share:12.3f}{quoted:8.3f}{survive:9.3f}"
+        told = f"{survive:9.3f}" if any(answer for talk in talks for _, answer in talk.answers) else f"{'':9}"
+        line = f"{label:24}{sum(map(len, every)):7}{share:12.3f}{quoted:8.3f}{told}"
         if embedder is not None:
             for named in (True, False):
                 frac, found = asyncio.run(_found(talks, every, embedder, named=named))
