@@ -1,6 +1,6 @@
 """Stretches of time that a question names."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -86,6 +86,148 @@ def of(question: str) -> list[tuple[str, str]]:
 )
 def test_a_period(question: str, first: str, last: str) -> None:
     assert of(question) == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "last"),
+    [
+        ("since year 2000", "2000-01-01", ""),
+        ("in the year 2024", "2024-01-01", "2024-12-31"),
+        ("from 2023 to 2025", "2023-01-01", "2025-12-31"),
+        ("between 2023 and 2025", "2023-01-01", "2025-12-31"),
+        ("since Monday", "2026-11-16", ""),
+        ("from Monday to Wednesday", "2026-11-16", "2026-11-18"),
+        ("from Friday to Monday", "2026-11-13", "2026-11-16"),
+        ("what was decided before Friday", "", "2026-11-12"),
+        ("over the weekend", "2026-11-14", "2026-11-15"),
+        ("on Friday last week", "2026-11-09", "2026-11-15"),
+        ("on Monday, May 4", "2026-05-04", "2026-05-04"),
+        ("2026-05-04T10:00Z", "2026-05-04", "2026-05-04"),
+        ("on 2026-05-04 10:00", "2026-05-04", "2026-05-04"),
+        ("since 2026-05-04T10:00:00.123Z", "2026-05-04", ""),
+        ("at 2026-05-04T23:30-05:00", "2026-05-05", "2026-05-05"),
+        ("between 2026-05-04T10:00Z and 2026-05-05T10:00Z", "2026-05-04", "2026-05-05"),
+        ("in 2026-W32", "2026-08-03", "2026-08-09"),
+        ("in 2026-W32-2", "2026-08-04", "2026-08-04"),
+        ("in calendar week 50", "2025-12-08", "2025-12-14"),
+        ("week 18 of 2025", "2025-04-28", "2025-05-04"),
+        ("the week of May 4", "2026-05-04", "2026-05-10"),
+        ("on May 5 users complained", "2026-05-05", "2026-05-05"),
+        ("in June 3 servers were down", "2026-06-01", "2026-06-30"),
+        ("on 3 may", "2026-05-03", "2026-05-03"),
+        ("on 3 may we decided", "2026-05-03", "2026-05-03"),
+        ("what happened this May?", "2026-05-01", "2026-05-31"),
+        ("mid-May", "2026-05-01", "2026-05-31"),
+        ("the last week of May", "2026-05-01", "2026-05-31"),
+        ("2025 Q3", "2025-07-01", "2025-09-30"),
+        ("Q3/2025", "2025-07-01", "2025-09-30"),
+        ("Q3 '25", "2025-07-01", "2025-09-30"),
+        ("Q4 of last year", "2025-10-01", "2025-12-31"),
+        ("June of last year", "2025-06-01", "2025-06-30"),
+        ("in the first half of 2025", "2025-01-01", "2025-06-30"),
+        ("in H2 2025", "2025-07-01", "2025-12-31"),
+        ("in the last year", "2025-11-20", "2026-11-20"),
+        ("in the past week", "2026-11-14", "2026-11-20"),
+        ("in the last 24 hours", "2026-11-19", "2026-11-20"),
+        ("12 hours ago", "2026-11-19", "2026-11-19"),
+        ("the last few days", "2026-11-15", "2026-11-20"),
+        ("a few days ago", "2026-11-14", "2026-11-19"),
+        ("two quarters ago", "2026-04-01", "2026-06-30"),
+        ("more than two weeks ago", "", "2026-11-08"),
+        ("less than a month ago", "2026-10-01", ""),
+        ("from March 2025 to May", "2025-03-01", "2025-05-31"),
+        ("between March and May 2023", "2023-03-01", "2023-05-31"),
+        ("from 20 December to 5 January", "2025-12-20", "2026-01-05"),
+        ("from June to now", "2026-06-01", ""),
+        ("3 May and later", "2026-05-03", ""),
+        ("June or earlier", "", "2026-06-30"),
+        ("on or before 3 May", "", "2026-05-03"),
+        ("no later than June", "", "2026-06-30"),
+        ("not before 2025", "2025-01-01", ""),
+        ("older than June", "", "2026-05-31"),
+        ("before the end of June", "", "2026-06-30"),
+        ("since the end of 2024", "2024-01-01", ""),
+        ("since the release in May", "2026-05-01", ""),
+        ("by the end of 2025", "", "2025-12-31"),
+    ],
+)
+def test_a_period_in_other_words(question: str, first: str, last: str) -> None:
+    assert of(question) == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "release 1.2.20",
+        "broken since 1.2.20",
+        "upgrade from 18.2.20 to 20.1.10",
+        "we are on 18.2.20",
+        "v1.1.2026 or 10.12.2024.1 or 10.0.0.1:2024",
+        "in 2024.1 or since 2024.05",
+        "1/2/20",
+        "ticket 2024-05",
+        "chapter 4 May",
+        "docs/2025-05-04/notes.md, june.txt, src/june/x.py, 2026-05-04.log",
+        "port 2024, issue 2024, #2024, RFC 2026, $2000",
+        "May 5 users",
+        "march 3 containers",
+        "the 5 may users",
+        "3 may fail",
+        "of which 2 may fail",
+        "Jan 5 tickets",
+        "versions 2 and 3 may fail",
+        "chmod oct 755",
+        "hex 10 dec 16",
+        "in 2000 characters",
+        "a limit of 2000",
+        "from 1995 to 2000 ms",
+        "from 2000 to 4000",
+        "between 1000 and 2000",
+        "in the fiscal year 2025",
+        "this may be wrong",
+        "this may have failed",
+        "this fall back to the default",
+        "in Spring Security",
+        "April's phone number",
+        "ask June about the key",
+        "the sun, on sat",
+        "in the 1990s or the 90s",
+        "Q2: what is it",
+        "question Q1",
+        "half a year ago",
+        "one or two weeks ago",
+        "the last week of the trip",
+        "the week before last",
+        "the day after 3 May",
+        "the week before last Friday",
+        "next June, next week, tomorrow, every May, each Tuesday and Friday",
+        "not in June",
+        "everything except June",
+        "not until June",
+        "by Friday",
+        "what is due in June",
+        "what will we release on Friday",
+        "can I deploy on Friday",
+        "what must be done before Friday",
+        "Monday's standup",
+        "week 3 of the course",
+        "2026-05-04T25:00Z",
+        "for three days, within 3 days, in two weeks",
+    ],
+)
+def test_what_only_looks_like_a_period(question: str) -> None:
+    read = read_periods(question, NOW)
+    assert (read.periods, read.rest, read.kept, read.dates) == ((), question, question, "")
+
+
+def test_a_moment_is_a_day_in_the_zone_of_who_asks() -> None:
+    east = NOW.astimezone(timezone(timedelta(hours=5)))
+    (period,) = named_periods("2026-05-04T20:00Z", east)
+    assert period.start == datetime(2026, 5, 5, tzinfo=east.tzinfo)
+
+
+def test_two_days_of_the_week_are_two_periods() -> None:
+    assert of("on Monday or Tuesday") == [("2026-11-16", "2026-11-16"), ("2026-11-17", "2026-11-17")]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +330,10 @@ def test_any_text_at_any_time_names_periods_that_begin_before_they_end(text: str
         assert period.start is None or period.end is None or period.start < period.end
 
 
-WORDS = "before after since between and to last this week 3 31 july may 2026 on from days ago . - / q1 summer the of"
+WORDS = (
+    "before after since between and to last this week 3 31 july may 2026 on from days ago . - / q1 summer the of "
+    "monday friday few half h2 year by not until 2026-05-04T10:00Z 2025-W32 weekend hours 1.2.20 users"
+)
 
 
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=12), st.dates(date(2, 1, 1)))

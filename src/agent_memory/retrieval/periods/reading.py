@@ -12,6 +12,7 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.retrieval.periods.bounds import bounds_of, spelt_out
+from agent_memory.retrieval.periods.doubts import REACH
 from agent_memory.retrieval.periods.expressions import expressions
 from agent_memory.retrieval.results import Period
 
@@ -59,20 +60,23 @@ def read_periods(question: str, now: datetime) -> Reading:
     if len(question) > _MAX_CHARS:
         return Reading((), question, question, "")
     text = spelt_out(question)
-    named = list(expressions(text, now.date()))
-    if not named:
+    asked = list(bounds_of(text, list(expressions(text, now))))
+    if not asked:
         return Reading((), question, question, "")
-    bounds = [pair for at in bounds_of(text, named) for pair in at]
-    periods = tuple(dict.fromkeys([_period(first, behind, now) for first, behind in bounds]))[:_MOST]
-    dates = " ".join(text[one.start : one.end] for one in named if one.is_date)
-    return Reading(periods, _without(text, named), _without(text, [one for one in named if one.is_relative]), dates)
+    periods = dict.fromkeys([_period(first, behind, now) for _, bounds in asked for first, behind in bounds])
+    named = [one for one, _ in asked]
+    dates = " ".join(one.words for one in named if one.words)
+    kept = _without(text, [one for one in named if one.is_relative])
+    return Reading(tuple(periods)[:_MOST], _without(text, named), kept, dates)
 
 
 def _without(text: str, named: list[Named]) -> str:
     """Leave out expressions, and what leads up to them."""
     kept, behind = "", 0
     for one in named:
-        kept += _LEADS_UP.sub(" ", text[behind : one.start])
+        piece = text[behind : one.start]
+        lead = _LEADS_UP.search(piece, max(0, len(piece) - REACH))
+        kept += f"{piece[: lead.start()]} " if lead is not None else piece
         behind = one.end
     return " ".join((kept + text[behind:]).split()) if named else text
 

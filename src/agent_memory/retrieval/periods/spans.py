@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from agent_memory.retrieval.dates import WEEKDAYS
+from agent_memory.retrieval.dates import MONTHS, WEEKDAYS
 
 
 class Days(NamedTuple):
@@ -13,6 +13,11 @@ class Days(NamedTuple):
 
     first: date
     behind: date
+
+
+def month_of(name: str) -> int:
+    """Return the number of a month, of its name in English."""
+    return MONTHS.index(name[:3].lower()) + 1
 
 
 def one_day(day: date) -> Days:
@@ -41,9 +46,9 @@ def latest_months(month: int, length: int, today: date) -> Days:
     return some_months(today.year - (month > today.month), month, length)
 
 
-def months_in(year: str | None, month: int, length: int, today: date) -> Days:
+def months_in(year: int | None, month: int, length: int, today: date) -> Days:
     """Return months of a year, or the last such that have begun."""
-    return some_months(int(year), month, length) if year else latest_months(month, length, today)
+    return some_months(year, month, length) if year else latest_months(month, length, today)
 
 
 def months_back(day: date, count: int) -> date:
