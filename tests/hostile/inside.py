@@ -131,10 +131,12 @@ async def full_disk(root: str) -> dict[str, Any]:
 async def full_disk_and_vectors(root: str) -> dict[str, Any]:
     """Fill the disk under a session that embeds and migrates, then make room."""
     with mounted(root, "256m"):
-        storage = MigratableStorage("bob", root, embedder=HashEmbedder())
+        before = FileStorage("bob", root, settings=OFFLINE)
         for number in range(5):
-            await storage.store(memory_of(f"fact number {number}"))
-        filler = fill(root)
+            await before.store(memory_of(f"fact number {number}"))
+        await before.close()
+        filler = fill(root)  # before anything is embedded, however busy the machine is
+        storage = MigratableStorage("bob", root, embedder=HashEmbedder())
         found: dict[str, Any] = {"migrate": await outcome(storage.migrate()), "backend": storage.backend}
         found["mode"] = (await storage.search("fact")).mode
         found["embedding"] = storage.embedding_status()
