@@ -17,7 +17,7 @@ from agent_memory.retrieval.tokens import index_terms
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_memory.models import SearchRequest
     from agent_memory.retrieval.dense import Cosines
@@ -191,6 +191,7 @@ class CandidateLists:
     filtered: list[str]
     total: int
     near_total: int  # by embedding, of what is held here
+    cosines: Mapping[str, float] = field(default_factory=dict)  # of some, as far as they were asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +228,12 @@ def _with_sealed(search: Search, sealed: SealedCorpus, found: CandidateLists) ->
     gains, norm, masks = postings.gains(search.question.weights), postings.norm, search.masks
     total = sealed.how_many_hold(gains, masks)
     words = sealed.by_words(gains, norm, total if size < total <= search.limits.counted else size, masks)
-    near, near_total, both = [], 0, 0
+    near, near_total, both, cosines = [], 0, 0, dict[str, float]()
     if search.cosines is not None and vector is not None:
         near = sealed.by_embedding(vector, size, search.floor, masks)
         near_total = sealed.how_many_near(vector, search.floor, masks)
-        cosines = sealed.cosines_of(vector, [search.corpus.documents[one.id].number for one in words])
+        numbers = {search.corpus.documents[one.id].number: one.id for one in words}
+        cosines = {numbers[each]: cosine for each, cosine in sealed.cosines_of(vector, numbers).items()}
         both = round(total * sum(each >= search.floor for each in cosines.values()) / max(1, len(words)))
     own = [(found.scores[search.corpus.documents[one].number], one) for one in found.words]
     by_score = sorted([*own, *words], key=itemgetter(0), reverse=True)
@@ -242,7 +244,8 @@ def _with_sealed(search: Search, sealed: SealedCorpus, found: CandidateLists) ->
         best = sealed.by_words(gains, norm, search.limits.rejections, alive)
         filtered += [one.id for one in best if not search.admits(one.id)]
     every = found.total - _counted_twice(search, sealed, found) + max(total + near_total - both, len(words), len(near))
-    return CandidateLists(found.scores, [one for _, one in by_score], by_cosine, filtered, every, found.near_total)
+    worded = [one for _, one in by_score]
+    return CandidateLists(found.scores, worded, by_cosine, filtered, every, found.near_total, cosines)
 
 
 def _counted_twice(search: Search, sealed: SealedCorpus, found: CandidateLists) -> int:

@@ -36,7 +36,7 @@ from agent_memory.retrieval.tokens import query_terms
 from agent_memory.retrieval.turns import Talks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from agent_memory.models import Document, SearchRequest
     from agent_memory.retrieval.dense import VectorSource
@@ -216,7 +216,8 @@ class SearchIndex:
         self.warm()
         postings, sealed = self.notes.postings, self.notes.sealed
         known = {term: postings.idf(term) for term in dict.fromkeys(query_terms(text[:_TOLD]))}
-        telling = dict.fromkeys(nlargest(_TELLING, (term for term in known if known[term]), key=known.__getitem__), 1.0)
+        rarest = nlargest(_TELLING, (term for term in known if known[term]), key=known.__getitem__)
+        telling = dict.fromkeys(_affordable(rarest, postings.frequency, self.limits.compared), 1.0)
         scores = postings.scores(telling)
         if (meeting := self.corpus.facets.meeting(_NOTES)) is not None:
             scores = scores.within(meeting)
@@ -276,6 +277,16 @@ class SearchIndex:
             talks.remove(entry.number)
         del corpus.ids[entry.number]
         entry.number = UNREAD
+
+
+def _affordable(rarest: list[str], frequency: Callable[[str], int], most: int) -> Iterator[str]:
+    """Yield terms, the first in any case, as long as no more documents hold one of them than may be read."""
+    read = 0
+    for term in rarest:
+        read += frequency(term)
+        if read > most and term != rarest[0]:
+            return
+        yield term
 
 
 def _without_items(corpus: Corpus, settings: RankingSettings, limits: SearchLimits) -> Corpus:

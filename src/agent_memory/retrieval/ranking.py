@@ -138,7 +138,7 @@ def _evidence(search: Search, found: CandidateLists, pool: list[str]) -> dict[st
             each.share = each.bm25 / max(most, enough)
     if search.cosines is not None:
         nearest = found.near[0][1] if found.near else search.least
-        cosines = search.cosines_of(gathered)
+        cosines = {**found.cosines, **search.cosines_of([one for one in gathered if one not in found.cosines])}
         for record_id, each in gathered.items():
             each.cosine = cosines.get(record_id)
             # One without a vector yet is judged by its words; it must not lose for being new.

@@ -26,6 +26,7 @@ Masks = list["NDArray[np.bool_]"]
 """For each segment which of its rows may be found, shape (rows,)."""
 
 _MOST_ENTRIES: Final = 10_000
+_READ: Final = ("timestamp", "moment", "access_count", "trust", "length", "flags")
 
 
 class Scored(NamedTuple):
@@ -45,6 +46,7 @@ class SealedRows:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._entries: dict[str, IndexedDocument] = {}
+        self._columns = [tuple(segment.columns[name] for name in _READ) for segment in chain.segments]
 
     def get(self, record_id: str) -> IndexedDocument | None:
         """Return what a ranking asks of a document, without its text and facets; None if no row of it counts."""
@@ -105,16 +107,9 @@ class SealedRows:
         if known is not None:
             return known
         at, row = self._chain.place_of(number)
-        columns = self._chain.segments[at].columns
-        moment = float(columns["moment"][row])
+        stored, moment, uses, trust, length, flags = (column[row].item() for column in self._columns[at])
         document = Document(
-            record_id,
-            "",
-            (),
-            from_seconds(float(columns["timestamp"][row])),
-            from_seconds(moment),
-            access_count=int(columns["access_count"][row]),
-            trust=TRUSTS[int(columns["trust"][row])],
+            record_id, "", (), from_seconds(stored), from_seconds(moment), access_count=uses, trust=TRUSTS[trust]
         )
         if len(self._entries) >= _MOST_ENTRIES:
             self._entries.clear()
@@ -123,11 +118,11 @@ class SealedRows:
             arrival=int(self._chain.segments[at].arrivals[row]),
             number=SEALED_FROM + number,
             moment=moment,
-            length_share=fusion.length_share(int(columns["length"][row])),
-            tells_time=bool(columns["flags"][row] & TELLS_TIME),
-            tells_change=bool(columns["flags"][row] & TELLS_CHANGE),
-            asks=bool(columns["flags"][row] & ASKS),
-            length=int(columns["length"][row]),
+            length_share=fusion.length_share(length),
+            tells_time=bool(flags & TELLS_TIME),
+            tells_change=bool(flags & TELLS_CHANGE),
+            asks=bool(flags & ASKS),
+            length=length,
         )
         return entry
 

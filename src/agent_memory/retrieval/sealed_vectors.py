@@ -63,6 +63,7 @@ class SealedVectors:
         self._candidates, self._least = candidates, least
         self._exact = len(vectors) <= exact_to
         self._whole: NDArray[np.float32] | None = None
+        self._sampled: NDArray[np.float32] | None = None
         self._known: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None  # the last query, its cosines
 
     def __len__(self) -> int:
@@ -110,7 +111,7 @@ class SealedVectors:
     def how_many(self, query: NDArray[np.float32], floor: float, among: NDArray[np.bool_]) -> int:
         """Return how many rows among some reach a floor; where there are many, about how many."""
         step = 1 if self._exact else max(1, len(self._vectors) // _SAMPLE)
-        cosines = self._all(query) if self._exact else products(self._vectors.of(slice(None, None, step)), query)
+        cosines = self._all(query) if self._exact else products(self._sample(step), query)
         rows = np.unique(self._owners[::step][cosines >= floor])
         return int(among[rows].sum()) * step
 
@@ -120,6 +121,12 @@ class SealedVectors:
         if self._known is None or self._known[0] is not query:  # a search asks for the nearest, then how many are near
             self._known = query, products(self._whole, query)
         return self._known[1]
+
+    def _sample(self, step: int) -> NDArray[np.float32]:
+        """Return one vector of so many, kept as floats: to make these takes longer than to compare them."""
+        if self._sampled is None:
+            self._sampled = self._vectors.of(slice(None, None, step))
+        return self._sampled
 
     def _near_by_code(self, query: NDArray[np.float32], count: int, among: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the nearest pieces by code, so many or more of them of some rows, or all of these; others, too."""

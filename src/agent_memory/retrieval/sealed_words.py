@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from agent_memory.segments.lists import Listed
 
 _STRIPES: Final = 8
+_ROUNDED: Final = 1 + 1e-9
+"""What is added in another order may be a little more."""
 
 
 class Best(NamedTuple):
@@ -49,6 +51,7 @@ class SealedWords:
         self._stripe_rows = stripe_rows
         self._segment = segment
         self._lengths: NDArray[np.uint32] = segment.columns["length"]
+        self._shortest: int | None = None
 
     def listed(self, term: str) -> Listed:
         """Return the rows that hold a term, whether they count or not, and how often."""
@@ -73,12 +76,12 @@ class SealedWords:
         lists = sorted(
             ((gain, self._segment.lists("terms").of(term)) for term, gain in gains.items()), key=_gain, reverse=True
         )
-        left = [gain for gain, _ in lists]
+        left = [gain * self._most(listed, norm) for gain, listed in lists]
         rows, scores, least = np.empty(0, np.uint32), np.empty(0, np.float64), 0.0
         for at, (gain, listed) in enumerate(lists):
             if len(rows) > count:
                 least = float(np.partition(scores, len(scores) - count)[len(scores) - count])
-            possible = sum(left[at:])
+            possible = sum(left[at:]) * _ROUNDED
             if possible < least:
                 stays = scores + possible >= least
                 rows, scores = rows[stays], scores[stays]
@@ -125,6 +128,13 @@ class SealedWords:
     def _heaviness(self, rows: NDArray[np.integer], norm: Norm) -> NDArray[np.float64]:
         heaviness: NDArray[np.float64] = norm.flat + norm.steepness * self._lengths[rows]
         return heaviness
+
+    def _most(self, listed: Listed, norm: Norm) -> float:
+        """Return the greatest share of a term's gain that a row can get: its most often in the shortest."""
+        if self._shortest is None:
+            self._shortest = int(self._lengths.min()) if len(self._lengths) else 0
+        count = int(listed.counts.max()) if len(listed.counts) else 0
+        return count / (count + norm.flat + norm.steepness * self._shortest) if count else 0.0
 
     def _shares(self, listed: Listed, rows: NDArray[np.integer], norm: Norm) -> NDArray[np.float64]:
         """Return the share of a term's gain that each row gets."""

@@ -14,7 +14,7 @@ from agent_memory.embeddings import EmbeddingWorker, VectorCache
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
-from agent_memory.retrieval import Cosines, DenseIndex, RankingSettings, Scope, SearchIndex, read_question
+from agent_memory.retrieval import Cosines, DenseIndex, RankingSettings, Scope, SearchIndex, SearchLimits, read_question
 
 NOW = datetime(2026, 1, 30, 12, tzinfo=UTC)
 
@@ -528,3 +528,13 @@ def test_what_is_near_in_meaning_makes_an_answer_surer(hybrid: SearchIndex, work
     assert near.confidence is not None
     assert far.confidence is not None
     assert near.confidence > far.confidence
+
+
+def test_what_is_like_a_text_is_looked_up_by_its_rarest_words_as_far_as_may_be_read() -> None:
+    filled = SearchIndex(limits=SearchLimits(compared=3))
+    for number in range(6):
+        filled.put(make(number, f"The ledger of shop {number} is audited"))
+    filled.put(make(6, "The heron stands in the ledger"))
+    filled.put(make(7, "The heron and the otter"))
+    assert set(filled.alike("The otter sees the heron at the ledger", 8)) == {f"mem-{number:012x}" for number in (6, 7)}
+    assert len(filled.alike("The ledger", 8)) == 7  # one word is read, whatever it costs
