@@ -247,6 +247,7 @@ async def test_a_change_in_place_is_seen_though_somebody_appended_since(root: Pa
 
 async def test_health_sees_a_change_that_left_size_and_date_as_they_were(storage: FileStorage) -> None:
     memory_id = await storage.store(memory_of("inplace memory"))
+    await storage.count()  # behind what a store leaves to be done, which looks at the file too
     journal = storage.folder.journal
     before = journal.stat()
     change_in_place(journal, b"inplace", b"INPLACE")
