@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import HookResult
 
+from agent_memory.host.messages import last_assistant_text, text_of_content, text_of_result
 from agent_memory.logs import get_logger
-from amplifier_module_hooks_memory_capture.messages import last_assistant_text, text_of_content, text_of_result
 from amplifier_module_hooks_memory_capture.recorder import SessionMessage
 
 if TYPE_CHECKING:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.host import MemorySession
+from agent_memory.host.cleanups import callable_anyhow
 from agent_memory.settings import CaptureSettings
 from amplifier_module_hooks_memory_capture.hooks import CaptureHooks
 from amplifier_module_hooks_memory_capture.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable
 
 MODULE_ID: Final = "hooks-memory-capture"
 STATISTICS_CAPABILITY: Final = "agent_memory.capture_statistics"
@@ -27,34 +27,14 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     settings = session.configure(MODULE_ID, CaptureSettings, config)
     leaving = session.leaving()
     if settings is None or session.is_child:
-        return _callable_anyhow(leaving.aclose)
+        return callable_anyhow(leaving.aclose)
     try:
         recorder = Recorder(settings, session)
     except AgentMemoryError as error:
         session.problem = session.problem or error
-        return _callable_anyhow(leaving.aclose)
+        return callable_anyhow(leaving.aclose)
     leaving.push_async_callback(recorder.close)
     for undo in CaptureHooks(coordinator, session, settings, recorder).register():
         leaving.callback(undo)
     coordinator.register_capability(STATISTICS_CAPABILITY, recorder.statistics)
-    return _callable_anyhow(leaving.aclose)
-
-
-def _callable_anyhow(work: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Awaitable[None]]:
-    """Return a cleanup that may be awaited, or called without awaiting, any number of times.
-
-    The kernel calls it in a thread without a loop and awaits the coroutine it gets; who calls it on a running loop gets
-    a task, which runs whether awaited or not.
-    """
-    tasks: set[asyncio.Task[None]] = set()
-
-    def cleanup() -> Awaitable[None]:
-        try:
-            task = asyncio.get_running_loop().create_task(work())
-        except RuntimeError:
-            return work()
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        return task
-
-    return cleanup
+    return callable_anyhow(leaving.aclose)

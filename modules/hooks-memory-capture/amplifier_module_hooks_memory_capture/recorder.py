@@ -181,8 +181,8 @@ class Recorder:
         skipped.update(self._skipped_in_turn)
         self._skipped_in_turn.clear()
         service = await self._session.service() if held or skipped else None
-        if service is None:
-            return  # memory is off
+        if service is None or not self._session.identity().may_listen:
+            return  # memory is off, or only tools may write
         admitted, dropped = self._ledger.admit(held)
         skipped.update(dropped)
         self._ledger.skipped.update(skipped - dropped)

@@ -39,6 +39,11 @@ class Configured:
     mode: str = "autonomous"
     warnings: tuple[str, ...] = ()
 
+    @property
+    def may_listen(self) -> bool:
+        """Whether what is said may be kept without being asked for."""
+        return self.enabled and self.agent_id is not None and self.mode == MODES[0]
+
 
 def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
     """Read the identity a session was configured with.

@@ -13,6 +13,7 @@ from agent_memory.errors import StorageError
 from agent_memory.host import MemorySession
 from amplifier_module_hooks_memory_capture import STATISTICS_CAPABILITY, mount
 from amplifier_module_hooks_memory_capture.recorder import Recorder
+from tests.support import plan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -247,6 +248,18 @@ async def test_without_an_agent_nothing_is_written_and_nothing_is_said(begin: Be
     await talk.cleanup()
     assert not root.exists()
     assert talk.events == []
+
+
+@pytest.mark.parametrize("mode", ["manual", "manuel"])
+async def test_where_only_tools_may_write_nothing_is_captured_and_nothing_is_said(
+    begin: Begin, root: Path, mode: str
+) -> None:
+    talk = await begin()
+    talk.coordinator.config["session"] = plan(memory={"mode": mode})["session"]
+    await talk.whole(FACT)
+    await talk.cleanup()
+    assert talk.events == []
+    assert not root.exists()
 
 
 async def test_a_wrong_setting_captures_nothing_and_does_not_raise(begin: Begin, root: Path) -> None:

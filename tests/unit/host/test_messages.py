@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amplifier_module_hooks_memory_capture.messages import last_assistant_text, text_of_content, text_of_result
+from agent_memory.host.messages import last_assistant_text, text_of_content, text_of_result
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,10 @@ def test_hostile_depth_and_length_are_bounded() -> None:
     for _ in range(5000):
         deep = {"output": deep}
     assert text_of_result(deep) == ""
-    assert len(text_of_result("x" * 1_000_000)) == 40_000
+    assert len(text_of_result("x" * 1_000_000)) == len(text_of_content("x" * 1_000_000)) == 40_000
+    assert len(text_of_result("x" * 1_000_000, 50_000)) == 50_000
+    said = [{"role": "assistant", "content": "x" * 1_000_000}]
+    assert len(last_assistant_text(said, 50_000)) == 50_000
 
 
 @pytest.mark.parametrize(
