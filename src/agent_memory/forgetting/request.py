@@ -40,6 +40,14 @@ _ORDER: Final = re.compile(
     r"(?:forget|delete|remove|erase|purge|release|drop|unlearn|wipe|clear|discard|scrub|vergiss|l\u00f6sche|oublie|olvida)\b",
     re.IGNORECASE,
 )
+_DENIED_ORDER: Final = re.compile(
+    r"^\W*(?:(?:please|you|i|we|kindly|just|and|but|so|also)\s+)*"
+    r"(?:(?:do|can|could|should|must|shall|may|will|would)(?:\s+not|n['\u2019]?t)|cannot|never|not\s+to)"
+    r"(?:\s+(?:you|i|we|ever|want\s+(?:you\s+)?to|please|just|even|to))*"
+    r"\s+(?:forget|delete|remove|erase|purge|release|drop|unlearn|wipe|clear|discard|scrub)\b",
+    re.IGNORECASE,
+)
+"""What asks that nothing be forgotten."""
 _REFERRING: Final = re.compile(
     r"\b(?:and|plus|with|including)\s+(?:everything|anything|all|whatever|what|those|memories|notes|facts)?\s*(?:that\s+)?"
     r"(?:refers?|points?|links?|linked|relat\w+|depends?|connected|derived?|follows?|rests?)\b.*$",
@@ -124,8 +132,13 @@ def read_request(text: str, now: datetime) -> Request:
     Args:
         text: In the user's words; only its first 2,000 characters count.
         now: What "last week" is counted from.
+
+    Returns:
+        What it asks for; nothing where it asks that something be not forgotten.
     """
     text = text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8").strip()
+    if _DENIED_ORDER.match(text):
+        return _read(text, "", "", now)
     said, kept = _split(text)
     whole = _read(text, said, kept, now)
     return replace(whole, parts=_parts(said, whole, now))

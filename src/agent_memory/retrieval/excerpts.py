@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.retrieval.text_forms import embedded_texts, title_of
@@ -26,6 +28,9 @@ _SHARE: Final = 0.3
 """Least share of the best sentence's score that others need to be shown with it, once there is enough."""
 _FILLED: Final = 240
 _PIECE_HEAD: Final = 30
+_LONGEST_SIGN: Final = 24
+"""An emoji of a family with skins has so many characters, about; a letter with more accents is cut through."""
+_JOINER: Final = "\u200d"
 _SENTENCE_END: Final = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]*\\s+|(?<=[\u3002\uff01\uff1f])")
 
 
@@ -112,15 +117,39 @@ def _begins(text: str, count: int) -> list[int]:
 def _within(text: str, part: _Part, words: Mapping[str, float], room: int) -> str:
     """Return of a sentence that is too long itself the stretch that holds most of a question, cut between words."""
     sentence = text[part.start : part.end]
-    starts = [0, *(match.end() for match in re.finditer(r"\s+", sentence) if match.end() + room // 2 < len(sentence))]
-    step = max(1, len(starts) // 20)  # of a page without an end some
-    held = {start: set(index_terms(sentence[start : start + room])) for start in starts[::step]}
-    best = max(held, key=lambda one: (sum(words.get(term, 0.0) for term in held[one]), -one))
-    shown = sentence[best : best + room]
-    if best + room < len(sentence) and " " in shown:
-        shown = shown[: shown.rindex(" ")]
+    cuts = _cuts(sentence, max(1, room // 2))
+    held = [set(index_terms(sentence[start:end])) for start, end in pairwise(cuts)]
+    worth = [sum(words.get(term, 0.0) for term in one | two) for one, two in pairwise([*held, set[str]()])]
+    best = cuts[max(range(len(worth)), key=lambda at: (worth[at], -at))]
+    end = min(best + room, len(sentence))
+    if end < len(sentence):
+        space = sentence.rfind(" ", best, end)
+        end = space if space > best else _whole(sentence, end)
     before = GAP.lstrip() if part.start + best > 0 else ""
-    return f"{before}{shown.rstrip()}{GAP.rstrip()}"
+    return f"{before}{sentence[best:end].strip()}{GAP.rstrip()}"
+
+
+def _cuts(sentence: str, size: int) -> list[int]:
+    """Return where a sentence may be cut, no more than so many characters apart: behind a space, if there is one."""
+    found = [0]
+    while len(sentence) - found[-1] > size:
+        at = found[-1] + size
+        space = max(sentence.rfind(each, found[-1] + 1, at) for each in " \t\u3000")
+        found.append(space + 1 if space > 0 else _whole(sentence, at))
+    return [*found, len(sentence)]
+
+
+def _whole(text: str, at: int) -> int:
+    """Return the last place up to `at`, if one is near, where a cut takes no accented letter and no emoji apart."""
+    for place in range(at, max(at - _LONGEST_SIGN, 0), -1):
+        if not (_goes_on(text[place]) or text[place - 1] == _JOINER):
+            return place
+    return at
+
+
+def _goes_on(sign: str) -> bool:
+    """Tell whether a character belongs to the one before: an accent, a colour of skin, what joins two to one."""
+    return sign == _JOINER or unicodedata.category(sign).startswith("M") or "\U0001f3fb" <= sign <= "\U0001f3ff"
 
 
 def _joined(text: str, parts: Sequence[_Part]) -> str:

@@ -39,7 +39,8 @@ class Suspicion:
         evidence: A short text for whoever decides.
         hint: `replace` when the newer looks like an update of the older, else `conflict`.
         attribute: The matter that both speak of, as stems; empty when it is the subject itself.
-        is_certain: Subject and matter are the same, the value is another, and the newer says that it has changed.
+        is_certain: Subject and matter are the same, the value is another, the newer says that it has changed, and
+            nothing that the older names is left out by it.
     """
 
     kind: Kind
@@ -210,13 +211,32 @@ class Meeting:
         said = is_said_plainly(new.text)
         is_update = kind in {"value", "change"}
         is_free = CONDITION.search(new.text) is None and CONDITION.search(old.text) is None
+        is_whole = is_free and _is_told_whole(new, old, is_value=kind == "value")
         return Suspicion(
             kind,
             _evidence(new, old),
             "replace" if said or is_update else "conflict",
             " ".join(dict.fromkeys(term for run in new.runs for term in run if term in matter)),
-            said and is_update and is_free and len(matter) >= max(1, _HALF * len(old.terms - about)),
+            said and is_update and is_whole and len(matter) >= max(1, _HALF * len(old.terms - about)),
         )
+
+
+def _is_told_whole(new: Statement, old: Statement, *, is_value: bool) -> bool:
+    """Whether all that the older speaks of is in the newer: else they may be two things of one kind.
+
+    "The office of Ann opens at 9:00" is not made untrue by "The office of Ben now opens at 8:00", nor what is said of
+    room 3 by what is said of room 4. Where only an amount is another, neither names something that the other does not.
+    """
+    if not (old.terms - new.terms <= LIGHT_TERMS | old.gone) or len(_unequalled(old, new)) > 1:
+        return False
+    if not is_value or new.gone & old.terms:
+        return True
+    return new.names - {str(each.value) for each in new.amounts} <= old.names | old.terms
+
+
+def _unequalled(one: Statement, other: Statement) -> list[Amount]:
+    """Return the amounts whose number the other does not have, whatever it counts there."""
+    return [amount for amount in one.amounts if all(amount.value != beside.value for beside in other.amounts)]
 
 
 def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from agent_memory.forgetting import lookups, read_request
 
 NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
@@ -30,3 +32,23 @@ def test_an_index_is_asked_for_an_identifier_in_several_forms() -> None:
 def test_words_of_asking_say_nothing() -> None:
     assert read_request("please forget all that I told you", NOW).says_nothing
     assert not read_request("forget all that I told you last week", NOW).says_nothing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "don't forget Ann's badge",
+        "Please do not delete Ann's badge",
+        "never forget Ann's badge",
+        "You must not ever forget Ann's badge",
+        "I don\u2019t want you to forget Ann's badge",
+        "Dont forget Ann's badge",
+    ],
+)
+def test_who_asks_that_nothing_be_forgotten_asks_for_nothing(text: str) -> None:
+    assert read_request(text, NOW).says_nothing
+
+
+@pytest.mark.parametrize("text", ["forget that Lea does not eat nuts", "forget that Lea never sold the car"])
+def test_a_denial_of_what_is_meant_is_no_denial_of_asking(text: str) -> None:
+    assert not read_request(text, NOW).says_nothing

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent_memory.retrieval import GAP, excerpt
 from agent_memory.retrieval.text_forms import embedded_texts
+from agent_memory.retrieval.tokens import index_terms
 
 LINES = [
     "The team eats together on Fridays.",
@@ -107,3 +108,20 @@ def test_an_excerpt_holds_nothing_that_the_text_does_not(text: str, room: int, t
             at = rest.find(part.strip())
             assert at >= 0 or "…" in text
             rest = rest[max(0, at) :]
+
+
+def test_of_a_line_without_spaces_the_stretch_is_shown_that_holds_the_words() -> None:
+    filling = "\u4f1a\u8b70\u306e\u8a18\u9332\u306f\u7d9a\u304d\u307e\u3059\u3001" * 300
+    asked, told = "\u5009\u5eab\u306e\u9375\u756a\u53f7", "\u306f\u4e03\u56db\u4e8c\u3067\u3059\u3001"
+    shown = excerpt(f"{filling}{asked}{told}{filling}", dict.fromkeys(index_terms(asked), 1.0), 300)
+    assert f"{asked}{told}" in shown
+    assert len(shown) <= 310
+    pairs = ",".join(f"key{number}=v{number}" for number in range(1_500)).replace("key700=v700", "depot=north")
+    assert "depot=north" in excerpt(pairs, words("depot"), 300)
+
+
+@pytest.mark.parametrize("sign", ["e\u0301", "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\U0001f44d\U0001f3fd"])
+@pytest.mark.parametrize("behind", range(7))
+def test_a_cut_takes_no_sign_apart(sign: str, behind: int) -> None:
+    shown = excerpt("x" * behind + sign * 600, words("family"), 160)
+    assert shown.endswith(f"{sign}{GAP.rstrip()}")
