@@ -32,9 +32,16 @@ _EVERYTHING: Final = re.compile(
 _KEEP: Final = re.compile(
     r"[,;]?\s+(?:except(?: for)?|apart from|other than|excluding|but (?:not|keep|leave|remember)"
     r"|(?:and|then) (?:keep|leave)"
-    r"|keep(?:ing)?|leave|leaving|without (?:touching|forgetting|deleting|losing))\s+|,\s*(?:but\s+)?not\s+",
+    r"|keeping|leaving|without (?:touching|forgetting|deleting|losing))\s+|,\s*(?:but\s+)?not\s+"
+    r"|(?:[,;:.!\u2013\u2014-]\s|\n)\s*(?:please\s+)?(?:keep|leave)\s+",
     re.IGNORECASE,
 )
+_KEEP_UNMARKED: Final = re.compile(
+    r"\s+(?:keep|leave)\s+(?=(?:the|this|that|those|these|my|our|his|her|their|its|everything|all|what)\b|\S+['\u2019]s\b)",
+    re.IGNORECASE,
+)
+_STATING: Final = re.compile(r"\b(?:that|where|when|how|what|why|who|which|if|to|i|we|you|they)\b", re.IGNORECASE)
+"""Behind these "keep" and "leave" are verbs of what is to be forgotten: "that Ann and Bob keep the spare key"."""
 _ORDER: Final = re.compile(
     r"^\W*(?:(?:please|can|could|would|you|i|want|need|would like|'d like|to|kindly|now|just)\s+)*"
     r"(?:forget|delete|remove|erase|purge|release|drop|unlearn|wipe|clear|discard|scrub|vergiss|l\u00f6sche|oublie|olvida)\b",
@@ -218,6 +225,8 @@ def _is_code(said: str) -> bool:
 def _split(text: str) -> tuple[str, str]:
     """Return what is to be forgotten, and what is to be kept of it."""
     match = _KEEP.search(text)
+    if match is None and (unmarked := _KEEP_UNMARKED.search(text)) and not _STATING.search(text, 0, unmarked.start()):
+        match = unmarked
     if match is None or not words_of(text[: match.start()]):
         return text, ""
     return text[: match.start()], text[match.end() :]

@@ -52,3 +52,19 @@ def test_who_asks_that_nothing_be_forgotten_asks_for_nothing(text: str) -> None:
 @pytest.mark.parametrize("text", ["forget that Lea does not eat nuts", "forget that Lea never sold the car"])
 def test_a_denial_of_what_is_meant_is_no_denial_of_asking(text: str) -> None:
     assert not read_request(text, NOW).says_nothing
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["forget that Ann and Bob keep the spare key", "forget Ann's sick leave in May", "forget where I keep my keys"],
+)
+def test_keep_and_leave_within_what_is_meant_split_nothing(text: str) -> None:
+    assert read_request(text, NOW).kept is None
+
+
+@pytest.mark.parametrize("join", [", keep", " - keep", ". Please keep", " and leave", " but keep", " keep", " leave"])
+def test_keep_and_leave_behind_what_is_meant_say_what_stays(join: str) -> None:
+    request = read_request(f"forget Ann's phone{join} her e-mail", NOW)
+    assert request.kept is not None
+    assert "phone" in request.about
+    assert request.kept.about == "e-mail"

@@ -305,3 +305,8 @@ def test_what_is_linked_to_it_goes_where_the_request_says_so() -> None:
 @pytest.mark.parametrize("words", ["", "please forget", "forget it", "!!", "   "])
 def test_a_request_that_says_nothing_means_nothing(words: str) -> None:
     assert left(["Ann's badge is K-12."], words) == ["Ann's badge is K-12."]
+
+
+def test_what_several_keep_is_meant_and_not_all_else_about_them() -> None:
+    facts = ["Ann and Bob keep a spare key.", "Ann and Bob live in Oslo."]
+    assert left(facts, "forget that Ann and Bob keep a spare key") == ["Ann and Bob live in Oslo."]
