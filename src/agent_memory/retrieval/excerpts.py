@@ -126,7 +126,8 @@ def _within(text: str, part: _Part, words: Mapping[str, float], room: int) -> st
         space = sentence.rfind(" ", best, end)
         end = space if space > best else _whole(sentence, end)
     before = GAP.lstrip() if part.start + best > 0 else ""
-    return f"{before}{sentence[best:end].strip()}{GAP.rstrip()}"
+    behind = GAP.rstrip() if text[part.start + end :].strip() else ""
+    return f"{before}{sentence[best:end].strip()}{behind}"
 
 
 def _cuts(sentence: str, size: int) -> list[int]:

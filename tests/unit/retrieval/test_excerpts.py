@@ -125,3 +125,8 @@ def test_of_a_line_without_spaces_the_stretch_is_shown_that_holds_the_words() ->
 def test_a_cut_takes_no_sign_apart(sign: str, behind: int) -> None:
     shown = excerpt("x" * behind + sign * 600, words("family"), 160)
     assert shown.endswith(f"{sign}{GAP.rstrip()}")
+
+
+def test_a_stretch_that_reaches_the_end_says_of_nothing_left_out_behind_it() -> None:
+    text = "word " * 60 + "zebra " + "thing " * 10 + "lion"
+    assert excerpt(text, words("zebra", "lion"), 100).endswith("thing lion")
