@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_STATEMENTS: Final = 24
+"""What a text says beyond these is not compared: each one meets each of the other text."""
 _MOST_CHARACTERS: Final = 400
 """Of a sentence: what goes on for longer is a list or a dump, and comparing takes time by the square of it."""
 _MOST_IN_RUN: Final = 16
 """Words in a row: no name is longer."""
-"""What a text says beyond these is not compared: each one meets each of the other text."""
 _TITLES: Final = "".join(rf"(?<!\b{title}\.)" for title in ("Dr", "Mr", "Ms", "Mrs", "Prof", "St", "No"))
 _SENTENCE: Final = re.compile(
     _TITLES + r"(?:(?<=[^\W_][^\W_][.!?])\s+|(?<=[.!?])\s+(?=[\"'(\u201c\u2018]?[^\W_a-z]))|\n+"
