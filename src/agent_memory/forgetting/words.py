@@ -37,6 +37,7 @@ _LOOSE: Final = str.maketrans("oliz", "0112")
 """Letters that are taken for digits."""
 _LEAST_PHONE: Final = 9
 _LEAST_CODE: Final = 6
+_MOST_PIECES: Final = 24  # of an identifier: time grows by the cube of them
 _DIGRAPHS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae"})
 _LETTERS: Final = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "ł": "l", "đ": "d", "\u0131": "i", "œ": "oe"})
 _LATIN_END: Final = "\u0250"
@@ -273,9 +274,10 @@ def identifiers_in(text: str, is_small: frozenset[str]) -> list[Identifier]:
         if at < behind or not (_has_digit(chunk[0]) or _is_address(text, chunks, at)):
             continue
         first = last = at
-        while first > behind and _belongs(text, chunks, first - 1, first, is_small):
+        while first > max(behind, at - _MOST_PIECES) and _belongs(text, chunks, first - 1, first, is_small):
             first -= 1
-        while last + 1 < len(chunks) and _belongs(text, chunks, last, last + 1, is_small, forward=True):
+        most = min(len(chunks), first + _MOST_PIECES)
+        while last + 1 < most and _belongs(text, chunks, last, last + 1, is_small, forward=True):
             last += 1
         found.append(_identifier(text, chunks, first, last))
         behind = last + 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.forgetting.words import codes_in, holds_identifier, same_name, words_of
+from agent_memory.forgetting.words import codes_in, holds_identifier, identifiers_in, same_name, words_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,9 @@ def test_a_possessive_ending_is_no_part_of_a_word() -> None:
 
 def test_what_is_written_as_one_is_an_identifier() -> None:
     assert codes_in("See INV-2024-1, blue-falcon, 42 and port 8080.") == ["inv20241", "bluefalcon"]
+
+
+def test_an_identifier_has_so_many_pieces_at_most() -> None:
+    found = identifiers_in("K-12 " * 400, frozenset())
+    assert len(found) > 10
+    assert all(each.end - each.start < 5 * 13 for each in found)
