@@ -65,6 +65,16 @@ class Disputes:
         found = await asyncio.to_thread(lambda: {(each.newer.id, each.older.id): each for each in _pairs(newer, older)})
         return sorted(found.values(), key=lambda each: each.newer.timestamp, reverse=True)
 
+    async def how_many(self) -> int:
+        """Return how many pairs wait, without comparing them again: now and then a few more than `undecided` returns.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        links = [link.id for one, _ in await self._storage.undecided() for link in one.links if link.rel == SUSPECT]
+        valid = await self._storage.valid_among(links)
+        return sum(one in valid for one in links)
+
     async def decide(
         self, memory_id: str, other_id: str, decision: Decision, caller: Caller = NOBODY
     ) -> Suspect | None:

@@ -341,9 +341,9 @@ class MemoryService:
 
     async def status(self) -> Status:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
-        troubles = self._degradation.troubles()
+        troubles, moves, waiting = self._degradation.troubles(), self.migration.is_moving, self.disputes.how_many
         return await describe_status(
-            self.storage, self._manager, self.settings, self._clock(), troubles, is_moving=self.migration.is_moving
+            self.storage, self._manager, self.settings, self._clock(), troubles, is_moving=moves, suspects=waiting
         )
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:

@@ -16,7 +16,7 @@ from agent_memory.settings import ENGINE_PAYS
 from agent_memory.storage.vector.inspection import of_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from datetime import datetime
 
     from agent_memory.files.concerns import Concern
@@ -43,6 +43,7 @@ async def describe_status(
     troubles: Sequence[Trouble] = (),
     *,
     is_moving: bool = False,
+    suspects: Callable[[], Awaitable[int]] | None = None,
 ) -> Status:
     """Return the state of one agent's memory; what cannot be read is reported in `health`.
 
@@ -53,6 +54,7 @@ async def describe_status(
         now: The present.
         troubles: What else does not work as it could.
         is_moving: Whether an index is being built, which is not suggested then.
+        suspects: Returns how many pairs look as if they cannot both be right, and wait for somebody to decide.
     """
     folder = getattr(storage, "folder", None)  # where the memories lie, if they lie in files here
     answer = partial(
@@ -64,7 +66,7 @@ async def describe_status(
     )
     try:
         tally, last = await storage.tally(), await storage.last_change()
-        pad = await manager.load()
+        pad, waiting = await manager.load(), await suspects() if suspects is not None else 0
         health = await _health(storage, folder, now, troubles)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
@@ -72,6 +74,7 @@ async def describe_status(
     counts = {
         "memories": tally.records,
         **({"items": tally.items} if tally.items else {}),
+        **({"suspects": waiting} if waiting else {}),
         "superseded": tally.superseded,
         "expired": tally.expired,
         "scratchpad": len(pad),
@@ -80,7 +83,11 @@ async def describe_status(
         "by_trust": dict(tally.by_trust.most_common()),
     }
     backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
-    advice = [*_suggestions(tally.records, health, settings, backend), *(each.sentence.strip() for each in troubles)]
+    advice = [
+        *_suggestions(tally.records, health, settings, backend),
+        *_to_decide(waiting),
+        *(each.sentence.strip() for each in troubles),
+    ]
     return answer(counts=counts, health=health, last_write=last, suggestions=advice)
 
 
@@ -109,6 +116,13 @@ def _suggestions(memories: int, health: dict[str, object], settings: ServiceSett
     if backend == "file" and memories >= settings.migration_threshold and settings.backend == "auto":
         found.append(f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index.")
     return found
+
+
+def _to_decide(suspects: int) -> list[str]:
+    if not suspects:
+        return []
+    pairs = "A pair of memories looks" if suspects == 1 else f"{suspects:,} pairs of memories look"
+    return [f"{pairs} as if they cannot both be right: `agent-memory suspects` shows what to decide."]
 
 
 def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:

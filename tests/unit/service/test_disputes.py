@@ -356,3 +356,20 @@ async def test_a_file_nobody_vouches_for_raises_and_settles_no_pair(service: Mem
     await service.admin.import_memories([other], outcomes.append, NOBODY, trusted=True)
     assert outcomes[-1].raised == ("links",)
     assert (await service.get(other.id)).links == other.links
+
+
+async def test_the_status_counts_the_pairs_that_wait(service: MemoryService) -> None:
+    old, new = await two(service)
+    status = await service.status()
+    assert status.counts["suspects"] == 1
+    assert any("agent-memory suspects" in each for each in status.suggestions)
+    await service.disputes.decide(new.id, old.id, "keep")
+    status = await service.status()
+    assert "suspects" not in status.counts
+    assert not any("agent-memory suspects" in each for each in status.suggestions)
+
+
+async def test_the_status_counts_no_pair_of_which_one_is_gone(service: MemoryService) -> None:
+    old, _ = await two(service)
+    await service.forget(old.id)
+    assert "suspects" not in (await service.status()).counts
