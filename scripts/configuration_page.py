@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.tool_settings import KnowledgeToolSettings
+from agent_memory.knowledge.tool_settings import IngestionSettings, KnowledgeToolSettings
 from agent_memory.settings import (
     CaptureSettings,
     ScratchpadSettings,
@@ -25,6 +25,7 @@ def document() -> str:
         ("tool-memory-knowledge", "", KnowledgeToolSettings),
         ("context-memory-scratchpad", "", ScratchpadSettings),
         ("hooks-memory-capture", _CAPTURE_NOTE, CaptureSettings),
+        ("hooks-memory-ingestion", _INGESTION_NOTE, IngestionSettings),
     ]
     lines = ["# Configuration", "", *_INTRODUCTION.splitlines()]
     for title, note, kind in sections:
@@ -126,6 +127,7 @@ _SHARED_NOTE: Final = (
 _CAPTURE_NOTE: Final = (
     "An entry of `capture_patterns` is a regular expression, or a mapping with `pattern`, `category` and `confidence`."
 )
+_INGESTION_NOTE: Final = "In no session unless `behaviors/memory-ingestion.yaml` is included."
 
 
 def _shown(default: object) -> str:

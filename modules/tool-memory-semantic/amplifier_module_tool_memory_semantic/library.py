@@ -25,6 +25,7 @@ _INSTALLED: Final = (
     "amplifier-module-tool-memory-semantic",
     "amplifier-module-context-memory-scratchpad",
     "amplifier-module-hooks-memory-capture",
+    "amplifier-module-hooks-memory-ingestion",
 )
 
 

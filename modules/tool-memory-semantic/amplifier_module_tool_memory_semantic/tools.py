@@ -260,6 +260,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
         status = await service.status()
         counts = dict(status.counts)
         full = {"by_category": counts.pop("by_category", {}), "by_trust": counts.pop("by_trust", {})}
+        full |= {name: count() for name, count in self.session.counters.items()}
         output: dict[str, Any] = {
             "agent_id": status.agent_id,
             "enabled": True,

@@ -54,6 +54,7 @@ class MemorySession:
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
+        counters: By the name of a part, what returns how much it did in this session, for `memory_status`.
     """
 
     def __init__(self, coordinator: Any) -> None:
@@ -63,6 +64,7 @@ class MemorySession:
         self.root_id: str = _ROOTS.get(self.parent_id, self.parent_id) if self.parent_id else self.session_id
         self.warnings: list[str] = []
         self.problem: AgentMemoryError | None = None
+        self.counters: dict[str, Callable[[], dict[str, Any]]] = {}
         self._coordinator = coordinator
         self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
         of_root = self._root.conversation if self._root is not None else None

@@ -45,6 +45,7 @@ class Turn:
         speaker: Whose words, by name.
         said_at: When.
         event_type: Of an event; empty for a message.
+        trust: Of the words at most, whoever says them.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Turn:
     speaker: str = ""
     said_at: datetime | None = None
     event_type: str = ""
+    trust: Trust = "high"
 
 
 @dataclass(frozen=True, slots=True)

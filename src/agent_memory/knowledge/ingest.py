@@ -143,6 +143,39 @@ class Ingest:
         draft = await asyncio.to_thread(self._episode, turn, conversation, order, origin)
         return (await self._turns([draft], conversation, caller))[0]
 
+    async def turns(
+        self,
+        turns: Sequence[Turn],
+        *,
+        conversation: str,
+        first: int = 0,
+        group: str = "",
+        is_live: bool = False,
+        caller: Caller = NOBODY,
+    ) -> tuple[list[Ingested[Episode]], list[tuple[int, str]]]:
+        """Take in turns that follow each other, in as few changes as they fit in.
+
+        Args:
+            turns: What was said.
+            conversation: Id of the resource that they are part of.
+            first: Place of the first of them there.
+            group: To which they belong.
+            is_live: As of `turn`.
+            caller: The session that asks.
+
+        Returns:
+            What became of those that can be kept; the places of the others, each with the reason as a code.
+
+        Raises:
+            StorageError: Some may be on the disk; to take in the same at the same places again stores the rest.
+        """
+        origin, kept, refused = self._origin(caller, group, is_live=is_live), list[Ingested[Any]](), []
+        for some in _portions(turns, first):
+            drafts, wrong = await asyncio.to_thread(self._drafted, some, conversation, origin)
+            refused += wrong
+            kept += await self._turns(drafts, conversation, caller)
+        return kept, refused
+
     async def file(
         self,
         path: Path,
@@ -183,7 +216,7 @@ class Ingest:
     def _episode(self, turn: Turn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
         """Return the draft of a turn: the model's words count as medium at most, those of tools as a stranger's."""
         most = {"user": origin.trust, "tool": "low"}.get(turn.role, lowest(origin.trust, "medium"))
-        own = replace(origin, trust=lowest(origin.trust, most))
+        own = replace(origin, trust=lowest(origin.trust, most, turn.trust))
         return drafting.episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
 
     def _drafted(
@@ -269,11 +302,11 @@ class Ingest:
             tell(done)
 
 
-def _portions(turns: Sequence[Turn]) -> Iterator[list[tuple[int, Turn]]]:
+def _portions(turns: Sequence[Turn], first: int = 0) -> Iterator[list[tuple[int, Turn]]]:
     """Yield the turns with their places, so many at a time as go into one change."""
     some: list[tuple[int, Turn]] = []
     size = 0
-    for order, turn in enumerate(turns):
+    for order, turn in enumerate(turns, first):
         if some and (len(some) == _AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):
             yield some
             some, size = [], 0

@@ -1,4 +1,4 @@
-"""The settings of the knowledge tools."""
+"""The settings of the knowledge tools, and of what takes conversations in."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field
 from agent_memory.settings import Settings, tools_among
 
 KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category")
+TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
 
 
 class KnowledgeToolSettings(Settings):
@@ -18,4 +19,32 @@ class KnowledgeToolSettings(Settings):
         default=None,
         description="Allow-list: the tools to offer; list_categories and get_category when left out, and recall and "
         "remember where tool-memory-semantic is not in the session.",
+    )
+
+
+class IngestionSettings(Settings):
+    """Of `hooks-memory-ingestion` alone."""
+
+    observe_prompts: bool = Field(default=True, description="Take in what the user says.")
+    observe_answers: bool = Field(default=True, description="Take in what the agent answers.")
+    observe_tools: tuple[str, ...] = Field(
+        default=(),
+        description="Names of tools, or patterns of them, whose results are taken in, too; the memory's own never are.",
+    )
+    tenant_id: str | None = Field(
+        default=None,
+        pattern=f"^{TENANT}$",
+        description="Whose the conversations are where one agent serves many people: they are kept apart by "
+        "`tenant:session`. What an application or the session says goes before it.",
+    )
+    background: bool = Field(
+        default=True,
+        description="Work on what was taken in behind the answers of the session; else `agent-memory ingest` or a "
+        "program does that.",
+    )
+    max_waiting: int = Field(
+        default=1000, ge=1, le=100_000, description="Turns that wait for the disk at most; what exceeds it is dropped."
+    )
+    flush_seconds: float = Field(
+        default=5.0, gt=0, le=600, description="After so long a turn that has not ended is kept as far as it is."
     )

@@ -133,6 +133,19 @@ _SPECS: Final = (
         redacted="kinds of secrets removed",
     ),
     _event(
+        "memory:ingestion_skipped",
+        "Something that was said in the session was not taken in.",
+        reason="why, one word",
+        count="how many turns",
+    ),
+    _event(
+        "memory:background_worked",
+        "Background work was done on what the agent was given.",
+        done="how many records were worked on, by step",
+        failed="how many of them could not be",
+        is_over="whether nothing is left to be done",
+    ),
+    _event(
         "memory:migration_suggested",
         "There are as many memories as `migration_threshold`; once a session.",
         memory_count="memories now",
@@ -239,7 +252,7 @@ _SPECS: Final = (
     _event(
         "memory:degraded",
         "Something does not work; what still does is in the message. Once for each time that it begins.",
-        component="storage, scratchpad, capture, embedder, engine or audit",
+        component="storage, scratchpad, capture, ingestion, background, embedder, engine or audit",
         code="error code",
         message="one sentence",
     ),

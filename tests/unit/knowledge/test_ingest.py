@@ -120,6 +120,22 @@ async def test_only_what_the_host_saw_the_user_say_is_the_users_word(
     assert (kept.record.trust, kept.record.created_by_session) == (trust, "s-1")
 
 
+async def test_turns_of_a_live_session_are_one_change_and_none_has_more_trust_than_it_says(
+    ingest: Ingest, knowledge: Knowledge, events: Events
+) -> None:
+    begun = await ingest.conversation("s-1", group="acme:s-1")
+    turns = [Turn("The router is upstairs."), Turn(TOKEN), Turn("So I was told.", "assistant", trust="low")]
+    for outcome in ("new", "known"):
+        kept, refused = await ingest.turns(
+            turns, conversation=begun.record.id, first=7, group="acme:s-1", is_live=True, caller=Caller("s-1")
+        )
+        assert [each.outcome for each in kept] == [outcome, outcome]
+        assert refused == [(8, "only_secret")]
+    said = [each async for each in knowledge.episodes.iter_all()]
+    assert [(each.order, each.trust, each.group) for each in said] == [(7, "high", "acme:s-1"), (9, "low", "acme:s-1")]
+    assert [(name, data.get("count")) for name, data in events][1:] == [("memory:episodes_stored", 2)]
+
+
 async def test_a_chat_is_taken_in_by_portions_and_goes_on_where_it_stopped(
     ingest: Ingest, knowledge: Knowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

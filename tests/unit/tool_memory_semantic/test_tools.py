@@ -401,6 +401,12 @@ async def test_status_answers_although_the_journal_cannot_be_read(tools: dict[st
     assert_refused(await tools["memory_store"].execute({"content": "x", "category": "note"}))
 
 
+async def test_the_full_status_has_what_other_parts_count_and_the_short_one_has_not(tools: dict[str, Any]) -> None:
+    tools["memory_status"].session.counters["ingestion"] = lambda: {"taken": 3}
+    assert (await done(tools, "status", detail="full"))["ingestion"] == {"taken": 3}
+    assert "ingestion" not in await done(tools, "status", detail="short")
+
+
 async def test_activating_switches_on_and_announces_a_switch(mounted: Any, root: Path) -> None:
     coordinator = await mounted({"storage_root": str(root), "embedder": "none"})
     tools = coordinator.get("tools")

@@ -1,0 +1,222 @@
+"""`Intake`: what was said in a session waits here for the disk; no answer waits with it.
+
+Fails open and never silently: whatever cannot be kept is counted, logged and reported by event; the conversation goes
+on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.logs import get_logger
+from amplifier_module_hooks_memory_ingestion.behind import PAUSE_SECONDS, Behind
+from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion
+from amplifier_module_hooks_memory_ingestion.losses import Losses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_memory.host import MemorySession
+    from agent_memory.knowledge.drafting import Turn
+    from agent_memory.knowledge.tool_settings import IngestionSettings
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait, and how long the end of a session may take.
+
+    Attributes:
+        characters: Waiting at most; with more of them the disk is stuck, and the conversation must not grow the heap
+            because of that.
+        drain_seconds: For writing what waits.
+        work_seconds: For background work; the next session goes on with it.
+    """
+
+    characters: int = 16_000_000
+    drain_seconds: float = 5.0
+    work_seconds: float = 1.0
+
+
+_LIMITS: Final = Limits()
+
+
+class Intake:
+    """Takes the turns of a session and has them written.
+
+    Args:
+        session: Its memory.
+        settings: What it was configured with.
+        group: Returns the group of the conversation.
+        limits: What it may take.
+
+    Attributes:
+        losses: What was not taken in.
+    """
+
+    def __init__(
+        self,
+        session: MemorySession,
+        settings: IngestionSettings,
+        group: Callable[[], str],
+        limits: Limits = _LIMITS,
+    ) -> None:
+        self._session, self._settings, self._group, self._limits = session, settings, group, limits
+        self.losses = Losses(session)
+        self._said: list[Turn] = []
+        self._ended: list[tuple[Turn, ...]] = []
+        self._portions: deque[Portion] = deque()
+        self._keepers: dict[str, tuple[Keeper, Behind]] = {}
+        self._taken = self._chars = self._waiting = 0
+        self._trouble = ""
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def take(self, turn: Turn) -> None:
+        """Note what was said; it is written when the turn has ended, or after `flush_seconds`."""
+        if self._is_closed:
+            return
+        if self._waiting >= self._settings.max_waiting or self._chars + len(turn.text) > self._limits.characters:
+            log.warning("ingestion_queue_full", waiting=self._waiting)
+            self.losses.count("queue_full")
+            return
+        self._said.append(turn)
+        self._waiting, self._chars = self._waiting + 1, self._chars + len(turn.text)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._settings.flush_seconds, self._flush_early)
+
+    def end_turn(self) -> None:
+        """Have what was said in the turn written. Whose it is, is settled after the event that ended it."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._said:
+            said, self._said = tuple(self._said), []
+            self._ended.append(said)
+            asyncio.get_running_loop().call_soon(self._assign)
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what was taken in, what waits, what was not taken in and why, and what was made of it behind that."""
+        behind: Counter[str] = sum((each.done for _, each in self._keepers.values()), Counter())
+        return {
+            "taken": self._taken,
+            "waiting": self._waiting,
+            "skipped": dict(self.losses.by_reason),
+            "worked": dict(behind),
+        }
+
+    async def drain(self) -> None:
+        """Write what waits, and work on it a moment, each within a bound; what cannot be written keeps waiting."""
+        self.end_turn()
+        self._assign(begin=False)
+        try:
+            await asyncio.wait_for(self._write(), self._limits.drain_seconds)
+        except TimeoutError:
+            log.warning("ingestion_not_drained", waiting=self._waiting)
+            self._trouble = "drain_timeout"
+        await asyncio.gather(*(behind.settle(self._limits.work_seconds) for _, behind in self._keepers.values()))
+
+    async def close(self) -> None:
+        """Drain and stop; what could not be written is dropped, counted and told. May be called more than once."""
+        if self._is_closed:
+            return
+        await self.drain()
+        self._is_closed = True
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.gather(self._writer, return_exceptions=True)
+        if self._waiting:
+            self.losses.count(self._trouble or "internal_error", self._waiting)
+            self._waiting = self._chars = 0
+            self._portions.clear()
+        await self.losses.tell()
+        for keeper, _ in self._keepers.values():
+            await keeper.close()
+
+    # -- behind the conversation --------------------------------------------------------------------------------------
+
+    def _flush_early(self) -> None:
+        """Give what was said in a turn that takes long to the agent of the session, if it has one by now."""
+        self._timer = None
+        if self._agent() is not None:
+            self.end_turn()
+
+    def _agent(self) -> str | None:
+        """Return the agent that may keep what is said now; None where nothing may."""
+        try:
+            identity = self._session.identity()
+        except AgentMemoryError:
+            return None  # the tools tell
+        return identity.agent_id if identity.may_listen and self._session.problem is None else None
+
+    def _assign(self, *, begin: bool = True) -> None:
+        """Settle whose the turns are that have ended; nobody's are dropped: memory is off."""
+        for turns in self._ended:
+            agent_id = self._agent()
+            try:
+                group = self._group() if agent_id is not None else ""
+            except AgentMemoryError as error:
+                self.losses.count(error.code, len(turns))
+                agent_id = None
+            if agent_id is None:
+                self._forget(turns)
+            else:
+                self._portions.append(Portion(agent_id, group, turns))
+        self._ended = []
+        if begin and (self._portions or self.losses.is_untold) and (self._writer is None or self._writer.done()):
+            self._writer = asyncio.get_running_loop().create_task(self._write_soon())
+
+    def _forget(self, turns: tuple[Turn, ...]) -> None:
+        self._waiting -= len(turns)
+        self._chars -= sum(len(each.text) for each in turns)
+
+    async def _write_soon(self) -> None:
+        await asyncio.sleep(PAUSE_SECONDS)
+        await self._write()
+
+    async def _write(self) -> None:
+        async with self._writing:
+            while True:
+                while self._portions and await self._keep(self._portions[0]):
+                    self._forget(self._portions.popleft().turns)
+                await self.losses.tell()
+                if not self._portions or self._trouble:
+                    return
+
+    async def _keep(self, portion: Portion) -> bool:
+        """Write one portion; tell whether it is done with, written or not."""
+        keeper, behind = self._keeper(portion.agent_id)
+        try:
+            refused = await keeper.keep(portion)
+        except AgentMemoryError as error:
+            if error.code != self._trouble:
+                await self._session.degraded("ingestion", error)
+            self._trouble = error.code
+            if isinstance(error, StorageError):
+                return False  # it waits for the next turn
+            self.losses.count(error.code, len(portion.turns))
+        except Exception as error:  # noqa: BLE001 - a defect of ours must not end the session
+            log.warning("ingestion_failed", error=type(error).__name__)
+            self.losses.count("internal_error", len(portion.turns))
+        else:
+            self._trouble = ""
+            self._taken += len(portion.turns) - len(refused)
+            for code in refused:
+                self.losses.count(code)
+            if self._settings.background:
+                behind.begin()
+        return True
+
+    def _keeper(self, agent_id: str) -> tuple[Keeper, Behind]:
+        if agent_id not in self._keepers:
+            keeper = Keeper(self._session, agent_id)
+            self._keepers[agent_id] = keeper, Behind(self._session, keeper.work)
+        return self._keepers[agent_id]

@@ -1,0 +1,139 @@
+"""`Keeper`: writes what was said to the agent it was said to, and has the work on it done."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.capture import is_wished
+from agent_memory.errors import IdentityError
+from agent_memory.host.registry import ServiceShare
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
+from agent_memory.redaction import SecretRedactor
+
+if TYPE_CHECKING:
+    from agent_memory.host import MemorySession
+    from agent_memory.knowledge.drafting import Turn
+    from agent_memory.redaction import Redactor
+    from agent_memory.service import MemoryService
+    from agent_memory.tasks.stage import Ran
+
+_ACTIVATION: Final = "activation"
+_LONGEST_WISH: Final = 200
+_TITLE: Final = 80
+_READ_FOR_A_TITLE: Final = 4_000
+"""Characters of a text whose beginning may be a title: all of it is tried for secrets first, which takes long."""
+_PORTIONS: Final = 10
+"""Of background work that are done at once: a long backlog is worked off turn by turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Turns of one conversation that follow each other, and whose they are."""
+
+    agent_id: str
+    group: str
+    turns: tuple[Turn, ...]
+
+
+class Keeper:
+    """What one session says to one agent.
+
+    Opens nothing before the first call. Holds a share of the agent's service of its own: what was said to an agent
+    goes to that one, whichever the session has now.
+
+    Args:
+        session: The session's memory.
+        agent_id: The agent.
+    """
+
+    def __init__(self, session: MemorySession, agent_id: str) -> None:
+        self._session, self._agent_id = session, agent_id
+        self._redactor, self._share = SecretRedactor(), ServiceShare()
+        self._knowledge: Knowledge | None = None
+        self._next: dict[str, int] = {}
+
+    async def keep(self, portion: Portion) -> list[str]:
+        """Write some turns; when this returns, they are on the disk.
+
+        Returns:
+            Why some of them cannot be kept, as codes.
+
+        Raises:
+            StorageError: To try again later stores none of them twice.
+            AgentMemoryError: They cannot be kept.
+        """
+        service, knowledge = await self._opened()
+        ingest, caller = Ingest(knowledge, service.report, self._redactor), self._session.caller.as_person()
+        turns = await asyncio.to_thread(_with_wishes, portion)
+        title = await asyncio.to_thread(_title_of, turns, self._redactor)
+        key, group = self._session.root_id, portion.group
+        begun = await ingest.conversation(key, title=title, said_at=turns[0].said_at, group=group, caller=caller)
+        conversation = begun.record.id
+        first = self._next.get(conversation)
+        if first is None:
+            known = await knowledge.episodes.linked_to(conversation)
+            first = max((each.order + 1 for each in known), default=0)
+        _, refused = await ingest.turns(
+            turns, conversation=conversation, first=first, group=group, is_live=True, caller=caller
+        )
+        self._next[conversation] = first + len(turns)
+        return [code for _, code in refused]
+
+    async def work(self) -> Ran:
+        """Do background work that is due, at most so much at a time.
+
+        Raises:
+            AgentMemoryError: What was done before is done.
+        """
+        service, knowledge = await self._opened()
+        caller = self._session.caller.as_person()
+        ran = await runner_of(knowledge, service, caller).run(_PORTIONS)
+        if any(ran.done.values()) or ran.failed:
+            await service.report(
+                "memory:background_worked", caller, done=dict(ran.done), failed=ran.failed, is_over=ran.is_over
+            )
+        return ran
+
+    async def close(self) -> None:
+        """Close what was opened here. May be called more than once."""
+        knowledge, self._knowledge = self._knowledge, None
+        if knowledge is not None:
+            await knowledge.close()
+        await self._share.close()
+
+    async def _opened(self) -> tuple[MemoryService, Knowledge]:
+        with suppress(IdentityError):  # it may have another agent by now, or none
+            await self._session.require()
+        settings = self._session.settings
+        service = await self._share.opened(self._session.root_id, self._agent_id, settings, lambda _: None)
+        if self._knowledge is None:
+            self._knowledge = Knowledge(service.agent_id, settings)
+        return service, self._knowledge
+
+
+def _with_wishes(portion: Portion) -> tuple[Turn, ...]:
+    """Return the turns; one in which the user asks for the agent is an event, of which no statement is made."""
+    return tuple(
+        replace(each, event_type=_ACTIVATION) if _is_wish(each, portion.agent_id) else each for each in portion.turns
+    )
+
+
+def _is_wish(turn: Turn, agent_id: str) -> bool:
+    is_short = turn.role == "user" and len(turn.text) <= _LONGEST_WISH
+    return is_short and is_wished(agent_id, turn.text, is_known=True, in_doubt=False)
+
+
+def _title_of(turns: tuple[Turn, ...], redactor: Redactor) -> str:
+    """Return how a conversation that begins so is called: the first words of the user without secrets, else the day."""
+    said = next((each.text for each in turns if each.role == "user" and not each.event_type), "")
+    words = " ".join(redactor.redact(said).text.split()) if len(said) <= _READ_FOR_A_TITLE else ""
+    if len(words) > _TITLE:
+        words = words[:_TITLE].rpartition(" ")[0] or words[:_TITLE]
+        words += " …"
+    day = turns[0].said_at
+    return words or ("A conversation" if day is None else f"Conversation of {day:%Y-%m-%d}")

@@ -1,0 +1,38 @@
+"""Mounts the hooks of a session; none in a sub-session or with a wrong configuration."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.host import MemorySession
+from agent_memory.host.cleanups import callable_anyhow
+from agent_memory.host.groups import group_of
+from agent_memory.knowledge.tool_settings import IngestionSettings
+from amplifier_module_hooks_memory_ingestion.hooks import IngestionHooks
+from amplifier_module_hooks_memory_ingestion.intake import Intake
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+MODULE_ID: Final = "hooks-memory-ingestion"
+STATISTICS_CAPABILITY: Final = "agent_memory.ingestion_statistics"
+"""A callable that returns what this session took in, as `memory_status` has it under `ingestion`."""
+
+__all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "IngestionHooks", "Intake", "mount"]
+
+
+async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+    """Listen to a session. Opens nothing; a wrong configuration or a sub-session takes nothing in."""
+    session = MemorySession.of(coordinator)
+    settings = session.configure(MODULE_ID, IngestionSettings, config)
+    leaving = session.leaving()
+    if settings is None or session.is_child:
+        return callable_anyhow(leaving.aclose)
+    intake = Intake(session, settings, partial(group_of, coordinator, session.root_id, settings.tenant_id))
+    leaving.push_async_callback(intake.close)
+    for undo in IngestionHooks(coordinator, session, settings, intake).register():
+        leaving.callback(undo)
+    session.counters["ingestion"] = intake.statistics
+    coordinator.register_capability(STATISTICS_CAPABILITY, intake.statistics)
+    return callable_anyhow(leaving.aclose)
