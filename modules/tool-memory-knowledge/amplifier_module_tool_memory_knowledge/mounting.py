@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MODULE_ID = "tool-memory-knowledge"
 _SEMANTIC: Final = "tool-memory-semantic"
+_INGESTION: Final = "hooks-memory-ingestion"
 _PAGES: Final = ("list_categories", "get_category")
 
 __all__ = ["MODULE_ID", "mount"]
@@ -30,7 +31,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         return session.leaving().aclose
     names = settings.tools if settings is not None else None
     if names is None:
-        names = _PAGES if _has_semantic_tools(coordinator) else KNOWLEDGE_TOOLS
+        names = _offered(coordinator)
     may_write = not (session.is_child and is_memory_assistant(coordinator))
     shelf = Shelf(session)
     for tool_class in ALL_TOOLS:
@@ -42,9 +43,16 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     return leaving.aclose
 
 
-def _has_semantic_tools(coordinator: Any) -> bool:
-    """Tell whether the session's plan has memory_search and its like, whichever module is mounted first."""
+def _offered(coordinator: Any) -> tuple[str, ...]:
+    """Return the tools to offer where no setting names them: by the session's plan, whatever is mounted first."""
+    if not _has(coordinator, "tools", _SEMANTIC):
+        return KNOWLEDGE_TOOLS
+    # What was said in earlier sessions is no memory of the agent's own: memory_search does not find it.
+    return ("recall", *_PAGES) if _has(coordinator, "hooks", _INGESTION) else _PAGES
+
+
+def _has(coordinator: Any, kind: str, module: str) -> bool:
+    """Tell whether the session's plan lists a module."""
     plan = getattr(coordinator, "config", None)
     listed: Mapping[str, Any] = plan if isinstance(plan, dict) else {}
-    tools = listed.get("tools")
-    return any(isinstance(one, dict) and one.get("module") == _SEMANTIC for one in tools or ())
+    return any(isinstance(one, dict) and one.get("module") == module for one in listed.get(kind) or ())

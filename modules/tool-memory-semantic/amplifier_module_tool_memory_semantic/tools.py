@@ -283,7 +283,8 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
         activated = await self.session.activate(args.agent_id.strip())
         name, previous = activated.agent_id, activated.previous
         service = await self.session.require()
-        output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": await service.admin.count()}
+        own = (await service.admin.tally()).records  # without what was drawn from documents and talks
+        output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": own}
         announce = []
         if previous and previous.lower() != name.lower():
             output["previous"] = previous

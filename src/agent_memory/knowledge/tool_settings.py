@@ -17,8 +17,8 @@ class KnowledgeToolSettings(Settings):
 
     tools: Annotated[tuple[str, ...], tools_among(KNOWLEDGE_TOOLS)] | None = Field(
         default=None,
-        description="Allow-list: the tools to offer; list_categories and get_category when left out, and recall and "
-        "remember where tool-memory-semantic is not in the session.",
+        description="Allow-list: the tools to offer; list_categories and get_category when left out, recall where "
+        "conversations are taken in, too, and recall and remember where tool-memory-semantic is not in the session.",
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.unit.tool_memory_knowledge.conftest import Mount
 
 BESIDE = {"tools": [{"module": "tool-memory-semantic"}, {"module": "tool-memory-knowledge"}]}
+LISTENING = {**BESIDE, "hooks": [{"module": "hooks-memory-ingestion"}]}
 
 
 async def done(tools: dict[str, Any], tool: str, /, **arguments: Any) -> str:
@@ -107,6 +108,7 @@ async def test_a_statement_is_one_line_and_hides_nothing(mounted: Mount, root: P
     [
         ({}, {}, set(KNOWLEDGE_TOOLS)),
         ({}, {"config": BESIDE}, {"list_categories", "get_category"}),
+        ({}, {"config": LISTENING}, {"recall", "list_categories", "get_category"}),
         ({"tools": ["recall"]}, {"config": BESIDE}, {"recall"}),
         ({"tools": []}, {}, set()),
         ({}, {"config": plan(memory={"enabled": False})}, set()),

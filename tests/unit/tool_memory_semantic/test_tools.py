@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.models import CATEGORIES
+from agent_memory.service import Caller
 from agent_memory.settings import OFFERED_TOOLS, TOOL_NAMES
 from amplifier_module_tool_memory_semantic import ALL_TOOLS, READING_TOOLS
 from amplifier_module_tool_memory_semantic.tools import SearchTool
@@ -405,6 +406,14 @@ async def test_the_full_status_has_what_other_parts_count_and_the_short_one_has_
     tools["memory_status"].session.counters["ingestion"] = lambda: {"taken": 3}
     assert (await done(tools, "status", detail="full"))["ingestion"] == {"taken": 3}
     assert "ingestion" not in await done(tools, "status", detail="short")
+
+
+async def test_what_was_drawn_from_talks_counts_for_no_memory_at_an_activation(tools: dict[str, Any]) -> None:
+    await stored(tools, "Prefers tea")
+    service = await tools["memory_status"].session.require()
+    drawn = {"id": "mem-00000000000a", "content": "The kettle is blue.", "source": {"kind": "extraction"}}
+    assert len((await service.admin.derived.store([drawn], Caller("s-1"))).stored) == 1
+    assert (await done(tools, "activate", agent_id="bob"))["memories"] == 1
 
 
 async def test_activating_switches_on_and_announces_a_switch(mounted: Any, root: Path) -> None:
