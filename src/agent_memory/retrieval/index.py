@@ -280,11 +280,11 @@ class SearchIndex:
 
 
 def _affordable(rarest: list[str], frequency: Callable[[str], int], most: int) -> Iterator[str]:
-    """Yield terms, the first in any case, as long as no more documents hold one of them than may be read."""
+    """Yield terms as long as all documents that hold one of them may be read."""
     read = 0
     for term in rarest:
         read += frequency(term)
-        if read > most and term != rarest[0]:
+        if read > most:
             return
         yield term
 

@@ -90,8 +90,8 @@ class SearchLimits:
         in_period: Best of each list of what was stored in a stretch of time that is asked about.
         excerpted: Best hits of which it is told which pieces of their texts are near.
         doubtful: Best of each list among which those above low trust are looked for, where most are not.
-        compared: Postings read to find what is like a text, the rarest words' first; one word's are read in any case.
-            Ten thousand take one millisecond, and a word that more documents hold tells none of them apart.
+        compared: Postings read to find what is like a text, the rarest words' first: ten thousand take one millisecond,
+            and a word that more documents hold tells none of them apart.
         rejections: Of each reason, in an explanation: it is read by a person or paid for in tokens.
         counted: Documents of one list looked at for a count; beyond, it is estimated from these. Five hundred take
             about half a millisecond, and the error of such a share is below five percent of the list (two standard

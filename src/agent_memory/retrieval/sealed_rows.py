@@ -141,6 +141,8 @@ class SealedWeights:
         self.words = [SealedWords(segment) for segment in chain.segments]
         """Of each segment."""
         self._length = (-1, 0)
+        self._frequencies: dict[str, int] = {}
+        self._counted = -1
 
     @property
     def documents(self) -> int:
@@ -159,9 +161,18 @@ class SealedWeights:
 
     def frequency(self, term: str) -> int:
         """Return how many rows that count hold a term; of a frequent one, about how many."""
-        parts = zip(self.words, self._chain.alive, self._chain.kept, strict=True)
-        # In a part of a segment a word may be rare that is frequent in the rest.
-        return sum(words.frequency(term, alive, exactly=kept is not None) for words, alive, kept in parts)
+        if (
+            len(self._chain) != self._counted or len(self._frequencies) >= _MOST_ENTRIES
+        ):  # rows only come to count no more
+            self._frequencies.clear()
+            self._counted = len(self._chain)
+        known = self._frequencies.get(term)
+        if known is None:
+            parts = zip(self.words, self._chain.alive, self._chain.kept, strict=True)
+            # In a part of a segment a word may be rare that is frequent in the rest.
+            known = sum(words.frequency(term, alive, exactly=kept is not None) for words, alive, kept in parts)
+            self._frequencies[term] = known
+        return known
 
     def lengths_of(self, numbers: Iterable[int]) -> dict[int, int]:
         """Return how many terms each of some rows has."""
