@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.suspects.wording import LIGHT_TERMS
+from agent_memory.suspects.wording import LIGHT_TERMS, NUMBERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,6 +46,14 @@ def subject_of(new: Statement, old: Statement, leads: tuple[tuple[str, ...], ...
             if weight > best and (_begins(weight, run, leads) or _begins(weight, other, leads)):
                 best, found = weight, block
     return frozenset(found) - LIGHT_TERMS if found else None
+
+
+def are_numbered_apart(new: Statement, old: Statement) -> bool:
+    """Whether both begin with things of one kind that have other numbers: "room 3 holds" beside "room 4 holds"."""
+    one, other = NUMBERED.match(new.text), NUMBERED.match(old.text)
+    if one is None or other is None:
+        return False
+    return one["what"].casefold() == other["what"].casefold() and int(one["number"]) != int(other["number"])
 
 
 def _are_numbered(new: Statement, old: Statement) -> bool:

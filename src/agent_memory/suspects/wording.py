@@ -52,6 +52,20 @@ LIGHT_WORDS: Final = frozenset(_LIGHT_WORDS.split())
 LIGHT_TERMS: Final = frozenset(index_terms(_LIGHT_WORDS)) - {"call"}
 """Stems that two statements may share without speaking of the same matter."""
 
+_NUMBERED: Final = """
+    apartment box branch bus case chapter client cluster customer device disk episode exercise experiment figure flat
+    flight floor gate group host instance invoice iteration item job lane layer lesson level lot machine milestone node
+    order package page part partition phase platform player port question queue rack release request robot room round
+    row run seat section sensor server service shard shelf site slot sprint stage station step store table task team
+    tenant terminal ticket track train truck unit user volume ward week worker zone
+"""
+NUMBERED: Final = re.compile(
+    r"^(?:(?:in|at|on|for|during)\s+)?(?:(?:the|a|an|our|my|this)\s+)?(?:(?:[\w-]+\s+){1,2}(?:of|for)\s+(?:the\s+)?)?"
+    rf"(?P<what>{'|'.join(_NUMBERED.split())})\s+(?:#|no\.?\s*|number\s+)?(?P<number>\d+)\s+\w",
+    re.IGNORECASE,
+)
+"""A thing among many of its kind that a sentence begins with, told apart by its number."""
+
 _HARMLESS_WORDS: Final = """
     use uses used using set sets setting keep keeps kept keeping have has run runs running make makes made reason
     reasons fact thing way note notes noted record recorded remember please current currently configured describe

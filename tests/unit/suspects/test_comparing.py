@@ -322,3 +322,29 @@ def test_of_a_long_text_only_so_much_is_read() -> None:
         for statement in statements_of((unit * 10_000)[:10_000]):
             assert len(statement.text) <= 400
             assert max(map(len, statement.runs), default=0) <= 16
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Room 3 holds 6 chairs.", "Room 4 holds 7 chairs."),
+        ("The parser of service 19702 avoids gzip.", "The parser of service 18423 avoids snapshots."),
+        ("In sprint 12 the team fixed 9 bugs.", "In sprint 13 the team fixed 4 bugs."),
+        ("The owner of ticket #41 is Mara.", "The owner of ticket #42 is Ivo."),
+    ],
+)
+def test_things_of_a_kind_with_other_numbers_are_no_pair(older: str, newer: str) -> None:
+    assert compared(newer, older) is None
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The design review is in room 3.", "The design review is in room 5."),
+        ("Room 3 holds 6 chairs.", "Room 3 holds 9 chairs."),
+        ("The staging cluster has 3 nodes.", "The staging cluster has 5 nodes."),
+        ("The shop is on PostgreSQL 14.", "The shop is on PostgreSQL 16."),
+    ],
+)
+def test_another_number_of_what_is_said_of_a_thing_is_a_pair(older: str, newer: str) -> None:
+    assert compared(newer, older) is not None
