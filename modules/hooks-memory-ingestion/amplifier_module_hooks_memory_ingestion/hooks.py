@@ -10,7 +10,6 @@ from amplifier_core import HookResult
 from agent_memory.host.messages import last_assistant_text, text_of_content, text_of_result
 from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
-from agent_memory.knowledge.turns import mended
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, utc_now
 
@@ -107,7 +106,7 @@ class IngestionHooks:
         if text.strip():
             self._is_open = True
             is_low = role != "user" and self._session.taint.by is not None
-            self._intake.take(Turn(mended(text), role, speaker, utc_now(), trust="low" if is_low else "high"))
+            self._intake.take(Turn(text, role, speaker, utc_now(), trust="low" if is_low else "high"))
 
     def _end_turn(self) -> None:
         if self._is_open:

@@ -18,8 +18,6 @@ from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion
 from amplifier_module_hooks_memory_ingestion.losses import Losses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_memory.host import MemorySession
     from agent_memory.knowledge.drafting import Turn
     from agent_memory.knowledge.tool_settings import IngestionSettings
@@ -52,7 +50,6 @@ class Intake:
     Args:
         session: Its memory.
         settings: What it was configured with.
-        group: Returns the group of the conversation.
         limits: What it may take.
 
     Attributes:
@@ -63,10 +60,9 @@ class Intake:
         self,
         session: MemorySession,
         settings: IngestionSettings,
-        group: Callable[[], str],
         limits: Limits = _LIMITS,
     ) -> None:
-        self._session, self._settings, self._group, self._limits = session, settings, group, limits
+        self._session, self._settings, self._limits = session, settings, limits
         self.losses = Losses(session)
         self._said: list[Turn] = []
         self._ended: list[tuple[Turn, ...]] = []
@@ -93,7 +89,7 @@ class Intake:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._settings.flush_seconds, self._flush_early)
 
-    def end_turn(self) -> None:
+    def end_turn(self, *, begin: bool = True) -> None:
         """Have what was said in the turn written. Whose it is, is settled after the event that ended it."""
         if self._timer is not None:
             self._timer.cancel()
@@ -101,7 +97,8 @@ class Intake:
         if self._said:
             said, self._said = tuple(self._said), []
             self._ended.append(said)
-            asyncio.get_running_loop().call_soon(self._assign)
+            if begin:
+                asyncio.get_running_loop().call_soon(self._assign)
 
     def statistics(self) -> dict[str, Any]:
         """Return what was taken in, what waits, what was not taken in and why, and what was made of it behind that."""
@@ -115,7 +112,7 @@ class Intake:
 
     async def drain(self) -> None:
         """Write what waits, and work on it a moment, each within a bound; what cannot be written keeps waiting."""
-        self.end_turn()
+        self.end_turn(begin=False)
         self._assign(begin=False)
         try:
             await asyncio.wait_for(self._write(), self._limits.drain_seconds)
@@ -162,7 +159,7 @@ class Intake:
         for turns in self._ended:
             agent_id = self._agent()
             try:
-                group = self._group() if agent_id is not None else ""
+                group = self._session.group() if agent_id is not None else ""
             except AgentMemoryError as error:
                 self.losses.count(error.code, len(turns))
                 agent_id = None

@@ -12,6 +12,7 @@ from agent_memory.errors import IdentityError
 from agent_memory.host.registry import ServiceShare
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.turns import mended
 from agent_memory.knowledge.working import runner_of
 from agent_memory.redaction import SecretRedactor
 
@@ -69,7 +70,7 @@ class Keeper:
         """
         service, knowledge = await self._opened()
         ingest, caller = Ingest(knowledge, service.report, self._redactor), self._session.caller.as_person()
-        turns = await asyncio.to_thread(_with_wishes, portion)
+        turns = await asyncio.to_thread(_prepared, portion)
         title = await asyncio.to_thread(_title_of, turns, self._redactor)
         key, group = self._session.root_id, portion.group
         begun = await ingest.conversation(key, title=title, said_at=turns[0].said_at, group=group, caller=caller)
@@ -116,10 +117,14 @@ class Keeper:
         return service, self._knowledge
 
 
-def _with_wishes(portion: Portion) -> tuple[Turn, ...]:
-    """Return the turns; one in which the user asks for the agent is an event, of which no statement is made."""
+def _prepared(portion: Portion) -> tuple[Turn, ...]:
+    """Return the turns as they are to be kept: without what no file carries, wishes for the agent as events.
+
+    Of an event no statement is made.
+    """
     return tuple(
-        replace(each, event_type=_ACTIVATION) if _is_wish(each, portion.agent_id) else each for each in portion.turns
+        replace(each, text=mended(each.text), event_type=_ACTIVATION if _is_wish(each, portion.agent_id) else "")
+        for each in portion.turns
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.host import MemorySession
 from agent_memory.host.cleanups import callable_anyhow
-from agent_memory.host.groups import group_of
 from agent_memory.knowledge.tool_settings import IngestionSettings
 from amplifier_module_hooks_memory_ingestion.hooks import IngestionHooks
 from amplifier_module_hooks_memory_ingestion.intake import Intake
@@ -29,7 +27,8 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     leaving = session.leaving()
     if settings is None or session.is_child:
         return callable_anyhow(leaving.aclose)
-    intake = Intake(session, settings, partial(group_of, coordinator, session.root_id, settings.tenant_id))
+    session.tenant_id = settings.tenant_id
+    intake = Intake(session, settings)
     leaving.push_async_callback(intake.close)
     for undo in IngestionHooks(coordinator, session, settings, intake).register():
         leaving.callback(undo)

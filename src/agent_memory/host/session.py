@@ -14,6 +14,7 @@ from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under, root_of
 from agent_memory.host.conversation import Conversation
+from agent_memory.host.groups import group_of
 from agent_memory.host.identity import (
     Activated,
     Configured,
@@ -54,6 +55,9 @@ class MemorySession:
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
+        tenant_id: Whose the conversations are, as a module's setting says; None where none does.
+        group: Returns the group of the conversation, `tenant:session`, the root's for its children; empty where no
+            tenant is named. Raises ValidationError where it cannot be said.
         counters: By the name of a part, what returns how much it did in this session, for `memory_status`.
     """
 
@@ -79,6 +83,11 @@ class MemorySession:
             lambda: Note(self._activated, is_tainted=self.taint.by is not None),
         )
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
+        self.tenant_id: str | None = None
+        root = self._root
+        self.group: Callable[[], str] = (
+            root.group if root is not None else lambda: group_of(coordinator, self.root_id, self.tenant_id)
+        )
         self._activated: str | None = None
         self._recalled = self._said_whose = False
         self._share = ServiceShare()
