@@ -8,17 +8,21 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from agent_memory.embeddings.cache import VectorCache, text_hash
+from agent_memory.embeddings.caching import CachingEmbedder
 from agent_memory.embeddings.registry import SWITCHED_OFF, embedder_of, reason_without
 from agent_memory.embeddings.runtime import reports
 from agent_memory.embeddings.worker import EmbeddingWorker
 from agent_memory.errors import EmbeddingError
+from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
-    from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity
+    from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Matrix
     from agent_memory.settings import ServiceSettings
+
+log = get_logger(__name__)
 
 WORTH_WAITING: Final = 64
 """Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
@@ -137,6 +141,24 @@ class EmbeddingService(Generic[IndexT]):
                 return True
             if left <= _SLICE_SECONDS or not self._worker.status.goes_on:
                 return False
+
+    def embedded(self, texts: Sequence[str]) -> Matrix | None:
+        """Return a unit vector for each text, those in the cache without the model; None where none can be made.
+
+        Blocking: loads the model where a text is not in the cache.
+        """
+        import numpy as np  # nothing slow at import
+
+        if self._worker is None or not texts:
+            return None
+        keys = list(map(text_hash, texts))
+        source = CachingEmbedder(self._worker.embedder, self._worker.cache)
+        try:
+            found = source.documents(dict(zip(keys, texts, strict=True)), load=False, stops=lambda: False)
+        except EmbeddingError as error:
+            log.warning("not_embedded", code=error.code, error=error.message)
+            return None
+        return np.stack([found[key] for key in keys])
 
     def fill_later(self) -> None:
         """Do nothing: what is put into the index is embedded by itself."""

@@ -46,6 +46,8 @@ class AgentFolder:
     """Derived: what the scratchpad was last chosen from."""
     blobs = _File(names.BLOBS)
     """Texts that are too long for a line of a journal, each under its sha256."""
+    topics = _File(names.TOPICS)
+    """Pages of topics, which people may edit."""
     lock = _File(names.LOCK)
     """Locked by the process that writes."""
     tasks = _File(names.TASKS)

@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.watching import keep_pages
 from agent_memory.service import open_service
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class ServiceShare:
                 await self.close()
                 key = (root_session, settings.storage_root, agent_id)
                 with _LOCK:
-                    shared = _OPEN.get(key) or _OPEN.setdefault(key, _Shared(open_service(agent_id, settings)))
+                    opened = _OPEN.get(key)
+                    shared = opened or _OPEN.setdefault(key, _Shared(keep_pages(open_service(agent_id, settings))))
                     shared.users += 1
                 self._key, self.service = key, shared.service
                 begin(self.service)

@@ -1,51 +1,33 @@
-"""`Consolidation`: makes the page of a topic anew from its items, when that is due."""
+"""`Consolidation`: makes the page of a topic anew from its items, when that is due, for `MemoryManager`."""
 
 from __future__ import annotations
 
 import contextlib
-import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import CategoryNotFoundError, ConsolidationError, StorageError
 from agent_memory.knowledge.events import CategoryConsolidatedPayload, MemoryEventType
-from agent_memory.knowledge.paging import page_of
-from agent_memory.knowledge.shapes import source_of
-from agent_memory.knowledge.topics.rendering import render
-from agent_memory.logs import get_logger
-from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from agent_memory.knowledge.events import Events
-    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
-    from agent_memory.models import Clock, Topic
-
-log = get_logger(__name__)
+    from agent_memory.knowledge.pages import Made, Pages
+    from agent_memory.models import Topic
+    from agent_memory.service import Caller
 
 
 class Consolidation:
     """Makes pages.
 
     Args:
-        resources, items, categories: The layers.
+        pages: Makes and shows them.
         events: Gets what was done.
-        interval: New items of a topic after which its page is due.
-        clock: Source of the present.
+        caller: Returns the session that asks.
     """
 
-    def __init__(
-        self,
-        resources: ResourceLayer,
-        items: ItemLayer,
-        categories: CategoryLayer,
-        events: Events,
-        interval: int,
-        clock: Clock = utc_now,
-    ) -> None:
-        self._resources, self._items, self._categories = resources, items, categories
-        self._events, self._interval, self._clock = events, interval, clock
+    def __init__(self, pages: Pages, events: Events, caller: Callable[[], Caller]) -> None:
+        self._pages, self._events, self._caller = pages, events, caller
 
     async def topic(self, name: str) -> Topic:
         """Return a topic by its name.
@@ -53,10 +35,20 @@ class Consolidation:
         Raises:
             CategoryNotFoundError: There is none of that name; names those that there are.
         """
-        topic = await self._categories.topic(name)
-        if topic is None:
-            raise CategoryNotFoundError(name, [each.name for each in await self._categories.topics()])
-        return topic
+        topics = await self._pages.topics()
+        found = next((each for each in topics if each.name == name), None)
+        if found is None:
+            raise CategoryNotFoundError(name, [each.name for each in topics])
+        return found
+
+    async def shown(self, name: str) -> str:
+        """Return the page of a topic; an empty text where it has none yet.
+
+        Raises:
+            CategoryNotFoundError: There is none of that name.
+            StorageError: It cannot be read.
+        """
+        return await self._pages.shown(await self.topic(name))
 
     async def make(self, name: str, *, force: bool) -> str:
         """Make a page anew and return it; one that a person edited, or of which no item came or went, stays.
@@ -65,37 +57,41 @@ class Consolidation:
             CategoryNotFoundError: There is none of that name.
             ConsolidationError: The page is as it was.
         """
-        began, topic = time.perf_counter(), await self.topic(name)
+        topic = await self.topic(name)
         try:
-            items = await self._items.of_topic(name)
-            ids = [item.id for item in items]
-            is_current = topic.consolidated_at is not None and ids == topic.item_ids
-            if topic.edited_by or (is_current and not force):
-                return topic.body
-            names = dict.fromkeys(map(source_of, items))
-            sources = {one: await self._resources.passage(one) if one else None for one in names}
-            made = page_of(topic, items, sources, self._clock())
-            body = render(made.page)
-            if made.dropped:
-                log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(one.reason for one in made.dropped)))
-            await self._categories.update_content(topic.id, body, ids)
+            members = await self._pages.members_of(topic)
+            is_current = topic.consolidated_at is not None and {each.id for each in members} == {*topic.item_ids}
+            if not topic.edited_by and (force or not is_current):
+                made = await self._pages.make(topic, members)
+                await self._pages.write_index()
+                await self.tell([made])
+                topic = made.topic
+            return await self._pages.shown(topic)
         except StorageError as error:
             raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error
-        spent = 1000 * (time.perf_counter() - began)
-        payload = CategoryConsolidatedPayload(topic.id, name, len(ids), len(body), spent)
-        await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._items.caller)
-        return body
 
     async def make_due(self, names: Iterable[str]) -> None:
         """Make the pages of those topics anew that have so many new items; one that cannot be made stays."""
         for name in sorted(set(names)):
             with contextlib.suppress(CategoryNotFoundError, ConsolidationError):
-                known = set((await self.topic(name)).item_ids)
-                if sum(one.id not in known for one in await self._items.of_topic(name)) >= self._interval:
+                topic = await self.topic(name)
+                if self._pages.has_enough(topic, [each.id for each in await self._pages.members_of(topic)]):
                     await self.make(name, force=False)
 
     async def make_again(self, names: Iterable[str]) -> None:
-        """Make the pages of topics anew from which items have gone."""
+        """Make the pages of topics anew whose sources have gone."""
         for name in sorted(set(names)):
             with contextlib.suppress(CategoryNotFoundError):  # a topic that was never declared has no page
                 await self.make(name, force=True)
+
+    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
+        """Make all pages anew on which these stand; what a service tells of what is forgotten."""
+        await self.tell(await self._pages.withdraw(memory_ids))
+
+    async def tell(self, every: Iterable[Made]) -> None:
+        """Send an event of each page that was made."""
+        for made in every:
+            payload = CategoryConsolidatedPayload(
+                made.topic.id, made.topic.name, made.items, len(made.body), made.milliseconds
+            )
+            await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._caller())

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNotFoundError, ValidationError
 from agent_memory.knowledge import drawing
 from agent_memory.knowledge.events import ItemsExtractedPayload, MemoryEventType
+from agent_memory.knowledge.filing import guessed
 from agent_memory.knowledge.shapes import MemoryItem
-from agent_memory.knowledge.topics.assignment import Declared, nearest
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ class Extraction:
         """Keep what an agent notes as an item of the said words; see `MemoryManager.remember`."""
         if category is not None:
             await self._declare(category)
-        topic = category or guessed(content, await self._categories.topics())
+        topic = category or (await self._guessed([content], await self._categories.topics()))[0]
         said = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
-        item = MemoryItem("", said.content, None, said.resource_id, topic, _NOTED, said.created_at, importance)
+        item = MemoryItem("", said.content, None, said.resource_id, topic or None, _NOTED, said.created_at, importance)
         kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
         await self._consolidation.make_due([kept.category] if kept.category else [])
         return kept
@@ -94,12 +94,12 @@ class Extraction:
         self, passage: Passage, hint: str | None, topics: Sequence[Topic], record: ResourceRecord, items: Items
     ) -> None:
         found = await asyncio.to_thread(drawing.statements_of, passage.text, is_talk=passage.is_talk)
-        for one in found:
-            text = f"{passage.speaker}: {one.text}" if passage.speaker else one.text
-            topic = hint or guessed(text, topics)
+        texts = [f"{passage.speaker}: {one.text}" if passage.speaker else one.text for one in found]
+        guesses = [hint or ""] * len(texts) if hint else await self._guessed(texts, topics)
+        for one, text, topic in zip(found, texts, guesses, strict=True):
             try:
                 kept = await self._items.store(
-                    MemoryItem("", text, None, passage.source, topic, _QUOTED, record.timestamp),
+                    MemoryItem("", text, None, passage.source, topic or None, _QUOTED, record.timestamp),
                     source={"kind": "extraction", "detail": drawing.RULE},
                     metadata={"at": [one.start, one.end]},
                     observed_at=passage.said_at or record.observed_at,
@@ -108,6 +108,9 @@ class Extraction:
                 items.warnings.append(error.message)
                 continue
             items.append(kept)
+
+    async def _guessed(self, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
+        return await guessed(self._items.service, texts, topics)
 
     async def _declare(self, name: str) -> None:
         if await self._categories.topic(name) is None:
@@ -120,9 +123,3 @@ class Extraction:
         payload = ItemsExtractedPayload(record.id, [item.item_id for item in items], len(items), names, spent)
         await self._events.send(MemoryEventType.ITEMS_EXTRACTED, payload, self._items.caller)
         await self._consolidation.make_due(names)
-
-
-def guessed(text: str, topics: Sequence[Topic]) -> str | None:
-    """Return the declared topic that a text belongs to by its words; None where it is none, or several alike."""
-    declared = [Declared(topic.name, topic.description) for topic in topics]
-    return (nearest([text], declared)[0] or None) if declared else None

@@ -193,10 +193,13 @@ class ItemLayer:
         service: Keeps them as memories that are items.
         resources: What they are drawn from.
         asking: Returns the session that asks now.
+
+    Attributes:
+        service: The same.
     """
 
     def __init__(self, service: MemoryService, resources: ResourceLayer, asking: Callable[[], Caller]) -> None:
-        self._service, self._resources, self._asking = service, resources, asking
+        self.service, self._resources, self._asking = service, resources, asking
 
     @property
     def caller(self) -> Caller:
@@ -222,10 +225,10 @@ class ItemLayer:
         values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
         values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
         values |= {"trust": lowest(self.caller.trust, passage.trust)} | fields
-        kept = (await self._service.store(values, self.caller)).memory
+        kept = (await self.service.store(values, self.caller)).memory
         if all(each.id != item.source_resource_id for each in kept.links):
             more = [*(each.model_dump() for each in kept.links), link]
-            kept = (await self._service.update(kept.id, {"links": more}, self.caller)).memory
+            kept = (await self.service.update(kept.id, {"links": more}, self.caller)).memory
         return item_of(kept)
 
     async def store_batch(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
@@ -234,7 +237,7 @@ class ItemLayer:
 
     async def get(self, item_id: str) -> MemoryItem | None:
         """Return one, None if there is none of that id."""
-        memory = await self._service.admin.get(item_id)
+        memory = await self.service.admin.get(item_id)
         return None if memory is None else item_of(memory)
 
     async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
@@ -244,7 +247,7 @@ class ItemLayer:
     async def _drawn(self, resource_id: str) -> list[Memory]:
         """Return the memories that were drawn from a resource, or from a turn of it, in the order of storing."""
         sources = [resource_id, *await self._resources.turns_of(resource_id)]
-        found = [one for source in sources for one in reversed(await self._service.admin.linked_to(source))]
+        found = [one for source in sources for one in reversed(await self.service.admin.linked_to(source))]
         return list({one.id: one for one in found if one.is_item}.values())
 
     async def get_by_category(self, category: str) -> list[MemoryItem]:
@@ -254,12 +257,12 @@ class ItemLayer:
     async def of_topic(self, name: str) -> list[Memory]:
         """Return the memories of a topic, the oldest first."""
         filters = SearchFilters(topic=name, include_items=True)
-        return (await self._service.admin.browse(Listing("oldest", filters))).records
+        return (await self.service.admin.browse(Listing("oldest", filters))).records
 
     async def search(self, query: str, k: int, category: str | None = None) -> Found:
         """Return what answers a query: items and an agent's own notes, those of a topic alone if one is named."""
         filters = SearchFilters(topic=category, include_items=True)
-        return await self._service.search(query, k, filters, caller=self.caller)
+        return await self.service.search(query, k, filters, caller=self.caller)
 
     async def search_by_embedding(self, embedding: Sequence[float], k: int) -> list[tuple[MemoryItem, float]]:
         """Return the items nearest to a vector of the storage's embedder, with their cosines, best first."""
@@ -267,12 +270,12 @@ class ItemLayer:
 
         vector = np.asarray(embedding, np.float32)
         request = SearchRequest("", k, utc_now(), SearchFilters(include_items=True))
-        return [(item_of(one), cosine) for one, cosine in await self._service.admin.nearest(vector, request)]
+        return [(item_of(one), cosine) for one, cosine in await self.service.admin.nearest(vector, request)]
 
     async def delete(self, item_id: str) -> bool:
         """Forget one, with its vector; tell whether there was one."""
         try:
-            await self._service.forget(item_id, self.caller)
+            await self.service.forget(item_id, self.caller)
         except UnknownIdError:
             return False
         return True
@@ -286,16 +289,16 @@ class ItemLayer:
                 link.model_dump() | ({"rel": SOURCE_DELETED} if link.id in gone and link.rel == FROM else {})
                 for link in memory.links
             ]
-            await self._service.update(memory.id, {"links": links}, self.caller)
+            await self.service.update(memory.id, {"links": links}, self.caller)
         return [memory.id for memory in drawn]
 
     async def rebuild_index(self) -> int:
         """Have everything found by meaning again; return how many memories there are."""
-        if self._service.admin.backend == "vector":
-            await self._service.migration.migrate(self.caller)
+        if self.service.admin.backend == "vector":
+            await self.service.migration.migrate(self.caller)
         else:
-            await self._service.admin.prepare()
-        return await self._service.admin.count()
+            await self.service.admin.prepare()
+        return await self.service.admin.count()
 
 
 class CategoryLayer:

@@ -20,6 +20,7 @@ from agent_memory.knowledge.extracting import Extraction, Items
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
 from agent_memory.knowledge.model import Asking
+from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.retrieval import (
     HybridRetriever,
@@ -29,8 +30,16 @@ from agent_memory.knowledge.retrieval import (
     RetrievalResult,
     check_query,
 )
-from agent_memory.knowledge.shapes import Importance, MemoryConfig, MemoryItem, MemoryRetryConfig, MemoryStats
+from agent_memory.knowledge.shapes import (
+    Importance,
+    MemoryConfig,
+    MemoryItem,
+    MemoryRetryConfig,
+    MemoryStats,
+    category_of,
+)
 from agent_memory.knowledge.state import Standing, look
+from agent_memory.knowledge.watching import PAGES
 from agent_memory.memories import FileStorage
 from agent_memory.service import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
@@ -100,9 +109,9 @@ class MemoryManager:
         self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
         self.category_layer = CategoryLayer(self._knowledge)
         layers = (self.resource_layer, self.item_layer, self.category_layer)
-        self._consolidation = Consolidation(
-            *layers, self._events, self.config.consolidation_interval, self._knowledge.clock
-        )
+        self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
+        self._consolidation = Consolidation(self._pages, self._events, self._caller)
+        self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
         self._extraction = Extraction(*layers, self._consolidation, self._events)
         rules = RAGRetriever(self.item_layer)
         asking = Asking(model, retry.retrieval_max_retries, retry.retrieval_backoff_base)
@@ -209,10 +218,8 @@ class MemoryManager:
         Raises:
             CategoryNotFoundError: There is none of that name; names those that there are.
         """
-        await self._consolidation.topic(category_name)
-        category = await self.category_layer.get_by_name(category_name)
-        assert category is not None
-        return category.markdown_content
+        category = category_of(await self._consolidation.topic(category_name))
+        return await self._consolidation.shown(category_name) or category.markdown_content
 
     async def consolidate_category(self, category_name: str, force: bool = False) -> str:  # noqa: FBT001, FBT002
         """Make the page of a topic anew from its items, and return it; one that a person edited stays as it is.
@@ -275,15 +282,16 @@ class MemoryManager:
             return False
         items = await self.item_layer.get_by_resource(resource_id)
         if cascade:
+            await self._service.requests.many([item.item_id for item in items], self._caller())
             for item in items:
-                await self.item_layer.delete(item.item_id)
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
         else:
             await self.item_layer.detach(resource_id)
         await self.resource_layer.delete(resource_id)
         payload = ResourceDeletedPayload(resource_id, cascade, len(items))
         await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller())
-        await self._consolidation.make_again(item.category for item in items if item.category)
+        if not cascade:
+            await self._consolidation.make_again(item.category for item in items if item.category)
         await self.check()
         return True
 
@@ -296,6 +304,8 @@ class MemoryManager:
 
     async def close(self) -> None:
         """Finish what is under way and close the files; a service that was given stays open."""
+        if self._is_told:
+            self._service.watchers.remove(PAGES)
         await self._knowledge.close()
         if self._owns_service:
             await self._service.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.shapes import source_of
-from agent_memory.knowledge.topics.consolidation import consolidate
+from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
 from agent_memory.knowledge.topics.items import NORMAL, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, Page
 from agent_memory.knowledge.topics.parsing import parse
@@ -15,26 +16,63 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.knowledge.layers import Passage
-    from agent_memory.knowledge.topics.consolidation import Consolidation
+    from agent_memory.knowledge.topics.saves import SavedPage
     from agent_memory.models import Memory, Topic
+
+_MOST_IN_NAME: Final = 60
 
 
 def page_of(
-    topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None], now: datetime
+    topic: Topic,
+    memories: Sequence[Memory],
+    sources: Mapping[str, Passage | None],
+    now: datetime,
+    saved: SavedPage | None = None,
 ) -> Consolidation:
     """Return the page of a topic made anew, and what of the page before is not on it, each with the reason.
 
     Args:
-        topic: With the page before.
+        topic: With the page as it was rendered last.
         memories: What it is made of, the oldest first.
         sources: For each id that one of them names as its source, the text; None for one that is gone.
         now: When it is made.
+        saved: The page as it lies there; if a person changed it, what is returned is a proposal.
     """
-    before = parse(topic.body) if topic.body else Page(topic.name.replace("_", " ").title())
-    return consolidate(before, [_item(each, sources, order) for order, each in enumerate(memories)], now=now)
+    rendered = rendered_of(topic)
+    items = [topic_item(each, sources, order) for order, each in enumerate(memories)]
+    if saved is None:
+        return consolidate(rendered, items, now=now)
+    return consolidate(saved.page, items, now=now, rendered=rendered if saved.is_edited else None)
 
 
-def _item(memory: Memory, sources: Mapping[str, Passage | None], order: int) -> TopicItem:
+def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None]) -> Page:
+    """Return the page as it was rendered last, without what is gone: what a person's changes are told from."""
+    rendered = rendered_of(topic)
+    on_it = set(rendered.items)
+    items = [topic_item(each, sources, order) for order, each in enumerate(memories) if each.id in on_it]
+    made = consolidate(rendered, items, now=rendered.consolidated_at or topic.timestamp)
+    return replace(made.page, consolidated_at=rendered.consolidated_at)
+
+
+def rendered_of(topic: Topic) -> Page:
+    """Return the page of a topic as it was rendered last; one without sections where it never was."""
+    return parse(topic.body) if topic.body else Page(title_of(topic))
+
+
+def title_of(topic: Topic) -> str:
+    """Return how a topic is written."""
+    title = topic.metadata.get("title")
+    return title if isinstance(title, str) and title else topic.name.replace("_", " ").title()
+
+
+def topic_item(memory: Memory, sources: Mapping[str, Passage | None], order: int) -> TopicItem:
+    """Return a memory as a page needs it.
+
+    Args:
+        memory: It.
+        sources: As for `page_of`; without any, what it says is its quote.
+        order: Its place among the others.
+    """
     return TopicItem(
         memory.id,
         memory.content,
@@ -42,8 +80,15 @@ def _item(memory: Memory, sources: Mapping[str, Passage | None], order: int) -> 
         memory.category,
         memory.observed_at,
         NORMAL if memory.importance is None else memory.importance,
-        order=order,
+        _speaker(memory),
+        order,
     )
+
+
+def _speaker(memory: Memory) -> str:
+    """Return who said it: items of turns begin with the name."""
+    name, found, _ = memory.content.partition(": ")
+    return name if found and len(name) <= _MOST_IN_NAME and source_of(memory).startswith("epi-") else ""
 
 
 def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:

@@ -74,8 +74,9 @@ class Knowledge:
 
         self.resources: RecordStorage[Resource] = opened(RESOURCE, settings)
         self.episodes: RecordStorage[Episode] = opened(EPISODE, settings)
-        self.topics: RecordStorage[Topic] = opened(TOPIC, settings)
-        self.marks: RecordStorage[Mark] = opened(MARK, settings.model_copy(update={"embedder": "none"}))
+        without = settings.model_copy(update={"embedder": "none"})  # their items are found, and nobody looks for marks
+        self.topics: RecordStorage[Topic] = opened(TOPIC, without)
+        self.marks: RecordStorage[Mark] = opened(MARK, without)
 
     @property
     def agent_id(self) -> str:

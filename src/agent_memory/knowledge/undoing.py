@@ -45,8 +45,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         drawn = [item for source in (resource_id, *episodes) for item in await service.admin.linked_to(source)]
         items = {item.id: item for item in drawn if item.is_item}
         gone = [item for item in items.values() if not item.pinned]
-        for item in gone:
-            await service.forget(item.id, caller)
+        await service.requests.many([item.id for item in gone], caller)
         if episodes:
             await knowledge.episodes.forget_many(episodes)
         await knowledge.resources.forget_many([resource_id])

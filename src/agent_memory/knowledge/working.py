@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.items import Items
+from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.publishing import Publishing
 from agent_memory.models import EPISODE, RESOURCE
 from agent_memory.service import NOBODY
 from agent_memory.tasks.runner import Runner
@@ -14,14 +16,19 @@ if TYPE_CHECKING:
     from agent_memory.service import Caller, MemoryService
 
 
-def runner_of(knowledge: Knowledge, service: MemoryService, caller: Caller = NOBODY) -> Runner:
+def runner_of(
+    knowledge: Knowledge, service: MemoryService, caller: Caller = NOBODY, *, at_once: bool = False
+) -> Runner:
     """Return what does the background work of an agent.
 
     Args:
         knowledge: What it was given.
         service: Its memories, where items go.
         caller: For events.
+        at_once: Make every page of which something is new, however little: a person waits for it.
     """
     stages = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
+    pages = Pages(knowledge, service, 1) if at_once else Pages(knowledge, service)
+    last = [Publishing(knowledge, service, pages, caller, at_once=at_once)]
     lock, marks = knowledge.folder.tasks_lock, knowledge.marks
-    return Runner(lock, marks, knowledge.of, stages, knowledge.clock, after=knowledge.sweep)
+    return Runner(lock, marks, knowledge.of, stages, knowledge.clock, after=knowledge.sweep, last=last)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.caller import NOBODY, Caller
     from agent_memory.service.events import EVENTS, EventSpec
+    from agent_memory.service.opening import open_service
     from agent_memory.service.requests import Cut, ForgottenMany, Preview
     from agent_memory.service.results import (
         CaptureOutcome,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         Suspect,
         Updated,
     )
-    from agent_memory.service.service import MemoryService, open_service
+    from agent_memory.service.service import MemoryService
 
 __all__ = [
     "EVENTS",
@@ -54,6 +55,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "service.events": "EVENTS EventSpec",
             "service.requests": "Cut ForgottenMany Preview",
             "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Suspect Updated",
-            "service.service": "MemoryService open_service",
+            "service.opening": "open_service",
+            "service.service": "MemoryService",
         },
     )

@@ -15,7 +15,7 @@ from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Forgotten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from agent_memory.forgetting import Request, Target
     from agent_memory.memories import MemoryStorage
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.pad import Pad
     from agent_memory.service.trust import TrustGate
+    from agent_memory.service.watching import Watchers
 
 _MAX_CHARS: Final = 2_000
 _FOUND_AT_ONCE: Final = 100
@@ -90,6 +91,7 @@ class Requests:
         report: Sends events.
         clock: Source of the present.
         all_read: Memories up to which all are looked at; of more, what an index finds.
+        watchers: Are told what is gone.
     """
 
     def __init__(
@@ -100,8 +102,9 @@ class Requests:
         report: Report,
         clock: Clock,
         all_read: int,
+        watchers: Watchers,
     ) -> None:
-        self._all_read = all_read
+        self._all_read, self._watchers = all_read, watchers
         self._storage, self._gate, self._pad = storage, gate, pad
         self._report, self._clock = report, clock
 
@@ -115,6 +118,25 @@ class Requests:
         memory = (await self._storage.forget_many([memory_id], reason=reason))[0]
         await self._tell((memory_id, *older), caller)
         return Forgotten(memory, tuple(older), self._kept_until(), reason)
+
+    async def many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
+        """Forget memories with their older versions as one change; return how many of them there were.
+
+        Raises:
+            ValidationError: The caller may not forget one of them (`needs_user`); nothing was forgotten.
+            StorageError: Nothing was changed.
+        """
+        await self._pad.notice(caller)
+        known = [one for one in dict.fromkeys(memory_ids) if await self._storage.get(one) is not None]
+        if not known:
+            return 0
+        chains = [await self._storage.older_versions(one) for one in known]
+        older = dict.fromkeys(one for chain in chains for one in chain if one not in known)
+        if caller.trust == "low":
+            await self._gate.check_all("forget", (*known, *older), caller)
+        await self._storage.forget_many(known)
+        await self._tell((*known, *older), caller)
+        return len(known)
 
     async def preview(self, query: str, caller: Caller = NOBODY) -> Preview:
         """Return what a request in words means; changes nothing.
@@ -174,6 +196,7 @@ class Requests:
         for each in cut:
             await self._report("memory:updated", caller, memory_id=each, fields=["content"], redacted=[])
         self._pad.schedule(caller)
+        await self._watchers.tell([*gone, *cut], caller)
 
     def _kept_until(self) -> datetime | None:
         grace = self._storage.grace

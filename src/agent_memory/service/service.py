@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.logs import get_logger
-from agent_memory.memories import FileStorage, detect_storage
 from agent_memory.models import (
     Clock,
     Memory,
@@ -27,7 +26,6 @@ from agent_memory.models import (
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
-from agent_memory.service.audit import AuditLog
 from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
@@ -42,6 +40,7 @@ from agent_memory.service.results import Forgotten, Found, Promoted, Status, Sto
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.shortening import shorten
 from agent_memory.service.status import describe_status
+from agent_memory.service.watching import Watchers
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
 
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Observation, SearchFilters
+    from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
 
 log = get_logger(__name__)
@@ -77,6 +77,7 @@ class MemoryService:
         requests: Forgets what words mean, after a preview.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         migration: Moves the memory to another backend and back.
+        watchers: Who is told what was forgotten, or has another text.
         warm_up: Begins, after the first answer, what makes the first search fast: reading all, loading the model.
     """
 
@@ -111,7 +112,10 @@ class MemoryService:
         sync = ScratchpadSync(self._manager, self, limits)
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync)
-        self.requests = Requests(storage, self._writing.gate, self.pad, self.report, clock, limits.all_read)
+        self.watchers = Watchers()
+        self.requests = Requests(
+            storage, self._writing.gate, self.pad, self.report, clock, limits.all_read, self.watchers
+        )
         self.disputes = Disputes(self._writing, self.report, sync, by_meaning=self.settings.embedder == "local")
         self.suspects = self.disputes.undecided
         self.migration = Migration(storage, self.settings, self.report)
@@ -184,6 +188,7 @@ class MemoryService:
         if updated.fields:
             self.pad.schedule(caller)
         if "content" in updated.fields:
+            await self.watchers.tell([memory_id], caller)
             self._look_behind([memory_id], caller, again=True, reworded=True)
         return updated
 
@@ -386,14 +391,3 @@ class MemoryService:
         await self.migration.close()
         await self.settle()
         await self.storage.close()
-
-
-def open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
-    """Return the service of an agent; nothing is read before it is asked something.
-
-    Raises:
-        ValidationError, ConfigurationError, StorageError: It cannot be opened.
-    """
-    storage = detect_storage(agent_id, settings=settings)
-    audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
-    return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)

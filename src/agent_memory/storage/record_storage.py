@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.recency import Order
@@ -249,6 +249,11 @@ class WithEngine(Threaded[R], Generic[R]):
         ready = await self.opened.embeddings.ready(patience)
         self._upkeep.before_search()
         return ready
+
+    async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
+        """Return a unit vector for each text, by the embedder of the records; None where there is none or it fails."""
+        await self._look(lambda _: None)
+        return await asyncio.to_thread(self.opened.embeddings.embedded, texts)
 
     def embedding_status(self) -> dict[str, Any]:
         """See `Reporting.embedding_status`."""

@@ -20,10 +20,11 @@ from agent_memory.storage.shown import Shown
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
 
+    from agent_memory.embeddings.protocol import Matrix
     from agent_memory.models import Clock, Kind
     from agent_memory.storage.change_log import ChangeLog, Settle
     from agent_memory.storage.protocols import Upkeep
@@ -62,6 +63,9 @@ class Embeddings(Protocol):
 
     async def ready(self, patience: float | None) -> bool:
         """Wait until searches go by embeddings too; tell whether they do."""
+
+    def embedded(self, texts: Sequence[str]) -> Matrix | None:
+        """Return a unit vector for each text; None where none can be made. Blocking."""
 
     def fill_later(self) -> None:
         """Embed what is missing, without waiting for it."""

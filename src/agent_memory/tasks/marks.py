@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.storage.record_storage import RecordStorage
-    from agent_memory.tasks.stage import Stage
+    from agent_memory.tasks.stage import Marked, Stage
 
 ATTEMPTS: Final = 5
 """How often a record is tried."""
@@ -33,7 +33,7 @@ class Marks:
     def __init__(self, storage: RecordStorage[Mark]) -> None:
         self._storage = storage
 
-    async def of(self, stage: Stage) -> Mark:
+    async def of(self, stage: Marked) -> Mark:
         """Return the mark of a step as it stands, or as it is before the first run."""
         own = derived_id(MARK.prefix, stage.name, stage.source)
         known = await self._storage.get(own)

@@ -8,6 +8,7 @@ here deletes.
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Clock, Mark
     from agent_memory.storage.record_storage import RecordStorage
-    from agent_memory.tasks.stage import Stage
+    from agent_memory.tasks.stage import Stage, Whole
 
 log = get_logger(__name__)
 
@@ -47,9 +48,10 @@ class Runner:
         clock: Source of the present.
         at_once: Records of a portion.
         after: Tidies up, once, when all that was due is done and there was something.
+        last: Steps that look at all there is, done behind the others.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         lock: Path,
         marks: RecordStorage[Mark],
@@ -58,10 +60,12 @@ class Runner:
         clock: Clock,
         at_once: int = AT_ONCE,
         after: Callable[[], Awaitable[object]] | None = None,
+        *,
+        last: Sequence[Whole] = (),
     ) -> None:
         self._lock, self._marks, self._source = lock, Marks(marks), source
         self.stages, self._clock, self._at_once = tuple(stages), clock, at_once
-        self._after = after
+        self._after, self.last = after, tuple(last)
 
     async def run(self, portions: int | None = None, progress: Callable[[Ran], object] | None = None) -> Ran:
         """Do what is due.
@@ -80,10 +84,10 @@ class Runner:
             if not is_ours:
                 return Ran({}, is_busy=True)
             done, failed, left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
-            for stage in self.stages:
-                async with contextlib.aclosing(self._each(stage)) as portion:
+            for name, begin in self._steps():
+                async with contextlib.aclosing(begin()) as portion:
                     async for count, errors in portion:
-                        done[stage.name] += count
+                        done[name] = done.get(name, 0) + count
                         failed += errors
                         left = None if left is None else left - 1
                         if progress is not None:
@@ -102,7 +106,14 @@ class Runner:
         Raises:
             StorageError: The records cannot be read.
         """
-        return [await self._backlog_of(stage) for stage in self.stages]
+        of_all = [await each.backlog() for each in self.last]
+        return [*[await self._backlog_of(stage) for stage in self.stages], *(each for each in of_all if each.due)]
+
+    def _steps(self) -> Iterator[tuple[str, Callable[[], AsyncGenerator[tuple[int, int], None]]]]:
+        for stage in self.stages:
+            yield stage.name, partial(self._each, stage)
+        for each in self.last:
+            yield each.name, each.portions
 
     async def _each(self, stage: Stage) -> AsyncGenerator[tuple[int, int], None]:
         """Do one step, a portion at a time; yields how many were done, and how many failed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
     from datetime import datetime
 
 
@@ -27,8 +27,8 @@ class Batch:
     is_again: bool = False
 
 
-class Stage(Protocol):
-    """One step. Doing it again for the same records makes nothing twice: what it makes has ids made of its sources.
+class Marked(Protocol):
+    """What a mark says how far it is.
 
     Attributes:
         name: Of the step, as its mark has it.
@@ -39,6 +39,10 @@ class Stage(Protocol):
     name: str
     version: int
     source: str
+
+
+class Stage(Marked, Protocol):
+    """One step. Doing it again for the same records makes nothing twice: what it makes has ids made of its sources."""
 
     async def gone(self) -> Collection[str]:
         """Return the ids of what it made and somebody forgot, as far as that is still known."""
@@ -52,6 +56,20 @@ class Stage(Protocol):
         Raises:
             StorageError: Nothing can be written or read now; all of them are tried again in the next run.
         """
+
+
+class Whole(Marked, Protocol):
+    """A step that looks at all there is, behind those that work record by record; what it makes is there once, too."""
+
+    def portions(self) -> AsyncGenerator[tuple[int, int], None]:
+        """Do what is due, some of it at a time; yield how much was done and how much failed, when it is on the disk.
+
+        Raises:
+            StorageError: What was done before is done; the next run does the rest.
+        """
+
+    async def backlog(self) -> Backlog:
+        """Return how much there is to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 INDEX: Final = "index.md"
 FORMAT_VERSION: Final = "0.2"
 """Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
+PROPOSED: Final = ".proposed.md"
 _RESERVED: Final = frozenset({"index", "log"})
+_NAME: Final = re.compile(r"\.?([a-z0-9_]+?)_?(?:-\d+)?(?:\.proposed|\.saved-[0-9a-f]+)?\.md")
 _FRONT: Final = re.compile(r"\A---\n(?:.*\n)*?---\n+")
 _RENDERED: Final = re.compile(r"^rendered: ([0-9a-f]{16})\n", re.MULTILINE)
 
@@ -44,7 +46,20 @@ def file_name(topic: str, part: int = 1) -> str:
 
 def proposal_name(topic: str) -> str:
     """Return the name of the file with what would be rendered if nobody had changed the page."""
-    return file_name(topic).removesuffix(".md") + ".proposed.md"
+    return file_name(topic).removesuffix(".md") + PROPOSED
+
+
+def topic_of(name: str) -> str:
+    """Return the topic that a file's name is made of; empty if it is no page's."""
+    found = _NAME.fullmatch(name)
+    return found[1] if found else ""
+
+
+def body_of(text: str) -> str:
+    """Return what a file says without its front matter."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT.match(text)
+    return text[front.end() :] if front else text
 
 
 def page_file(page: Page, description: str) -> str:

@@ -16,11 +16,22 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_in_place
 from agent_memory.files.settled import read_settled
-from agent_memory.knowledge.topics.file import INDEX, file_name, index_file, page_file, proposal_name, read_page_file
+from agent_memory.knowledge.topics.file import (
+    INDEX,
+    PROPOSED,
+    body_of,
+    file_name,
+    index_file,
+    page_file,
+    proposal_name,
+    read_page_file,
+    topic_of,
+)
 from agent_memory.knowledge.topics.rendering import joined, split
+from agent_memory.knowledge.topics.withdrawing import without_items
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from agent_memory.knowledge.topics.consolidation import Consolidation
@@ -43,6 +54,11 @@ class SavedPage:
     page: Page
     is_edited: bool
     contents: Mapping[str, bytes]
+
+    @property
+    def text(self) -> str:
+        """What stands in the files, one after the other, without their front matter."""
+        return "\n".join(body_of(content.decode("utf-8", "replace")) for content in self.contents.values())
 
 
 class TopicFiles:
@@ -89,6 +105,7 @@ class TopicFiles:
             with translated(self._folder, "write"):
                 replace_file(self._folder / proposal_name(topic), text.encode(), durable=False)
             return True
+        (self._folder / proposal_name(topic)).unlink(missing_ok=True)
         known = dict(read.contents) if read else {}
         parts = {file_name(topic, part.part): page_file(part, description) for part in split(made.page)}
         done = [self._replace(name, text.encode(), known.pop(name, None)) for name, text in parts.items()]
@@ -109,6 +126,35 @@ class TopicFiles:
             return saved is None
         gone = [self._remove(name, content) for name, content in saved.contents.items()]
         return all(gone)
+
+    def withdraw(self, gone: Collection[str], rendered: Collection[str]) -> set[str]:
+        """Take the words of items that are gone out of what people changed and out of proposals.
+
+        A page that nobody changed is left to be rendered anew.
+
+        Args:
+            gone: Ids of the items.
+            rendered: Claims as they were rendered: see `topics.withdrawing`.
+
+        Returns:
+            The topics in whose files such words stood.
+
+        Raises:
+            StorageError: A file cannot be read or written.
+        """
+        found = set[str]()
+        for path in _pages_in(self._folder):
+            with contextlib.suppress(FileNotFoundError):
+                content = self._content(path.name)
+                text = content.decode("utf-8", "replace")
+                if not any(one in text for one in gone):
+                    continue
+                found.add(topic_of(path.name))
+                if path.name.endswith(PROPOSED):
+                    path.unlink(missing_ok=True)
+                elif read_page_file(text).is_edited:
+                    self._replace(path.name, without_items(text, gone, rendered).encode(), content)
+        return found
 
     def _replace(self, name: str, content: bytes, expected: bytes | None) -> bool:
         path, new = self._folder / name, self._came_out(name)
@@ -185,3 +231,9 @@ class TopicFiles:
 
     def _came_out(self, name: str) -> Path:
         return self._folder / f".{name}.{secrets.token_hex(4)}{_CAME_OUT}"
+
+
+def _pages_in(folder: Path) -> list[Path]:
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != INDEX)
+    return []

@@ -23,10 +23,10 @@ from agent_memory.retrieval import VectorSource
 from agent_memory.storage.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.embeddings import EmbeddingWorker
-    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.retrieval import Cosines, Scope
     from agent_memory.storage.qdrant.client import Payload, Wire
 
@@ -200,6 +200,9 @@ class ServerEmbeddings:
     def cost(self) -> float:
         """0: who embeds for a server is not asked what it costs."""
         return 0.0
+
+    def embedded(self, texts: Sequence[str]) -> Matrix | None:
+        """Return None: what is filed by its vectors is kept in files."""
 
     def forget(self, texts: Iterable[str]) -> None:
         """Do nothing: a vector goes with its record."""

@@ -1,0 +1,24 @@
+"""Opening the service of an agent as its settings say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.memories import FileStorage, detect_storage
+from agent_memory.redaction import SecretRedactor
+from agent_memory.service.audit import AuditLog
+from agent_memory.service.service import MemoryService
+
+if TYPE_CHECKING:
+    from agent_memory.settings import ServiceSettings
+
+
+def open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
+    """Return the service of an agent; nothing is read before it is asked something.
+
+    Raises:
+        ValidationError, ConfigurationError, StorageError: It cannot be opened.
+    """
+    storage = detect_storage(agent_id, settings=settings)
+    audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
+    return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)
