@@ -26,7 +26,7 @@ import time
 from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
@@ -36,6 +36,7 @@ from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount as mount_capture
+from amplifier_module_hooks_memory_ingestion import mount as mount_ingestion
 from benchmarks._latency_data import (
     Figure,
     Ratio,
@@ -51,6 +52,9 @@ from benchmarks._latency_data import (
 from benchmarks._latency_first import first_answer
 from benchmarks._latency_pad import scratchpads
 from benchmarks._latency_vectors import AGENT, queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SMALL: Final = 5_000
 _UP_TO_NUMPY: Final = 20_000
@@ -169,7 +173,16 @@ def measure_once(rounds: int) -> list[Figure]:
 
 
 async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
-    """Measure what capture adds to a prompt, a tool's answer and the end of a turn: the time inside its handlers."""
+    """Measure what each of two modules adds to a prompt, a tool's answer and the end of a turn."""
+    ingesting = {"observe_tools": ["bash"], "embedder": "none"}
+    return [
+        *await _measure_hooks("capture", mount_capture, {"storage_root": str(root)}, rounds),
+        *await _measure_hooks("ingestion", mount_ingestion, {"storage_root": str(root), **ingesting}, rounds),
+    ]
+
+
+async def _measure_hooks(name: str, mount: Callable[..., Any], config: dict[str, Any], rounds: int) -> list[Figure]:
+    """Measure the time inside the handlers of a module."""
     handlers: dict[str, list[Any]] = {}
     coordinator = MockCoordinator()
     coordinator.config["session"] = {"capabilities": {"agent_identity": AGENT}}
@@ -189,7 +202,7 @@ async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
             handlers.setdefault(event, []).append(handler)
             return register(event, handler, **options)
 
-    cleanup = await mount_capture(Listening(), {"storage_root": str(root)})
+    cleanup = await mount(Listening(), config)
     rng, figures = random.Random(5), []
     for event in ("prompt:submit", "tool:post", "orchestrator:complete"):
         samples = []
@@ -202,7 +215,7 @@ async def measure_hooks(root: Path, rounds: int) -> list[Figure]:
                 await handler(event, data)
             samples.append(time.perf_counter() - started)
             await asyncio.sleep(0.02)  # a conversation has pauses, in which the queue is worked off
-        figures.append(figure(f"capture hook on {event}", 0, samples, 1))
+        figures.append(figure(f"{name} hook on {event}", 0, samples, 1))
     await cleanup()
     return figures
 
