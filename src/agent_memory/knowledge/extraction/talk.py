@@ -1,131 +1,193 @@
 """Claims of a talk: what each turn states, without questions, greetings, thanks and what only answers with approval.
 
-The rules name what says nothing; what they do not know stays. So a sentence in another language than English or German
-is kept unless it asks.
+Of each turn those clauses stay that are worth their characters (`telling`), the best one of a turn more easily than
+others. The rules are for English and German; a sentence in which hardly a word of these is common is kept unless it
+asks.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.knowledge.extraction.claims import Claim
-from agent_memory.knowledge.extraction.common import COMMON
+from agent_memory.knowledge.extraction.clauses import Clause, clauses_of
+from agent_memory.knowledge.extraction.common import is_common
+from agent_memory.knowledge.extraction.condensing import WITHDRAWS, WORD, bare, condensed, mends
 from agent_memory.knowledge.extraction.sentences import spans_of
+from agent_memory.knowledge.extraction.telling import APPROVAL, ASKS, OTHERS, OWN, THANKS, Situation, names, worth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from agent_memory.knowledge.extraction.claims import Passage
 
 SAID: Final = "talk"
 ANSWER: Final = "answer"
+BEFORE: Final = 4
+"""Turns before one that tell how it is meant: what it answers, whom it speaks to, what is new in it."""
 
+_LATELY: Final = 3
 _MOST_JOINED: Final = 300
-"""Characters up to which sentences that follow each other are one claim."""
+"""Characters up to which what follows each other is one claim."""
 _SHORT_ANSWER: Final = 6
 """Words up to which an answer does not stand without its question."""
 _MOST_ASKED: Final = 160
 """Characters of a question that stands before its answer."""
-_LEAST_WORDS: Final = 3
-
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
-_ASKS: Final = re.compile(r"[?\uff1f][\"')\]!?\u201d]{0,4}$")
-_OWN: Final = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours|i['\u2019]\w+|we['\u2019]\w+)\b", re.IGNORECASE)
-_OTHERS: Final = re.compile(r"\b(?:you|your|yours|yourself|you['\u2019]\w+)\b", re.IGNORECASE)
-_CAPTION: Final = re.compile(r"\[(?:an? )?(?:photo|photography|picture|image|screenshot)s? of ", re.IGNORECASE)
-_STRESS: Final = re.compile(r"\b(?:really|super|so|just|definitely|totally|truly|actually|pretty)[ ]+(?=[a-z])")
-_YES_NO: Final = re.compile(r"(?:yes|yep|yup|no|nope|nah|ja|nein)\b", re.IGNORECASE)
-_OPENERS: Final = re.compile(
-    r"(?:(?:oh|wow|hey|hi|hello|yeah|yes|yep|yup|nope|no|nah|ah|aw|aww|ooh|haha|lol|ok|okay|sure|totally|absolutely|definitely"
-    r"|exactly|well|cool|nice|great|awesome|amazing|congrats|congratulations|thanks|thank you|thx|right|same here|true"
-    r"|hallo|ja|nein|danke|genau|klar|gut|super|toll)\b[\s,.!\u2014-]*){1,8}",
-    re.IGNORECASE,
-)
-_THANKS: Final = re.compile(
-    r"(?:hi|hey|hello|thanks|thank you|thx|bye|goodbye|see you|see ya|take care|good (?:morning|evening|night|luck)"
-    r"|congrat\w*|welcome|cheers|hallo|guten (?:tag|morgen|abend)|danke|vielen dank|tsch\u00fcss|bis (?:bald|dann))\b",
-    re.IGNORECASE,
-)
-_APPROVAL: Final = re.compile(
-    r"(?:(?:that|this|it|they|those)(?:['\u2019](?:s|re)| is| are| was| sounds?| looks?| must| seems?)"
-    r"|sounds|looks|so|such|what an?|how|way to go|keep|love (?:it|that|the)|good for|can['\u2019]?t wait"
-    r"|no (?:worries|problem)|my pleasure|anytime|glad|happy to|same|me too|i know"
-    r"|i (?:totally |completely |definitely |really )?agree|i (?:feel|hear) you"
-    r"|i (?:can(?:['\u2019]t| not|not)? )?(?:only )?(?:imagine|bet|see|hear|understand|get it)\b"
-    r"|i(?:['\u2019]m| am) (?:so |really |super |very |truly )?"
-    r"(?:glad|happy|proud|excited|sorry|stoked|impressed|thrilled) (?:for|to hear|of you|you|that you|about that|it)"
-    r"|i (?:really |truly |so )?(?:appreciate|hope you|hope it|wish you|admire)"
-    r"|i['\u2019](?:ll|d) (?:be there|let you|keep you|love to (?:hear|see|know)|check (?:it|that|them)))",
-    re.IGNORECASE,
-)
-_MOST_APPROVAL: Final = 9
+_FLOOR: Final = 0.0
+"""What a clause must be worth."""
+_OF_BEST: Final = 0.4
+"""What the best clause of a turn is worth besides."""
+_MOST_COURTESY: Final = 4
 _LEAST_TELLING: Final = 2
-_SHORT: Final = 6
-_TELLING: Final = 0.29
-_TELLING_OF_SPEAKER: Final = 0.185
-"""Shares of the words of a sentence: .493 of the characters of LoCoMo stay, and .854 of its evidence. With .25 and .2
-it is .506 and .865, without shares .572 and .898."""
-_WITHDRAWS: Final = re.compile(
-    r"(?:scratch that|forget (?:that|what i (?:just )?said)|strike that|never ?mind(?: that)?|vergiss das"
-    r"|(?:wait|no|sorry|actually),? (?:no,? )?i meant?|nein,? ich mein(?:t)?e)\b",
-    re.IGNORECASE,
-)
+
+_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
 
 
-def claims_of_talk(passages: Sequence[Passage]) -> list[tuple[Passage, Claim]]:
-    """Return what is stated, in order; the turn just before tells what a short answer answers."""
+class _Seen(NamedTuple):
+    """A clause, what it is worth, and whether it may be kept at all."""
+
+    clause: Clause
+    worth: float
+    states: bool
+
+
+def claims_of_talk(passages: Sequence[Passage], before: Sequence[Passage] = ()) -> list[tuple[Passage, Claim]]:
+    """Return what is stated, in order.
+
+    Args:
+        passages: Turns of one conversation.
+        before: The few turns before them; of these nothing is returned.
+    """
     found: list[tuple[Passage, Claim]] = []
-    before: Passage | None = None
-    lately: tuple[str, ...] = ()
-    for passage in passages:
-        asked = _question_of(before) if before is not None and before.speaker != passage.speaker else ""
-        own = list(_claims(passage, asked))
-        if found and _takes_back(passage, found[-1][0], lately):
+    turns = [*before, *passages]
+    for number, passage in enumerate(turns):
+        earlier = turns[max(0, number - BEFORE) : number]
+        if found and _takes_back(passage, found[-1][0], earlier[-2:]):
             found.pop()
-        found += [(passage, claim) for claim in own]
-        before, lately = passage, (*lately[-1:], passage.id)
+        if number >= len(before):
+            found += [(passage, claim) for claim in _claims(passage, earlier)]
     return found
 
 
-def _takes_back(passage: Passage, earlier: Passage, lately: Sequence[str]) -> bool:
+def _takes_back(passage: Passage, earlier: Passage, lately: Sequence[Passage]) -> bool:
     """Tell whether a turn begins by withdrawing what the same person said just before."""
-    same = passage.speaker == earlier.speaker and earlier.id in lately
-    return same and _WITHDRAWS.match(passage.text.lstrip()) is not None
+    same = passage.speaker == earlier.speaker and any(one.id == earlier.id for one in lately)
+    return same and WITHDRAWS.match(passage.text.lstrip()) is not None
 
 
-def _claims(passage: Passage, asked: str) -> Iterator[Claim]:
-    runs: list[list[int]] = []
-    for number, (start, end) in enumerate(spans_of(passage.text)):
-        sentence = passage.text[start:end]
-        if _WITHDRAWS.match(sentence):
-            if runs:
-                runs.pop()
-            rest = _WITHDRAWS.sub("", sentence, count=1).strip(" ,.!")
-            if len(_WORD.findall(rest)) < 1:
-                continue
-        elif not (asked and not number and _answers(sentence)) and not _states(sentence):
-            continue
-        if runs and runs[-1][2] == number - 1 and end - runs[-1][0] <= _MOST_JOINED:
-            runs[-1][1:] = [end, number]
-        else:
-            runs.append([start, end, number])
-    for start, end, _ in runs:
-        said = condensed(passage.text[start:end])
-        if asked and start == _begin(passage.text) and len(_WORD.findall(said)) <= _SHORT_ANSWER:
+def _claims(passage: Passage, earlier: Sequence[Passage]) -> Iterator[Claim]:
+    asked = _question_of(earlier[-1]) if earlier and earlier[-1].speaker != passage.speaker else ""
+    others = {name.casefold() for one in (*earlier, passage) for name in WORD.findall(one.speaker)}
+    lately = {word.casefold() for one in earlier[-_LATELY:] for word in WORD.findall(one.text)}
+    situation = Situation(others, lately, _is_asked(passage, earlier), is_answer=bool(asked))
+    for run in _runs(_kept(passage.text, situation)):
+        start, end = run[0].start, run[-1].end
+        said = _joined(passage.text, run, others)
+        if (
+            asked
+            and start == _begin(passage.text)
+            and not WITHDRAWS.match(passage.text, start)
+            and len(WORD.findall(said)) <= _SHORT_ANSWER
+        ):
             yield Claim(f"{asked} {said}", start, end, ANSWER, speaker=passage.speaker)
         else:
             yield Claim(said, start, end, SAID, speaker=passage.speaker)
 
 
-def condensed(quote: str) -> str:
-    """Return a quote as one line, without openers, words that only stress, and what introduces a caption."""
-    line = " ".join(quote.split())
-    opened = _OPENERS.match(line)
-    bare = line[opened.end() :] if opened and not _YES_NO.match(line) else line
-    bare = _CAPTION.sub("[", _STRESS.sub("", bare))
-    return bare if _WORD.search(bare) else line
+def _is_asked(passage: Passage, earlier: Sequence[Passage]) -> bool:
+    """Tell whether the last turn of somebody else asks anything."""
+    turn = next((one.text for one in reversed(earlier) if one.speaker != passage.speaker), "")
+    return any(ASKS.search(turn[start:end]) for start, end in spans_of(turn))
+
+
+def _kept(text: str, situation: Situation) -> list[Clause]:
+    """Return the clauses that stay, in order."""
+    seen = list(_looked_at(text, situation))
+    best = max((each.worth for each in seen if each.states), default=0.0)
+    stays = [each.states and each.worth + (_OF_BEST if each.worth >= best else 0) >= _FLOOR for each in seen]
+    for number, each in enumerate(seen):
+        if number and each.clause.is_tail and stays[number]:
+            stays[number - 1] = True  # it says nothing without what stands before it
+    return [each.clause for each, is_kept in zip(seen, stays, strict=True) if is_kept]
+
+
+def _looked_at(text: str, situation: Situation) -> Iterator[_Seen]:
+    seen: list[_Seen] = []
+    for clause in clauses_of(text):
+        said = text[clause.start : clause.end]
+        if withdraws := WITHDRAWS.match(said):
+            last = seen[-1].clause.sentence if seen else -1
+            rest = said[withdraws.end() :]
+            is_left = WORD.search(rest) is not None and not ASKS.search(rest)
+            others = [each for each in seen if each.clause.sentence != last]
+            mended = [each for each in seen if each.clause.sentence == last] if is_left and mends(rest) else []
+            seen = [*others, *(_Seen(each.clause, math.inf, states=True) for each in mended)]
+            seen.append(_Seen(clause, math.inf if is_left else 0, states=is_left))
+        else:
+            seen.append(_look(said, clause, situation))
+    return iter(seen)
+
+
+def _look(said: str, clause: Clause, situation: Situation) -> _Seen:
+    here = replace(situation, is_answer=situation.is_answer and not clause.start, is_part=clause.is_part)
+    core = bare(said, situation.others)
+    if ASKS.search(said) or not WORD.search(said):
+        return _Seen(clause, 0, states=False)
+    if _WIDE.search(core):
+        return _Seen(clause, math.inf, states=True)
+    answers = here.is_answer and not (THANKS.match(said) or APPROVAL.match(core) or OTHERS.search(core))
+    if not answers and _is_courtesy(said, core, situation.others):
+        return _Seen(clause, 0, states=False)
+    return _Seen(clause, worth(said, core, here), states=True)
+
+
+def _is_courtesy(sentence: str, core: str, others: Collection[str]) -> bool:
+    """Tell whether a sentence thanks, greets, or approves and says nothing else."""
+    own = WORD.findall(core)
+    if not own:
+        return True
+    if any(map(str.isdigit, core)) or names(own, others):
+        return False
+    telling = sum(not is_common(word) for word in {one.casefold() for one in own})
+    is_own = OWN.search(core) is not None
+    if THANKS.match(core if not is_own else sentence) and (not is_own or len(own) <= _MOST_COURTESY):
+        return True
+    return telling < (1 if is_own and not APPROVAL.match(core) else _LEAST_TELLING)
+
+
+def _runs(kept: Sequence[Clause]) -> Iterator[list[Clause]]:
+    run: list[Clause] = []
+    for clause in kept:
+        is_long = run and clause.end - run[0].start > _MOST_JOINED and not clause.is_tail
+        if run and (clause.sentence > run[-1].sentence + 1 or is_long):
+            yield run
+            run = []
+        run.append(clause)
+    if run:
+        yield run
+
+
+def _joined(text: str, run: Sequence[Clause], others: Collection[str]) -> str:
+    """Return what some clauses say as one line; clauses of a sentence that follow each other stay as they are."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(run):
+        last = at
+        while last + 1 < len(run) and _follows(text, run[last], run[last + 1]):
+            last += 1
+        said = condensed(text[run[at].start : run[last].end], others).rstrip(" ,;\u2013\u2014-")
+        if run[at].is_part:
+            said = said[:1].upper() + said[1:]
+        pieces.append(said if said[-1:] in ".!?\u2026]\"'" or last + 1 == len(run) else f"{said}.")
+        at = last + 1
+    return " ".join(pieces)
+
+
+def _follows(text: str, one: Clause, other: Clause) -> bool:
+    return WORD.search(text, one.end, other.start) is None and one.sentence == other.sentence
 
 
 def _begin(text: str) -> int:
@@ -136,43 +198,6 @@ def _question_of(passage: Passage) -> str:
     """Return the last question of a turn, if nothing is said behind it."""
     last = ""
     for start, end in spans_of(passage.text):
-        last = passage.text[start:end]
-    return " ".join(last.split()) if _ASKS.search(last) and len(last) <= _MOST_ASKED else ""
-
-
-def _answers(sentence: str) -> bool:
-    """Tell whether the first sentence after a question says more than thanks or approval."""
-    if _ASKS.search(sentence) or _THANKS.match(sentence):
-        return False
-    bare = sentence[match.end() :] if (match := _OPENERS.match(sentence)) else sentence
-    return not bare or not (_APPROVAL.match(bare) or _OTHERS.search(bare))
-
-
-def _states(sentence: str) -> bool:
-    """Tell whether a sentence says something of the world or of who speaks."""
-    if _ASKS.search(sentence):
-        return False
-    bare = sentence[match.end() :] if (match := _OPENERS.match(sentence)) else sentence
-    words = len(_WORD.findall(bare))
-    if any(map(str.isdigit, bare)) or _WIDE.search(bare):
-        return words > 0
-    return words >= _LEAST_WORDS and not _is_courtesy(sentence, bare, words) and _tells(bare)
-
-
-def _is_courtesy(sentence: str, bare: str, words: int) -> bool:
-    """Tell whether a sentence thanks, greets, approves, or speaks of nobody but the listener."""
-    of_speaker = _OWN.search(bare) is not None
-    if not of_speaker and (_THANKS.match(bare) or _OTHERS.search(bare)):
-        return True
-    if _THANKS.match(sentence) and words <= _LEAST_WORDS + 1:
-        return True
-    return words <= _MOST_APPROVAL and _APPROVAL.match(bare) is not None
-
-
-def _tells(text: str) -> bool:
-    """Tell whether enough words are none that any talk is full of; fewer will do of who speaks, and of numbers."""
-    words = _WORD.findall(text.casefold().replace("\u2019", "'"))
-    telling = len({word for word in words if word not in COMMON})
-    of_speaker = _OWN.search(text) is not None or text.startswith("[") or any(map(str.isdigit, text))
-    least = 1 if of_speaker and len(words) <= _SHORT else _LEAST_TELLING
-    return telling >= least and telling >= (_TELLING_OF_SPEAKER if of_speaker else _TELLING) * len(words)
+        if passage.text[start] != "[":
+            last = passage.text[start:end]
+    return " ".join(last.split()) if ASKS.search(last) and len(last) <= _MOST_ASKED else ""

@@ -51,8 +51,40 @@ def test_a_withdrawal_takes_nothing_back_but_what_was_said_just_before() -> None
     assert said("The mast broke on Monday.", "Scratch that.") == ["The mast broke on Monday."]
 
 
-def test_a_denial_stays_one() -> None:
-    assert said("No, I never ate peanuts in Bergen.") == ["No, I never ate peanuts in Bergen."]
+def test_a_part_that_is_said_anew_stands_with_its_sentence() -> None:
+    assert said("I have a cat. No wait, I meant a dog.") == ["I have a cat. No wait, I meant a dog."]
+    assert said("I moved to Bern.", "Really?", "Scratch that, I moved to Basel.") == ["I moved to Basel."]
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        "No, I never ate peanuts in Bergen.",
+        "I applied for the job in Bern, but I didn't get it.",
+        "I used to smoke, but not anymore.",
+        "I'm not just a fan of the Lakers, I play for them.",
+    ],
+)
+def test_a_denial_stays_one(denial: str) -> None:
+    assert said(denial) == [denial]
+
+
+def test_an_approval_keeps_what_it_tells_besides() -> None:
+    assert said("That sounds great, my dog Max loved it!") == ["That sounds great, my dog Max loved it!"]
+    assert said("Sounds good! See you at the Louvre on Friday.") == ["See you at the Louvre on Friday."]
+    assert said('Thanks! "Name of the Wind" is great.') == ['"Name of the Wind" is great.']
+
+
+def test_of_a_long_sentence_the_clauses_that_tell_stay() -> None:
+    turn = "I bought a red Brompton in Leiden last Friday, and it is so great and it makes me feel good about things."
+    [(passage, claim)] = claims_of_talk([Passage("t", turn, "Lea")])
+    assert (claim.text, passage.text[claim.start : claim.end]) == (turn[:45], turn[:45])
+
+
+def test_turns_before_are_context_alone() -> None:
+    question, answer = passages("How long have you had the flat?", "Yes, since May.")
+    [(passage, claim)] = claims_of_talk([answer], [question])
+    assert (passage, claim.text) == (answer, "How long have you had the flat? Yes, since May.")
 
 
 @pytest.mark.parametrize(
