@@ -61,6 +61,11 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "Take in documents and conversations, each once; what was interrupted goes on where it stopped.",
         ),
         "resources": _Entry("knowledge", "List what the agent was given, the newest first; or show one whole."),
+        "topics": _Entry(
+            "topics",
+            "List topics, those with the most items first, and how many items are on no page.",
+        ),
+        "topic": _Entry("topics", "Show the page of a topic."),
     },
     "Take along": {
         "export": _Entry("transfer", "Write all memories to a file or to stdout."),

@@ -13,7 +13,9 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.filing import unfiled_of
 from agent_memory.knowledge.ingest import FileIngested, Ingest
+from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.undoing import taken_from, undo
 from agent_memory.knowledge.working import runner_of
@@ -44,7 +46,7 @@ async def ingest(
     yes: Yes = False,
 ) -> None:
     """Take in documents and conversations, each once; what was interrupted goes on where it stopped."""
-    async with _opened(run) as knowledge:
+    async with opened_knowledge(run) as knowledge:
         if undo_:
             await _undo(run, knowledge, files, yes=yes)
         else:
@@ -61,7 +63,7 @@ async def resources(
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
 ) -> None:
     """List what the agent was given, the newest first; or show one whole."""
-    async with _opened(run) as knowledge:
+    async with opened_knowledge(run) as knowledge:
         if resource_id is not None:
             await _show(run, knowledge, resource_id)
             return
@@ -80,7 +82,8 @@ async def resources(
 
 
 @asynccontextmanager
-async def _opened(run: Run) -> AsyncIterator[Knowledge]:
+async def opened_knowledge(run: Run) -> AsyncIterator[Knowledge]:
+    """Open what the agent was given for the length of the block."""
     knowledge = Knowledge(run.service.agent_id, run.service.settings)
     try:
         yield knowledge
@@ -115,12 +118,12 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
 
 async def _work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
     """Do the background work that is due; return what JSON says of it."""
-    runner, before = runner_of(knowledge, run.service, run.caller), await run.service.admin.count()
+    runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.admin.count()
     due = sum(each.due for each in await runner.backlog())
     if not due:
-        return {"items": 0, "due": 0}
+        return {"items": 0, "due": 0, **await _tell_all(run, knowledge)}
     with run.screen.progress() as bar:
-        task = bar.add_task("Drawing items", total=due)
+        task = bar.add_task("Drawing items, writing pages", total=due)
         ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
     if ran.is_busy:
         run.screen.note("Another process draws items from what was taken in now; nothing is left to be done here.")
@@ -128,7 +131,18 @@ async def _work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
     run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
     if ran.failed:
         run.screen.note(f"{counted(ran.failed, 'text')} could not be worked on; `agent-memory status` says why.")
-    return {"items": drawn, "due": left}
+    return {"items": drawn, "due": left, **await _tell_all(run, knowledge)}
+
+
+async def _tell_all(run: Run, knowledge: Knowledge) -> dict[str, Any]:
+    """Say how many items and pages there are now; return that for JSON."""
+    topics = await Pages(knowledge, run.service).topics()
+    items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
+    pages = sum(topic.consolidated_at is not None for topic in topics)
+    if items:
+        where = f" in {knowledge.folder.topics}" if pages else ""
+        run.screen.show(f"{counted(items, 'item')}, {unfiled:,} on no page; {counted(pages, 'page')}{where}.")
+    return {"all_items": items, "unfiled": unfiled, "pages": pages}
 
 
 def _existing(file: str) -> Path:

@@ -16,8 +16,10 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import sort_of
 from agent_memory.files.wording import counted
+from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.models import ACCESS, Memory, Version, to_text
+from agent_memory.knowledge.shapes import source_of
+from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, Version, to_text
 from agent_memory.service.views import whole_memory
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
@@ -192,6 +194,7 @@ async def forget(
         some, until = await _forget_named(run, memory_id or [], reason=reason, yes=yes, now=now)
     if now:
         await _fold_all(run)
+        await _compact_knowledge(run, timedelta(0))
     elif until is not None:
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
@@ -221,6 +224,12 @@ async def _forget_named(
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
         run.screen.show(f"Forgot {memory.id}{also}.")
+        if source := source_of(memory):
+            run.screen.note(
+                f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
+                "that was drawn from it.",
+                style="dim",
+            )
     return memories[0].id, until
 
 
@@ -250,13 +259,20 @@ async def compact(
 
 async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
     """Drop from the files of what the agent was given what is no longer needed, and long texts that nobody names."""
-    if run.service.settings.backend == "server":
+    if run.service.settings.backend == "server" or not _was_given(run):
         return
     knowledge = Knowledge(run.service.agent_id, run.service.settings)
     try:
+        await Pages(knowledge, run.service).catch_up()
         await knowledge.compact(grace)
     finally:
         await knowledge.close()
+
+
+def _was_given(run: Run) -> bool:
+    """Tell whether there is anything but memories."""
+    folder = folder_of(run.service.agent_id, run.root)
+    return folder.blobs.exists() or any((folder.path / kind.journal).exists() for kind in (TOPIC, EPISODE))
 
 
 async def _fold_all(run: Run) -> None:

@@ -68,6 +68,19 @@ async def file_all(service: MemoryService, topics: Sequence[Topic]) -> Filed:
     return Filed(members, titles, unfiled, sum(each.is_item for each in memories))
 
 
+async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
+    """Return how many items are on no page of these topics.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    filed = {one for topic in topics for one in topic.item_ids}
+    live = await service.admin.valid_among(filed)
+    total = (await service.admin.browse(Listing(filters=EVERYTHING, limit=0))).total
+    notes = (await service.admin.browse(Listing(limit=0))).total
+    return max(0, total - notes - sum(each.is_item for each in live.values()))
+
+
 def declared_of(topics: Sequence[Topic]) -> list[Declared]:
     """Return the topics that somebody declared."""
     return [Declared(topic.name, topic.description) for topic in topics if not is_entity(topic)]

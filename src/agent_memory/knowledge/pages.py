@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.consolidation import Consolidation
     from agent_memory.knowledge.topics.page import Page
+    from agent_memory.knowledge.topics.saves import Kept
     from agent_memory.models import Memory, Topic
     from agent_memory.service import MemoryService
 
@@ -193,6 +194,14 @@ class Pages:
         await asyncio.to_thread(self._files.write_index, rows)
 
     # -- showing ------------------------------------------------------------------------------------------------------
+
+    async def kept(self, topic: Topic) -> Kept:
+        """Return where a topic's page lies.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        return await asyncio.to_thread(self._files.kept, topic.name)
 
     async def shown(self, topic: Topic) -> str:
         """Return the page of a topic as Markdown: as a person made it, or as it was rendered last.

@@ -110,8 +110,8 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
 def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
     """Make an agent with the records of another, and return its folder.
 
-    Copies the journals and the long texts they name, which are the truth, and the vectors of their texts; the rest is
-    derived or about the other.
+    Copies the journals and the long texts they name, which are the truth, the pages of topics, which people change, and
+    the vectors of their texts; the rest is derived or about the other.
 
     Raises:
         ValidationError: The name cannot name an agent, or one has it.
@@ -130,6 +130,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden / journal.name, read_file(journal), durable=True)
             Blobs(folder.blobs).copy_to(AgentFolder(hidden).blobs)
+        _copy_pages(folder.topics, hidden / folder.topics.name)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
         sync_tree(hidden)
         hidden.rename(copied.path)
@@ -246,6 +247,16 @@ def _users_of(folder: Path) -> list[int]:
             if any(str(each.readlink()).startswith(inside) for each in (process / "fd").iterdir()):
                 users.append(int(process.name))
     return users
+
+
+def _copy_pages(source: Path, target: Path) -> None:
+    """Copy the pages of topics as they lie there."""
+    if not source.is_dir() or source.is_symlink():
+        return
+    target.mkdir(mode=PRIVATE_FOLDER)
+    for page in source.glob("*.md"):
+        if page.is_file() and not page.is_symlink():
+            replace_file(target / page.name, read_file(page), durable=False)
 
 
 def _copy_vectors(source: Path, target: Path) -> None:

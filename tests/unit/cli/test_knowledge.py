@@ -57,6 +57,7 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path)
         "chat.jsonl: 2 taken in (46 characters).",
         "network.md: 1 taken in (34 characters).",
         "2 items drawn from it.",
+        "2 items, 2 on no page; 0 pages.",
     ]
     again = document(cli("ingest", "-a", "eve", chat, "--json"))
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
@@ -132,3 +133,64 @@ async def give(root: Path, text: str) -> str:
     kept = await Ingest(knowledge).resource(text)
     await knowledge.close()
     return kept.record.blob
+
+
+DIARY = (
+    "I moved to Bern with my two cats in spring.",
+    "I sold the old canoe in Bergen last week.",
+    "I work at the harbour office on Mondays.",
+    "My sister Edda plays the cello in a quartet.",
+    "I am allergic to walnuts and to pollen.",
+    "I bought a red bicycle from a neighbour.",
+)
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> str:
+    path = tmp_path / "diary.jsonl"
+    path.write_text("\n".join(json.dumps({"speaker": "Lea", "text": text}) for text in DIARY))
+    return str(path)
+
+
+def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run, diary: str, root: Path) -> None:
+    folder = root / "eve" / "topics"
+    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == f"6 items, 0 on no page; 1 page in {folder}."
+    (listed,) = document(cli("topics", "-a", "eve", "--json"))["topics"]
+    assert (listed["name"], listed["title"], listed["items"]) == ("lea", "Lea", 6)
+    assert (listed["declared"], listed["edited"], listed["files"]) == (False, False, [str(folder / "lea.md")])
+    assert cli("topics", "-a", "eve").stdout.startswith("lea · 6 items · ")
+    shown = cli("topic", "-a", "eve", "Lea")
+    assert shown.stdout.startswith("# Lea\n\n## Facts\n\n- (")
+    assert document(cli("topic", "-a", "eve", "lea", "--json"))["page"] == shown.stdout
+    assert "There are: lea." in cli("topic", "-a", "eve", "leo", code=3).stderr
+
+
+def test_a_page_changed_by_hand_is_marked_and_what_would_be_written_is_named(
+    cli: Run, diary: str, tmp_path: Path, root: Path
+) -> None:
+    cli("ingest", "-a", "eve", diary)
+    page = root / "eve" / "topics" / "lea.md"
+    page.write_text(page.read_text() + "\nAsk her.\n")
+    (tmp_path / "more.jsonl").write_text(json.dumps({"speaker": "Lea", "text": "I swim in the lake of Thun."}))
+    cli("ingest", "-a", "eve", str(tmp_path / "more.jsonl"))
+    assert "changed by hand · a proposal lies beside it" in cli("topics", "-a", "eve").stdout
+    shown = cli("topic", "-a", "eve", "lea")
+    assert "Ask her." in shown.stdout
+    assert "lea.proposed.md" in shown.stderr
+    cli("agents", "copy", "eve", "twin")
+    assert "Ask her." in cli("topic", "-a", "twin", "lea").stdout
+
+
+def test_forgetting_for_good_leaves_no_word_in_pages_or_their_journal(cli: Run, diary: str, root: Path) -> None:
+    cli("ingest", "-a", "eve", diary)
+    (found,) = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"][:1]
+    cli("forget", "-a", "eve", found["id"], "--now", "--yes")
+    topics = [path.read_text() for path in (root / "eve" / "topics").iterdir()]
+    assert not any("walnuts" in text for text in topics)
+    assert "walnuts" not in (root / "eve" / "knowledge.yaml").read_text()
+    assert "walnuts" in (root / "eve" / "episodes.yaml").read_text()  # what she said is kept
+    cli("ingest", "-a", "eve", "--undo", diary, "--yes")
+    assert [path.name for path in (root / "eve" / "topics").iterdir()] == ["index.md"]
+    cli("compact", "-a", "eve", "--now", "--yes")
+    files = [path for path in (root / "eve").rglob("*") if path.is_file()]
+    assert [path for path in files if b"walnuts" in path.read_bytes() or b"canoe" in path.read_bytes()] == []

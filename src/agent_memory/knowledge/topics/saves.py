@@ -61,6 +61,15 @@ class SavedPage:
         return "\n".join(body_of(content.decode("utf-8", "replace")) for content in self.contents.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a page lies: its files in their order, whether a person changed one, and what is proposed beside it."""
+
+    files: tuple[Path, ...] = ()
+    is_edited: bool = False
+    proposed: Path | None = None
+
+
 class TopicFiles:
     """The folder with the pages of one agent.
 
@@ -89,6 +98,16 @@ class TopicFiles:
             return None
         files = [read_page_file(content.decode("utf-8", "replace")) for content in contents.values()]
         return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
+
+    def kept(self, topic: str) -> Kept:
+        """Return where a topic's page lies.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        saved, proposed = self.read(topic), self._folder / proposal_name(topic)
+        files = tuple(self._folder / name for name in saved.contents) if saved else ()
+        return Kept(files, saved is not None and saved.is_edited, proposed if proposed.exists() else None)
 
     def write(self, topic: str, made: Consolidation, description: str, read: SavedPage | None) -> bool:
         """Render a page in the place of what was read; a proposal beside it.
@@ -195,18 +214,15 @@ class TopicFiles:
         path = self._folder / name
         for old in self._olds(name):
             with contextlib.suppress(FileNotFoundError):
-                if not self._is_edited(old):
+                if not _is_edited(self._content(old.name)):
                     old.unlink()
                 elif move_if_free(old, path):
                     continue
-                elif self._is_edited(path):  # two saves: both are a person's
+                elif _is_edited(self._content(name)):  # two saves: both are a person's
                     old.rename(path.with_name(f"{path.stem}.saved-{secrets.token_hex(4)}.md"))
                 else:
                     put_in_place(old, path, lambda: self._came_out(name))
                     old.unlink(missing_ok=True)
-
-    def _is_edited(self, path: Path) -> bool:
-        return read_page_file(self._content(path.name).decode("utf-8", "replace")).is_edited
 
     def _content(self, name: str) -> bytes:
         return read_settled(self._folder / name, self._patience, MAX_BYTES)[0]
@@ -237,3 +253,7 @@ def _pages_in(folder: Path) -> list[Path]:
     with contextlib.suppress(FileNotFoundError):
         return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != INDEX)
     return []
+
+
+def _is_edited(content: bytes) -> bool:
+    return read_page_file(content.decode("utf-8", "replace")).is_edited
