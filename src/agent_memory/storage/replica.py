@@ -23,7 +23,7 @@ from agent_memory.storage.changes import (
     to_update,
 )
 from agent_memory.storage.state import State, snapshot
-from agent_memory.storage.surroundings import disputed_last, surroundings_of, with_disputing
+from agent_memory.storage.surroundings import disputing_first, surroundings_of, with_disputing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -117,7 +117,7 @@ class Replica(Generic[R]):
         answer = replace(answer, surroundings=around)
         if past or not any(each.disputed for each in around):
             return answer
-        return disputed_last(with_disputing(state, answer, request))
+        return disputing_first(with_disputing(state, answer, request))
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
     from agent_memory.models import SearchRequest
     from agent_memory.models.kind import R
+    from agent_memory.retrieval import Hit
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.state import State
 
 _CAME_IN: Final = {"disputes": 1.0}
-"""The parts of a score that is that of another hit, which this one disputes."""
+"""Joins the parts of a score that is that of another hit, which this one disputes."""
 MOST: Final = 8
 """Links of one record that are told, in each direction: many notes may point at one, and a reader takes in few."""
 
@@ -68,20 +69,30 @@ def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -
     )
 
 
-def disputed_last(answer: Answer[R]) -> Answer[R]:
-    """Return an answer with every record that a newer hit disputes right below that one; nothing else moves."""
+def disputing_first(answer: Answer[R]) -> Answer[R]:
+    """Return an answer with no record above a newer hit that disputes it.
+
+    The newer rises to the older, as near and as sure: were the older to sink, what answers a question best would go
+    down with it, and be left out, wherever the newer shares less with the question.
+    """
     hits, records, around = list(answer.ranking.hits), list(answer.records), list(answer.surroundings)
     for record_id in [hit.id for hit in hits]:
         places = {hit.id: place for place, hit in enumerate(hits)}
         place = places[record_id]
         newer = places.get(around[place].disputed or "", -1)
         if newer > place:
-            hits.insert(newer, replace(hits.pop(place), score=hits[newer - 1].score))
-            records.insert(newer, records.pop(place))
-            around.insert(newer, around.pop(place))
+            hits.insert(place, _raised(hits.pop(newer), hits[place]))
+            records.insert(place, records.pop(newer))
+            around.insert(place, around.pop(newer))
     return replace(
         answer, ranking=replace(answer.ranking, hits=tuple(hits)), records=tuple(records), surroundings=tuple(around)
     )
+
+
+def _raised(newer: Hit, older: Hit) -> Hit:
+    sure = [each.confidence for each in (newer, older) if each.confidence is not None]
+    parts = {**newer.parts, **_CAME_IN}
+    return replace(newer, score=older.score, confidence=max(sure, default=None), parts=parts)
 
 
 def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:

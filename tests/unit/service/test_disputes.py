@@ -64,6 +64,18 @@ async def test_the_older_of_a_pair_is_marked_and_right_below_the_newer(service: 
     assert "disputed" not in views.brief_hit(found.results[0], explain=False, superseded_by=None)
 
 
+async def test_the_newer_of_a_pair_that_was_found_further_below_rises_to_the_older(service: MemoryService) -> None:
+    asked = "Whom do I ask about invoices? Priya owns billing, ask her about invoices."
+    old, new = await two(service, (asked, "Priya left; billing is now with Omar, who knows of no tape and no room."))
+    assert await ids(service) == [(new.id, old.id)]
+    await service.store("Invoices about rooms lie in the cellar.")
+    found = await service.search("billing: whom do I ask about invoices", 5)
+    assert [hit.memory.id for hit in found][:2] == [new.id, old.id]
+    assert found.results[0].relevance_score == found.results[1].relevance_score
+    assert found.results[0].parts.keys() > {"disputes"}
+    assert {new.id, old.id} <= {hit.memory.id for hit in found.near}
+
+
 async def test_the_newer_of_a_pair_comes_in_above_the_older_though_the_words_find_it_not(
     service: MemoryService,
 ) -> None:

@@ -226,6 +226,8 @@ async def test_a_long_text_is_shown_by_what_it_says_and_whole_on_demand(tools: d
 
 async def test_only_what_is_near_the_best_is_shown(tools: dict[str, Any]) -> None:
     best = await stored(tools, "The ledger of the webshop is in PostgreSQL")
+    await stored(tools, "Aiko waters all plants on our roof")
+    await stored(tools, "Nobody feeds pigeons")  # what is stored right before and after the best is nearer for that
     for place in ("shop", "school", "library"):
         await stored(tools, f"A database is a fine thing to have in a {place} and in many places where people count")
     answer = await done(tools, "search", query="ledger of the webshop PostgreSQL database", explain=True)
