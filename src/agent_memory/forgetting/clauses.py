@@ -33,6 +33,7 @@ _SENTENCE: Final = re.compile(
 )
 _TOKEN: Final = re.compile(r"\S+")
 _LEADING: Final = PREPOSITIONS | {"after", "before", "when", "while", "if", "since", "until", "as", "once"}
+_PLURAL: Final = frozenset(["i", "we", "you", "they"])
 _OF_ANOTHER: Final = PRONOUNS - {"i", "we", "you", "our", "your"}
 
 
@@ -236,6 +237,7 @@ def _clauses(text: str) -> list[_Clause]:
             if not _add_item(found[-1], piece, joins[at - 1]):
                 return [_Clause(found[0].subject, "", [text])]
             continue
+        verb = _verb_behind(found[-1].subject if found else "", words, verb)
         own = _subject_end(words, verb or 0)
         subject = " ".join(words[:own])
         if contracted := CONTRACTED.fullmatch(bare_of(words[verb or 0])):
@@ -257,6 +259,15 @@ def _inserted(text: str) -> list[_Clause] | None:
         said = _Clause(match["subject"], "", [f"({match['said']})"], before=" ", is_whole=False)
         return [*_clauses(f"{match['subject']} {match['rest']}"), said]
     return None
+
+
+def _verb_behind(subject: str, words: list[str], verb: int | None) -> int | None:
+    """Return which word of a piece is its verb where the subject before it cannot have that: "we" no "logs go"."""
+    if verb or len(words) < 2 or not subject or bare_of(subject.split(maxsplit=1)[0]) not in _PLURAL:  # noqa: PLR2004
+        return verb
+    first = bare_of(words[0])
+    is_third = verb == 0 and first.endswith("s") and first not in AUXILIARIES and not is_base_verb(first)
+    return 1 if is_third and is_base_verb(bare_of(words[1])) else verb
 
 
 def _subject_end(words: list[str], verb: int) -> int:

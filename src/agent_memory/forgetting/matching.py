@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.forgetting.clauses import Clauses, Unit
@@ -41,6 +42,8 @@ class Seen:
     share: float
     is_denied: bool
     is_own: bool
+    subject: str
+    """Whom or what it is about; for a pronoun, what that stands for."""
 
 
 class Parsed:
@@ -64,7 +67,8 @@ def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iter
     for unit in parsed.clauses.units:
         if unit.subject and folded(unit.subject.split()[0]) not in _THIRD:
             antecedent = _owner(unit.subject)
-        text = f"{antecedent}, {unit.text}" if _leans(unit) else unit.text
+        leans = _leans(unit)
+        text = f"{antecedent}, {unit.text}" if leans else unit.text
         words = tuple(words_of(text))
         where = memory.content if anywhere else text
         among = tuple(words_of(where)) if anywhere else words
@@ -87,6 +91,7 @@ def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iter
             share,
             bool(lower & DENIALS) or "n't" in unit.text.replace("\u2019", "'"),
             bool(lower & FIRST_PERSON),
+            antecedent if leans and antecedent else unit.subject,
         )
 
 
@@ -134,6 +139,14 @@ def _occurrence(term: Term, words: Sequence[Word], text: str) -> bool | None:
 
 def _extends(word: Word) -> bool:
     return (word.is_capitalised and folded(word.text) != "i") or word.text[0].isdigit()
+
+
+def surname(name: str, one: Seen) -> str:
+    """Return the word that makes a name in a unit longer, in lower case: "reuter" for "Tim"; empty where none does."""
+    for word, behind in pairwise(one.words):
+        if same_name(name, word.text) and not word.owns and behind.is_capitalised and behind.start == word.end + 1:
+            return folded(behind.text)
+    return ""
 
 
 def _score(terms: Sequence[Term], words: Sequence[Word]) -> tuple[float, float]:

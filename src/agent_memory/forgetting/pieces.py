@@ -8,7 +8,7 @@ from typing import Final
 # Only from the first of several spaces on: from each of them it would look to the end of all.
 _JOIN: Final = re.compile(
     r"(?:,|(?<!\s)(?=\s))\s+(?:and also|as well as|and|but also|but|while|whereas|because|although|though|plus|or"
-    r"|und|aber|et|mais|y|pero)\s+|,\s+",
+    r"|und|aber|et|mais|y|pero)\s+|,\s+(?!so\b)",  # what follows from a clause says nothing without it
     re.IGNORECASE,
 )
 

@@ -6,14 +6,15 @@ where they say nothing, how near the meaning is. Nothing is chosen because somet
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.forgetting.known import as_known
-from agent_memory.forgetting.lexicon import PAST, PRESENT
-from agent_memory.forgetting.matching import Parsed, Seen, is_in_time, moment_of, names_somebody, seen_in
+from agent_memory.forgetting.lexicon import PAST, PRESENT, SMALL
+from agent_memory.forgetting.matching import Parsed, Seen, is_in_time, moment_of, names_somebody, seen_in, surname
 from agent_memory.forgetting.references import followed, through_another
-from agent_memory.forgetting.words import holds_identifier, same_name, stems, words_of
+from agent_memory.forgetting.words import folded, holds_identifier, same_name, stems, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -132,7 +133,7 @@ def _chosen(
         loose = [one for one in _with_all(request, parsed, anywhere=True) if one.score and not names_somebody(one)]
         seen = loose or seen
     if request.names and any(one.is_bare for one in seen):
-        seen = [one for one in seen if one.is_bare]
+        seen = [one for one in seen if one.is_bare or one in _of_same_bearer(request, seen)]
     if request.is_own and not request.names:
         own = [one for one in seen if one.is_own]
         seen = own or [one for one in seen if not names_somebody(one)]
@@ -146,6 +147,31 @@ def _chosen(
     for one in meant:
         found.setdefault(one.memory.id, set()).add(one.unit.number)
     return found
+
+
+def _of_same_bearer(request: Request, seen: list[Seen]) -> list[Seen]:
+    """Return the units that have a longer form of the one name that is all a request gives, if its bearer is the same.
+
+    "Tim" and "Tim Reuter" are one, unless there is a Tim Vogel, too, or both are told the same of: "Nova ships in
+    June", "Nova Prime ships in July".
+    """
+    if len(request.terms) != 1 or request.identifiers:
+        return []
+    name = request.terms[0].word
+    longer = [one for one in seen if not one.is_bare]
+    surnames = {surname(name, one) for one in longer}
+    if len(surnames) != 1 or not next(iter(surnames)).isalpha():
+        return []
+    told = [
+        _told([one for one in seen if one.is_bare is is_bare], {folded(name), *surnames}) for is_bare in (True, False)
+    ]
+    return [] if told[0] & told[1] else longer
+
+
+def _told(seen: list[Seen], names: set[str]) -> set[str]:
+    """Return the stems of what units say besides names."""
+    words = {folded(word.text) for one in seen for word in one.words} - SMALL - names
+    return {stem for word in words for stem in stems(word)}
 
 
 def _with_all(request: Request, parsed: list[Parsed], *, anywhere: bool = False) -> list[Seen]:
@@ -172,7 +198,7 @@ def _meant(request: Request, seen: list[Seen], near: Near) -> list[Seen]:
     said = [one for one in seen if one.score and one.share >= least and (topic or one.score >= best - 1e-9)]
     if not said:
         return _of_subject(request, seen) if request.identifiers else _nearest(request, seen, near, topic=topic)
-    said = _of_order(request, _of_polarity(request, said))
+    said = _of_order(request, said if topic and not _states(request) else _of_polarity(request, said))
     if topic and said[0].share < _WHOLE:
         said = [*said, *_as_near(request, [one for one in seen if not one.score], near)]
     if len(said) > 1 and named:
@@ -194,8 +220,8 @@ def _of_subject(request: Request, seen: list[Seen]) -> list[Seen]:
     about = [
         one
         for one in seen
-        if any(same_name(term.word, word.text) for term in request.names for word in words_of(one.unit.subject))
-        or any(holds_identifier(one.unit.subject, form) for each in request.identifiers for form in each.forms)
+        if any(same_name(term.word, word.text) for term in request.names for word in words_of(one.subject))
+        or any(holds_identifier(one.subject, form) for each in request.identifiers for form in each.forms)
     ]
     return about or seen
 
@@ -221,7 +247,9 @@ def _nearest(
     *,
     topic: bool = False,
 ) -> list[Seen]:
-    """Return the units nearest in meaning to a request, near enough."""
+    """Return the units nearest in meaning to a request, near enough; none where it is a name that nothing has."""
+    if least is None and len(request.terms) == 1 and request.terms[0].word[:1].isupper():
+        return []
     seen = seen[:_MOST_COMPARED]
     phrase = " ".join(term.word for term in request.soft)
     closeness = near(phrase, [_nameless(request, one) for one in seen]) if seen else None
@@ -259,6 +287,14 @@ def _of_polarity(request: Request, said: list[Seen]) -> list[Seen]:
     if request.wants_all or len({one.is_denied for one in said}) == 1:
         return said
     return [one for one in said if one.is_denied == request.is_denied]
+
+
+def _states(request: Request) -> bool:
+    """Tell whether a request says what is so, rather than what it is about: "that Ann drives", not "Ann's car"."""
+    return request.is_denied or _THAT.search(request.text) is not None
+
+
+_THAT: Final = re.compile(r"\bthat\b", re.IGNORECASE)
 
 
 def _of_its_time(request: Request, meant: list[Seen]) -> list[Seen]:

@@ -259,7 +259,33 @@ TOPICS = [
         ["Invoice INV-2024-002 is open."],
     ),
 ]
+EVERYDAY = [
+    (["I drink coffee black, no sugar.", "I switched to oat milk in my coffee."], "coffee", []),
+    (["My laptop is a Lenovo.", "I no longer use Fedora on my laptop."], "my laptop", []),
+    (
+        ["The customer Acme Wood has an SLA of 99 percent.", "Acme Wood renegotiated, their SLA is 98 percent."],
+        "Acme Wood",
+        [],
+    ),
+    (["Acme Wood renegotiated, their SLA is 98 percent."], "Acme Wood's SLA", ["Acme Wood renegotiated."]),
+    (["I'm allergic to nuts, so watch out when ordering lunch."], "that I'm allergic to nuts", []),
+    (["We dropped Loki, logs go to Elastic."], "what I said about Loki", ["Logs go to Elastic."]),
+    (["Kim plays chess and sings like a bird."], "that Kim plays chess", ["Kim sings like a bird."]),
+    (
+        ["Kim drinks tea.", "Kim no longer drinks tea at night."],
+        "that Kim drinks tea",
+        ["Kim no longer drinks tea at night."],
+    ),
+    (["My boss is Tim Reuter, we meet on Mondays.", "Tim has left."], "everything about Tim", ["We meet on Mondays."]),
+    (["Nova ships in June.", "Nova Prime ships in July."], "everything about Nova", ["Nova Prime ships in July."]),
+    (
+        ["Tim Reuter sings.", "Tim Vogel sings.", "Tim left."],
+        "everything about Tim",
+        ["Tim Reuter sings.", "Tim Vogel sings."],
+    ),
+]
 CASES = [
+    *EVERYDAY,
     *WHOLE_NAMES,
     *LONGER_NAMES,
     *OTHER_WORDS,
@@ -290,6 +316,15 @@ def test_where_words_say_nothing_the_nearest_in_meaning_goes() -> None:
     found = resolve(request, memories, lambda _, texts: [near[text] for text in texts])
 
     assert [each.memory.content for each in found] == ["Lea collects stamps."]
+
+
+@pytest.mark.parametrize(("words", "goes"), [("Bremen", False), ("philately", True)])
+def test_a_name_that_no_memory_has_means_nothing_however_near_it_is(words: str, goes: bool) -> None:
+    memories = memories_of(["I work in Hamburg.", "I collect stamps."])
+
+    found = resolve(read_request(words, NOW), memories, lambda _, texts: [0.9, 0.2][: len(texts)])
+
+    assert bool(found) is goes
 
 
 def test_what_is_linked_to_it_goes_where_the_request_says_so() -> None:
