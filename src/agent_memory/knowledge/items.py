@@ -139,7 +139,6 @@ def item_id(source_id: str, content: str) -> str:
 
 def _item(record: Resource | Episode, content: str, at: tuple[int, int], rule: str) -> dict[str, Any]:
     moment = record.observed_at or record.timestamp
-    group = {"group": record.group} if record.group else {}
     return {
         "id": item_id(record.id, content),
         "content": content,
@@ -147,7 +146,8 @@ def _item(record: Resource | Episode, content: str, at: tuple[int, int], rule: s
         "source": {"kind": "extraction", "detail": rule},
         "trust": record.trust,
         "links": [{"rel": FROM, "id": record.id}],
-        "metadata": {"at": [*at], **group},
+        "metadata": {"at": [*at]},
+        "group": record.group,
     }
 
 

@@ -1,6 +1,6 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
-from agent_memory.models.document import ITEM, Document, Facet
+from agent_memory.models.document import GROUP, GROUPED, ITEM, Document, Facet, group_facets
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
 from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
@@ -35,7 +35,17 @@ from agent_memory.models.links import (
 from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
 from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
 from agent_memory.models.observation import Observation
-from agent_memory.models.record import MAX_TAGS, Link, Record, Source, SourceKind, Trust, may_stand_for, record_of
+from agent_memory.models.record import (
+    MAX_GROUP_CHARS,
+    MAX_TAGS,
+    Link,
+    Record,
+    Source,
+    SourceKind,
+    Trust,
+    may_stand_for,
+    record_of,
+)
 from agent_memory.models.scratchpad import Scratchpad
 from agent_memory.models.search import (
     EVERYTHING,
@@ -49,6 +59,7 @@ from agent_memory.models.search import (
     SearchResults,
     check_limit,
     filters_of,
+    sees,
 )
 from agent_memory.models.tally import Tally
 from agent_memory.models.text import STEERING, check_text, content_hash, content_mark, visible
@@ -66,10 +77,13 @@ __all__ = [
     "EPISODE",
     "ESTIMATES",
     "EVERYTHING",
+    "GROUP",
+    "GROUPED",
     "IDENTITY",
     "ITEM",
     "MARK",
     "MAX_CONTENT_CHARS",
+    "MAX_GROUP_CHARS",
     "MAX_LINE_CHARS",
     "MAX_REASON_CHARS",
     "MAX_TAGS",
@@ -128,6 +142,7 @@ __all__ = [
     "describe",
     "filters_of",
     "from_seconds",
+    "group_facets",
     "is_memory_id",
     "is_told",
     "listed_as",
@@ -138,6 +153,7 @@ __all__ = [
     "parse_bound",
     "record_of",
     "rests_on",
+    "sees",
     "to_text",
     "utc_now",
     "visible",

@@ -14,6 +14,16 @@ Facet = tuple[str, str]
 ITEM: Final[Facet] = ("item", "")
 """The facet of what was drawn from a document or a talk; an empty value adds no word to those it is found by."""
 
+GROUP: Final = "group"
+"""Name of the facet of what belongs to one group, `tenant:session`, of those that an agent serves."""
+GROUPED: Final[Facet] = ("grouped", "")
+"""The facet of what belongs to any group."""
+
+
+def group_facets(group: str) -> tuple[Facet, ...]:
+    """Return the facets of what belongs to a group; none for an empty one."""
+    return ((GROUP, group), GROUPED) if group else ()
+
 
 class Document(NamedTuple):
     """What is indexed of one record; made in half the time of a frozen dataclass, for every record at each start.
@@ -21,7 +31,7 @@ class Document(NamedTuple):
     Attributes:
         id: The record's id.
         text: Indexed by word, and embedded.
-        facets: Asked for by filters; their values are indexed by word, too.
+        facets: Asked for by filters; their values are indexed by word, too, but for that of the group.
         timestamp: When the record was stored, aware; date ranges ask for it.
         moment: When what it tells was so, aware; ages are counted from it.
         session: The session that made it; empty when unknown.

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import str_schema
 
+from agent_memory.models.document import group_facets
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
-from agent_memory.models.record import IdOf, Record, RecordId, Value
+from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, Value
 from agent_memory.models.text import check_text
 from agent_memory.models.times import UtcDatetime  # noqa: TC001 - pydantic reads it
 
@@ -63,7 +64,7 @@ class Text(Record):
     content: str = Field(min_length=1, max_length=MAX_LINE_CHARS)
     blob: Annotated[str, BlobName()] = ""
     chars: int = Field(default=0, ge=0, le=MAX_TEXT_CHARS)
-    group: str = Field(default="", max_length=200)
+    group: str = Field(default="", max_length=MAX_GROUP_CHARS)
 
     @field_validator("content")
     @classmethod
@@ -75,8 +76,7 @@ class Text(Record):
     @property
     def facets(self) -> tuple[Facet, ...]:
         """The group, if there is one, and the tags."""
-        own: tuple[Facet, ...] = (("group", self.group),) if self.group else ()
-        return (*own, *[("tag", tag) for tag in self.tags])
+        return (*group_facets(self.group), *[("tag", tag) for tag in self.tags])
 
 
 class Resource(Text):
@@ -123,7 +123,7 @@ class Topic(Record):
     item_ids: list[RecordId] = Field(default_factory=list)
     consolidated_at: UtcDatetime | None = None
     edited_by: str = Field(default="", max_length=200)
-    group: str = Field(default="", max_length=200)
+    group: str = Field(default="", max_length=MAX_GROUP_CHARS)
     id: Annotated[str, IdOf("top")] = Field(default_factory=lambda: new_id("top-"))
     supersedes: Annotated[str, IdOf("top")] | None = None
 
@@ -142,8 +142,7 @@ class Topic(Record):
     @property
     def facets(self) -> tuple[Facet, ...]:
         """Its name, the group, if there is one, and the tags."""
-        own: tuple[Facet, ...] = (("group", self.group),) if self.group else ()
-        return (("topic", self.name), *own, *[("tag", tag) for tag in self.tags])
+        return (("topic", self.name), *group_facets(self.group), *[("tag", tag) for tag in self.tags])
 
 
 class Failure(Value):

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, field_validator
 
+from agent_memory.models.document import GROUP, group_facets
 from agent_memory.models.fields import offered_values
 from agent_memory.models.identifiers import new_memory_id
 from agent_memory.models.kind import Kind
-from agent_memory.models.record import IdOf, Record
+from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record
 from agent_memory.models.text import check_text
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Memory(Record):
     topic: Annotated[str, Field(pattern=r"^(?:[a-z][a-z0-9_]{0,63})?$")] = ""
     id: MemoryId = Field(default_factory=new_memory_id)
     supersedes: MemoryId | None = None
+    group: str = Field(default="", max_length=MAX_GROUP_CHARS)
 
     @field_validator("content")
     @classmethod
@@ -55,9 +57,14 @@ class Memory(Record):
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """The category, the topic, the tags, and `ITEM` where it is one."""
+        """The category, the topic, the group, the tags, and `ITEM` where it is one."""
         own: tuple[Facet, ...] = (("topic", self.topic),) if self.topic else ()
-        return ("category", self.category), *own, *super().facets
+        return ("category", self.category), *own, *group_facets(self.belongs_to), *super().facets
+
+    @property
+    def belongs_to(self) -> str:
+        """The group it belongs to, empty for none; of items of before the field it stands in `metadata`."""
+        return self.group or (str(self.metadata.get(GROUP, "")) if self.is_item else "")
 
 
 def _view(memory: Memory) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from agent_memory.models.times import UtcDatetime, to_text, utc_now
 
 MAX_TAGS: Final = 50
 MAX_TAG_CHARS: Final = 64
+MAX_GROUP_CHARS: Final = 200
 
 Trust = Literal["high", "medium", "low"]
 """Where a record's words come from: a person (high), the model (medium), or after untrusted input (low)."""
@@ -187,6 +188,11 @@ class Record(Value):
     def is_item(self) -> bool:
         """Whether it was drawn from a document or a talk; an agent's own notes are kept apart from items."""
         return self.source.kind == "extraction"
+
+    @property
+    def belongs_to(self) -> str:
+        """The group it belongs to; empty for none."""
+        return str(getattr(self, "group", ""))
 
     def is_expired(self, now: datetime) -> bool:
         """Tell whether `expires_at` has passed."""

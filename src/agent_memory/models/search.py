@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -11,7 +11,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.document import ITEM
+from agent_memory.models.document import GROUP, GROUPED, ITEM
 from agent_memory.models.invalid import describe
 from agent_memory.models.links import Surroundings
 from agent_memory.models.memory import Category, Memory
@@ -64,7 +64,8 @@ class SearchFilters(BaseModel):
 
     `tags` asks for at least one of the tags listed, `all_tags` for every one. A field that is a text asks for the facet
     of its name, as `category` does; tools and commands offer it by its description (`models.fields.offered_fields`).
-    Without `include_items` nothing is found that was drawn from a document or a talk.
+    Without `include_items` nothing is found that was drawn from a document or a talk; with `group` nothing that belongs
+    to another one: an empty `group` finds what belongs to none, None finds all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -76,6 +77,7 @@ class SearchFilters(BaseModel):
     date_range: DateRange | None = None
     min_access_count: int | None = Field(default=None, ge=0)
     include_items: bool = False
+    group: str | None = None
 
     _tags = field_validator("tags", "all_tags")(normalise_tags)
 
@@ -91,10 +93,19 @@ class SearchFilters(BaseModel):
             return self
         return EVERYTHING if self == _NOTES else self.model_copy(update={"include_items": True})
 
+    def within(self, group: str | None) -> SearchFilters:
+        """Return the same conditions for what a group may see; None adds no condition."""
+        return self if group is None else self.model_copy(update={GROUP: group})
+
+    @property
+    def reach(self) -> SearchFilters:
+        """Those conditions of which an explanation says nothing: what they leave out is not there for who asks."""
+        return SearchFilters(include_items=self.include_items, group=self.group)
+
     @cached_property
     def facets(self) -> frozenset[Facet]:
         """The facets that a result has, every one."""
-        named = {(name, value) for name, value in self if isinstance(value, str)}
+        named = {(name, value) for name, value in self if isinstance(value, str) and name != GROUP}
         return frozenset(named | {("tag", tag) for tag in self.all_tags})
 
     @cached_property
@@ -106,11 +117,17 @@ class SearchFilters(BaseModel):
         """Tell whether a record, or the document of one, meets every condition."""
         return (
             (self.include_items or ITEM not in item.facets)
+            and (self.group is None or sees(self.group, item.facets))
             and self.facets.issubset(item.facets)
             and (not self.any_facets or not self.any_facets.isdisjoint(item.facets))
             and (self.date_range is None or self.date_range.covers(item.timestamp))
             and (self.min_access_count is None or item.access_count >= self.min_access_count)
         )
+
+
+def sees(group: str | None, facets: Container[Facet]) -> bool:
+    """Tell whether a group may see what has these facets: what belongs to it or to none; None sees all."""
+    return group is None or GROUPED not in facets or (GROUP, group) in facets
 
 
 EVERYTHING: Final = SearchFilters(include_items=True)

@@ -148,6 +148,19 @@ class Search:
             return sealed.rows.admits(entry, self.masks)
         return self.scope is None or self.scope.admits(record_id)
 
+    def reaches(self) -> Callable[[str], bool]:
+        """Return what tells of a document whether an explanation may name it at all."""
+        reach, documents, sealed = self.request.filters.reach, self.corpus.documents, self.corpus.sealed
+        masks = [] if sealed is None else sealed.within(reach, None)
+
+        def is_there(record_id: str) -> bool:
+            entry = documents[record_id]
+            if sealed is not None and entry.number >= SEALED_FROM:
+                return sealed.rows.admits(entry, masks)
+            return reach.admits(entry.document)
+
+        return is_there
+
     def bm25_of(self, scores: Scores, record_ids: Iterable[str]) -> dict[str, float]:
         """Return the BM25 score of each of some documents; `scores` are of those that are not sealed."""
         corpus = self.corpus
@@ -240,8 +253,7 @@ def _with_sealed(search: Search, sealed: SealedCorpus, found: CandidateLists) ->
     by_cosine = sorted([*found.near, *((each.id, each.score) for each in near)], key=itemgetter(1), reverse=True)
     filtered = list(found.filtered)
     if search.request.explain:
-        alive = sealed.chain.alive if search.request.filters.include_items else sealed.notes.alive
-        best = sealed.by_words(gains, norm, search.limits.rejections, alive)
+        best = sealed.by_words(gains, norm, search.limits.rejections, sealed.within(search.request.filters.reach, None))
         filtered += [one.id for one in best if not search.admits(one.id)]
     every = found.total - _counted_twice(search, sealed, found) + max(total + near_total - both, len(words), len(near))
     worded = [one for _, one in by_score]

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.models import ITEM
+from agent_memory.models import GROUP, GROUPED, ITEM
 from agent_memory.retrieval.scores import numpy_if_there
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class Scope:
     meeting: Sequence[int] | NDArray[np.integer] | None = None
 
 
+_Lacking = tuple["array[int]", "array[int]"]
+
+
 class Facets:
     """Numbers of documents by facet, ascending, and the time of each."""
 
@@ -62,7 +65,7 @@ class Facets:
 
     def meeting(self, filters: SearchFilters) -> Sequence[int] | NDArray[np.integer] | None:
         """Return all documents that can meet these filters, ascending; None when nothing is known about them."""
-        left_out = None if filters.include_items else self._with.get(ITEM)
+        left_out = self._left_out(filters)
         lists = [self._with.get(facet, array("I")) for facet in filters.facets]
         if filters.any_facets:
             some = [self._with.get(facet, array("I")) for facet in filters.any_facets]
@@ -81,18 +84,29 @@ class Facets:
         numbers: Sequence[int] = found
         return numbers
 
-    def _few(self, lists: list[array[int]], left_out: array[int] | None) -> list[int] | None:
-        if left_out is None:
-            return list(lists[0]) if lists else None
-        items = set(left_out)
-        every = lists[0] if lists else (number for number, time in enumerate(self._times) if not math.isnan(time))
-        return [number for number in every if number not in items]
+    def _left_out(self, filters: SearchFilters) -> list[_Lacking]:
+        """Return the documents that do not meet filters: those of each list but for those of the one beside it."""
+        none, found = array("I"), list[_Lacking]()
+        if filters.group is not None and (grouped := self._with.get(GROUPED)):
+            found.append((grouped, self._with.get((GROUP, filters.group), none)))
+        if not filters.include_items and (items := self._with.get(ITEM)):
+            found.append((items, none))
+        return found
 
-    def _among(self, np: Any, bounds: DateRange | None, left_out: array[int] | None) -> Any:
+    def _few(self, lists: list[array[int]], left_out: list[_Lacking]) -> list[int] | None:
+        if not left_out:
+            return list(lists[0]) if lists else None
+        hidden = set().union(*(set(some).difference(but) for some, but in left_out))
+        every = lists[0] if lists else (number for number, time in enumerate(self._times) if not math.isnan(time))
+        return [number for number in every if number not in hidden]
+
+    def _among(self, np: Any, bounds: DateRange | None, left_out: list[_Lacking]) -> Any:
         times = np.frombuffer(self._times)
         since = -math.inf if bounds is None or bounds.start is None else bounds.start.timestamp()
         until = math.inf if bounds is None or bounds.end is None else bounds.end.timestamp()
         found = (times >= since) & (times <= until)  # of none that was removed: its time is no number
-        if left_out:
-            found[np.frombuffer(left_out, dtype=np.uintc)] = False
+        for some, but in left_out:
+            kept = found[own := np.frombuffer(but, dtype=np.uintc)]
+            found[np.frombuffer(some, dtype=np.uintc)] = False
+            found[own] = kept
         return found

@@ -312,8 +312,8 @@ def _scope_of(
             return sealed.rows.admits(entry, masks)
         return filters.admits(entry.document) and (hides is None or not hides(record_id))
 
-    # Who wants an explanation wants to see all that is left out, but for items.
-    asked = SearchFilters(include_items=filters.include_items) if request.explain else filters
+    # Who wants an explanation wants to see all that is left out, but for what is not there for them.
+    asked = filters.reach if request.explain else filters
     return Scope(filters, admits, corpus.facets.meeting(asked))
 
 

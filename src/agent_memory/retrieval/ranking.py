@@ -10,7 +10,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_memory.models import ITEM
 from agent_memory.retrieval import confidence, fusion, turns
 from agent_memory.retrieval.assurance import Assurance
 from agent_memory.retrieval.candidates import find
@@ -201,17 +200,14 @@ def _match_type(evidence: Evidence, floor: float) -> MatchType:
 
 
 def _left_out(search: Search, found: CandidateLists) -> list[Rejected]:
-    most = search.limits.rejections
-    shown = found.filtered[:most]
+    most, is_there = search.limits.rejections, search.reaches()
+    shown = list(filter(is_there, found.filtered))[:most]
     if search.cosines is None:
         return [Rejected(one, "filtered") for one in shown]
     cosines = search.cosines_of(shown)
     filtered = [Rejected(one, "filtered", {"cosine": cosines[one]} if one in cosines else {}) for one in shown]
     known = set(found.filtered)
-    low = dict(search.cosines.below(search.floor, 4 * most))
-    if not search.request.filters.include_items:
-        documents = search.corpus.documents
-        low = {one: cosine for one, cosine in low.items() if ITEM not in documents[one].document.facets}
+    low = {one: cosine for one, cosine in search.cosines.below(search.floor, 4 * most) if is_there(one)}
     scores = search.bm25_of(found.scores, low)
     below = [
         Rejected(record_id, "below_floor", {"cosine": cosine})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from agent_memory.models import ITEM
+from agent_memory.models import GROUP, GROUPED, ITEM
 from agent_memory.retrieval.results import SEALED_FROM
 from agent_memory.retrieval.sealed_rows import Scored, SealedRows, SealedTalks, SealedWeights
 from agent_memory.segments import TRUSTS, Part, facet_key
@@ -155,6 +155,8 @@ def meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
     found = np.ones(len(segment), bool)
     if not filters.include_items:
         found &= ~_having(segment, [ITEM])
+    if filters.group is not None:
+        found &= ~_having(segment, [GROUPED]) | _having(segment, [(GROUP, filters.group)])
     for facet in filters.facets:
         found &= _having(segment, [facet])
     if filters.any_facets:

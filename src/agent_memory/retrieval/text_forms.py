@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.models import GROUP
 from agent_memory.retrieval.dates import day_terms
 from agent_memory.retrieval.spoken import plainly
 from agent_memory.retrieval.tokens import index_terms
@@ -34,8 +35,8 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?]\s)")
 
 
 def document_terms(document: Document) -> list[str]:
-    """Return the terms a document is indexed under: its text, the values of its facets, and the day."""
-    labels = " ".join([value for _, value in document.facets])
+    """Return the terms a document is indexed under: its text, the values of its facets but the group, and the day."""
+    labels = " ".join([value for name, value in document.facets if name != GROUP])
     return [*index_terms(f"{document.text}\n{labels}"), *day_terms(document.moment.date())]
 
 

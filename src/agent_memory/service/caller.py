@@ -34,6 +34,8 @@ class Caller:
         prompt: What the user typed in the turn of the call; what they say in words of their own, a call of low trust
             may do.
         shown: Ids of the memories that the turn before brought up.
+        group: The group that the session is bound to, `tenant:session`: it sees what belongs to that or to none. An
+            empty one sees what belongs to none, None sees all.
     """
 
     session_id: str = ""
@@ -41,6 +43,7 @@ class Caller:
     trust: Trust = "high"
     prompt: str = ""
     shown: frozenset[str] = frozenset()
+    group: str | None = None
 
     def as_person(self) -> Caller:
         """Return the caller for what a person did, such as an edit of a file, whichever session takes it over."""

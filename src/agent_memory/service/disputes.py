@@ -15,6 +15,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, may_stand_for
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Suspect
+from agent_memory.service.seeing import check_seen, is_seen
 from agent_memory.service.writing import Looking
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ class Disputes:
         self._looking = Looking(writing.storage, writing.comparing)
         self.give_up = self._looking.give_up
 
-    async def undecided(self) -> list[Suspect]:
-        """Return the pairs that wait for a decision, the latest first.
+    async def undecided(self, caller: Caller = NOBODY) -> list[Suspect]:
+        """Return the pairs that wait for a decision, the latest first, of those that a caller may see.
 
         One whose memories have changed meanwhile so that both can be right, or of which the older was replaced or one
         was forgotten or has expired, is left out. What has replaced the newer stands for it.
@@ -59,21 +60,23 @@ class Disputes:
         Raises:
             StorageError: The memories cannot be read.
         """
-        newer = await self._storage.undecided()
+        newer = [pair for pair in await self._storage.undecided() if all(is_seen(one, caller) for one in pair)]
         wanted = list(dict.fromkeys(link.id for one, _ in newer for link in one.links if link.rel == SUSPECT))
-        older = await self._storage.valid_among(wanted)
+        valid = await self._storage.valid_among(wanted)
+        older = {one: memory for one, memory in valid.items() if is_seen(memory, caller)}
         found = await asyncio.to_thread(lambda: {(each.newer.id, each.older.id): each for each in _pairs(newer, older)})
         return sorted(found.values(), key=lambda each: each.newer.timestamp, reverse=True)
 
-    async def how_many(self) -> int:
+    async def how_many(self, caller: Caller = NOBODY) -> int:
         """Return how many pairs wait, without comparing them again: now and then a few more than `undecided` returns.
 
         Raises:
             StorageError: The memories cannot be read.
         """
-        links = [link.id for one, _ in await self._storage.undecided() for link in one.links if link.rel == SUSPECT]
+        pairs = [pair for pair in await self._storage.undecided() if all(is_seen(one, caller) for one in pair)]
+        links = [link.id for one, _ in pairs for link in one.links if link.rel == SUSPECT]
         valid = await self._storage.valid_among(links)
-        return sum(one in valid for one in links)
+        return sum(one in valid and is_seen(valid[one], caller) for one in links)
 
     async def decide(
         self, memory_id: str, other_id: str, decision: Decision, caller: Caller = NOBODY
@@ -92,7 +95,10 @@ class Disputes:
                 the caller may not (`needs_user`).
             StorageError: Nothing was changed.
         """
-        waiting = [each for each in await self.undecided() if {each.newer.id, each.older.id} == {memory_id, other_id}]
+        await check_seen(self._storage, caller, [memory_id, other_id])
+        waiting = [
+            each for each in await self.undecided(caller) if {each.newer.id, each.older.id} == {memory_id, other_id}
+        ]
         replaced = {one: await self._storage.older_versions(one) for one in (memory_id, other_id)}
         holder, end = await self._ends(replaced)
         concerned = {one: await self._storage.get(one) for one in (memory_id, other_id, holder.id)}

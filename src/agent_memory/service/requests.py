@@ -13,6 +13,7 @@ from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, SearchFilt
 from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Forgotten
+from agent_memory.service.seeing import check_seen, is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -111,6 +112,7 @@ class Requests:
     async def one(self, memory_id: str, caller: Caller, reason: str) -> Forgotten:
         """Forget one memory; see `MemoryService.forget`."""
         reason = checked_reason(reason)
+        await check_seen(self._storage, caller, [memory_id], "; nothing was changed")
         await self._pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
         older = await self._storage.older_versions(memory_id)
         if caller.trust == "low":
@@ -158,7 +160,7 @@ class Requests:
         for words in dict.fromkeys((query, await asyncio.to_thread(_without_secrets, query))):
             if not targets:
                 request = read_request(words, now)
-                memories = [] if request.says_nothing else await self._candidates(request)
+                memories = [] if request.says_nothing else await self._candidates(request, caller)
                 targets = await asyncio.to_thread(resolve, request, memories, self._storage.nearness)
                 if words != query and len(targets) > 1:
                     targets = []  # which of them had the secret, nobody can tell any more
@@ -216,19 +218,19 @@ class Requests:
 
     # -- candidates ---------------------------------------------------------------------------------------------------
 
-    async def _candidates(self, request: Request) -> list[Memory]:
+    async def _candidates(self, request: Request, caller: Caller) -> list[Memory]:
         """Return the memories that a request may mean, the likeliest first."""
         from agent_memory.forgetting import lookups
 
         found: dict[str, Memory] = {}
         for words in lookups(request):
-            found |= await self._search(words)
+            found |= await self._search(words, EVERYTHING.within(caller.group))
         if await self._storage.count() <= self._all_read:
             now = self._clock()
             found |= {
                 memory.id: memory
                 async for memory in self._storage.iter_all()
-                if memory.id not in found and not memory.is_expired(now)
+                if memory.id not in found and not memory.is_expired(now) and is_seen(memory, caller)
             }
         elif request.wants_all or not request.soft:
             for name in [
@@ -236,15 +238,14 @@ class Requests:
                 *(form for each in request.identifiers for form in each.forms),
             ]:
                 if name:
-                    await self._search_through(name, found)
+                    await self._search_through(name, found, caller)
         return list(found.values())
 
-    async def _search(self, words: str, filters: SearchFilters | None = None) -> dict[str, Memory]:
-        every = (filters or EVERYTHING).with_items
-        hits = await self._storage.search(words, _FOUND_AT_ONCE, every, include_superseded=True)
+    async def _search(self, words: str, filters: SearchFilters) -> dict[str, Memory]:
+        hits = await self._storage.search(words, _FOUND_AT_ONCE, filters, include_superseded=True)
         return {hit.memory.id: hit.memory for hit in hits}
 
-    async def _search_through(self, words: str, found: dict[str, Memory]) -> None:
+    async def _search_through(self, words: str, found: dict[str, Memory], caller: Caller) -> None:
         """Find all that has these words, however many: in ever shorter stretches of time."""
         wanted = words.casefold().split()
         pending = [(datetime(1970, 1, 1, tzinfo=UTC), self._clock() + timedelta(days=1))]
@@ -252,7 +253,8 @@ class Requests:
             if not pending:
                 return
             start, end = pending.pop()
-            some = await self._search(words, SearchFilters.model_validate({"date_range": {"start": start, "end": end}}))
+            stretch = {"date_range": {"start": start, "end": end}, "include_items": True, "group": caller.group}
+            some = await self._search(words, SearchFilters.model_validate(stretch))
             found |= some
             have = [memory for memory in some.values() if all(word in memory.content.casefold() for word in wanted)]
             if len(some) < _FOUND_AT_ONCE or len(have) < _NEARLY_ALL * len(some):

@@ -38,6 +38,7 @@ from agent_memory.service.past import Past
 from agent_memory.service.requests import Requests
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
 from agent_memory.service.scratchpad_sync import ScratchpadSync
+from agent_memory.service.seeing import check_referred, check_seen
 from agent_memory.service.shortening import shorten
 from agent_memory.service.status import describe_status
 from agent_memory.service.watching import Watchers
@@ -137,6 +138,7 @@ class MemoryService:
                 it replaces; nothing was stored.
             StorageError: Nothing was stored.
         """
+        await check_referred(self.storage, caller, values, "stored")
         written = await self._writing.store(values, caller)
         stored, is_new = written.memory, written.outcome == "new"
         pad, degraded = await self.pad.after_change(caller)
@@ -151,7 +153,7 @@ class MemoryService:
         self.pad.schedule(caller)
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
-        trace = await self.storage.released(stored.content) if is_new else None
+        trace = await self.storage.released(stored.content) if is_new and caller.group is None else None
         return Stored(
             stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded, trace, written.suspects,
             written.replaced,
@@ -182,6 +184,8 @@ class MemoryService:
                 nothing was changed.
             StorageError: Nothing was changed.
         """
+        await check_seen(self.storage, caller, [memory_id], "; nothing was changed")
+        await check_referred(self.storage, caller, changes, "changed")
         updated = await self._writing.update(
             memory_id, changes, caller, may_have_expired=may_have_expired, expect_seq=expect_seq
         )
@@ -217,6 +221,7 @@ class MemoryService:
                 caller may not bring it there (`needs_user`).
             StorageError: Nothing was changed.
         """
+        await check_seen(self.storage, caller, [memory_id], "; nothing was promoted")
         return await self.pad.promote(memory_id, caller)
 
     async def evict(self, memory_id: str) -> None:
@@ -265,12 +270,13 @@ class MemoryService:
         await self.pad.notice(caller)
         started, degraded, named, replaced = time.perf_counter(), None, None, dict[str, str]()
         limit = self.settings.default_search_limit if limit is None else limit
+        conditions = filters_of(filters).within(caller.group)
         try:
             named = await self._named(query, caller) if filters is None else None
             results = named or await self.storage.search(
                 query,
                 limit,
-                filters,
+                conditions,
                 include_superseded=include_superseded,
                 explain=explain,
                 min_answer_confidence=min_answer_confidence,
@@ -282,7 +288,7 @@ class MemoryService:
         except StorageError as error:
             if self.pad.last is None:
                 raise
-            results = search_pad(self.pad.last, query, limit, filters_of(filters))
+            results = search_pad(self.pad.last, query, limit, conditions)
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         await self._report_search(query, results, latency, caller)
@@ -304,7 +310,7 @@ class MemoryService:
             memory = await self.open(query.strip(), caller)
         except UnknownIdError:
             return None
-        around = (await self.storage.surroundings([memory.id])).get(memory.id, Surroundings())
+        around = (await self.storage.surroundings([memory.id], caller.group)).get(memory.id, Surroundings())
         hit = MemorySearchResult(
             memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1, surroundings=around
         )
@@ -327,6 +333,7 @@ class MemoryService:
         Raises:
             UnknownIdError: There is no such memory.
         """
+        await check_seen(self.storage, caller, [memory_id])
         memory = await self.get(memory_id)
         self._background.run(self.pad.count_access([memory], caller))
         return memory
@@ -344,12 +351,11 @@ class MemoryService:
         """
         return await self.pad.load(caller)
 
-    async def status(self) -> Status:
+    async def status(self, caller: Caller = NOBODY) -> Status:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
-        troubles, moves, waiting = self._degradation.troubles(), self.migration.is_moving, self.disputes.how_many
-        return await describe_status(
-            self.storage, self._manager, self.settings, self._clock(), troubles, is_moving=moves, suspects=waiting
-        )
+        state = self.storage, self._manager, self.settings, self._clock(), self._degradation.troubles()
+        waiting, moves = partial(self.disputes.how_many, caller), self.migration.is_moving
+        return await describe_status(*state, is_moving=moves, suspects=waiting, group=caller.group)
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
         """Emit one of our events to the caller's session, and to the audit log if it is a change."""

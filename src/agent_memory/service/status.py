@@ -35,7 +35,7 @@ ATTENTION: Final = (
 """Codes, the most severe first. Notes are left to the doctor."""
 
 
-async def describe_status(
+async def describe_status(  # noqa: PLR0913 - each by its name
     storage: Versioned[Memory],
     manager: ScratchpadManager,
     settings: ServiceSettings,
@@ -44,6 +44,7 @@ async def describe_status(
     *,
     is_moving: bool = False,
     suspects: Callable[[], Awaitable[int]] | None = None,
+    group: str | None = None,
 ) -> Status:
     """Return the state of one agent's memory; what cannot be read is reported in `health`.
 
@@ -55,6 +56,7 @@ async def describe_status(
         troubles: What else does not work as it could.
         is_moving: Whether an index is being built, which is not suggested then.
         suspects: Returns how many pairs look as if they cannot both be right, and wait for somebody to decide.
+        group: Whose items are counted, with those of none; None for all.
     """
     folder = getattr(storage, "folder", None)  # where the memories lie, if they lie in files here
     answer = partial(
@@ -73,7 +75,7 @@ async def describe_status(
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
     counts = {
         "memories": tally.records,
-        **({"items": tally.items} if tally.items else {}),
+        **({"items": items} if (items := tally.items_of(group)) else {}),
         **({"suspects": waiting} if waiting else {}),
         "superseded": tally.superseded,
         "expired": tally.expired,

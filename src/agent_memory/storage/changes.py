@@ -34,7 +34,8 @@ def to_store(state: State[R], record: R, now: datetime, *, unique: bool) -> tupl
     """
     kind = state.kind
     _check_owner(state, record)
-    if unique and (same := state.same_text(kind.text_of(record), now, items=record.is_item)) is not None:
+    text, group = kind.text_of(record), record.belongs_to
+    if unique and (same := state.same_text(text, now, items=record.is_item, group=group)) is not None:
         return [], same.id
     known = state.records.get(record.id)
     if known == record:

@@ -196,8 +196,11 @@ class Versioned(Storage[R], Protocol[R]):
     async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
         """Do as `superseded` for some records alone."""
 
-    async def surroundings(self, record_ids: Collection[str]) -> dict[str, Surroundings]:
-        """Return what is told of those of some records that are known, besides themselves: links, and doubts."""
+    async def surroundings(self, record_ids: Collection[str], group: str | None = None) -> dict[str, Surroundings]:
+        """Return what is told of those of some records that are known, besides themselves: links, and doubts.
+
+        With a group, without what belongs to another one.
+        """
 
     async def older_versions(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""

@@ -142,14 +142,14 @@ class WithLists(Threaded[R], Generic[R]):
 
         return await self._look(of)
 
-    async def surroundings(self, record_ids: Collection[str]) -> dict[str, Surroundings]:
-        """Return what is told of those of some records that are known, besides themselves."""
+    async def surroundings(self, record_ids: Collection[str], group: str | None = None) -> dict[str, Surroundings]:
+        """See `Versioned.surroundings`."""
         check_texts(record_ids, "ids")
 
         def of(state: State[R]) -> dict[str, Surroundings]:
             now = self._clock()
             found = ((one, state.records.get(one)) for one in record_ids)
-            return {one: surroundings_of(state, record, now) for one, record in found if record is not None}
+            return {one: surroundings_of(state, record, now, group) for one, record in found if record is not None}
 
         return await self._look(of)
 

@@ -113,7 +113,7 @@ class Replica(Generic[R]):
         elif superseded:
             ranking = current_first(ranking, replaced_by)
         answer = answer_of(ranking, state.records, request, looks_back=bool(past))
-        around = tuple([surroundings_of(state, record, now) for record in answer.records])
+        around = tuple([surroundings_of(state, record, now, request.filters.group) for record in answer.records])
         answer = replace(answer, surroundings=around)
         if past or not any(each.disputed for each in around):
             return answer

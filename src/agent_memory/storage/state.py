@@ -193,15 +193,16 @@ class State(Generic[R]):
                 return [records[record_id] for record_id in chosen]
             kept, reach = None, reach * _REACH  # too many of the latest are no longer to be shown
 
-    def same_text(self, text: str, now: datetime, *, items: bool = False) -> R | None:
+    def same_text(self, text: str, now: datetime, *, items: bool = False, group: str = "") -> R | None:
         """Return the valid record that says the same (ignoring case and white space), if there is one.
 
         Args:
             text: What it says.
             now: The present.
             items: Whether it is an item.
+            group: To which group it belongs.
         """
-        said = self._texts.saying(self.table.records, text)
+        said = [one for one in self._texts.saying(self.table.records, text) if one.belongs_to == group]
         return next((one for one in said if one.is_item is items and self.is_valid(one, now)), None)
 
     def was_forgotten(self, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.models import SUSPECT, Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on
+from agent_memory.models import SUSPECT, Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on, sees
 from agent_memory.retrieval import Rejected
 
 if TYPE_CHECKING:
@@ -24,11 +24,12 @@ MOST: Final = 8
 """Links of one record that are told, in each direction: many notes may point at one, and a reader takes in few."""
 
 
-def surroundings_of(state: State[R], record: R, now: datetime) -> Surroundings:
-    """Return what is told of a record besides itself."""
+def surroundings_of(state: State[R], record: R, now: datetime, group: str | None = None) -> Surroundings:
+    """Return what is told of a record besides itself, to a group; None for all that there is."""
     doubts = _doubts(state, record, now)
-    incoming, disputed = _incoming(state, record, now)
-    return Surroundings((*_outgoing(state, record, now), *incoming), next(doubts, None), disputed)
+    incoming, disputed = _incoming(state, record, now, group)
+    outgoing = _outgoing(state, record, now, group)
+    return Surroundings((*outgoing, *incoming), next(doubts, None), disputed)
 
 
 def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -> Answer[R]:
@@ -47,7 +48,7 @@ def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -
             continue
         hits.insert(at, replace(hits[at], id=newer.id, parts=_CAME_IN, pieces=()))
         records.insert(at, newer)
-        around.insert(at, surroundings_of(state, newer, request.now))
+        around.insert(at, surroundings_of(state, newer, request.now, request.filters.group))
         found.add(newer.id)
         added.add(newer.id)
         at += 2  # not what disputes it in turn: of a long chain nothing that was found would be left
@@ -95,12 +96,14 @@ def _raised(newer: Hit, older: Hit) -> Hit:
     return replace(newer, score=older.score, confidence=max(sure, default=None), parts=parts)
 
 
-def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:
+def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> Iterator[Linked]:
     """Yield what a record is linked to; what was replaced since by what replaced it."""
     told: dict[tuple[str, str], None] = {}
     for link in record.links:
         target = current_of(state, link.id, now)
         if target is None or not is_told(link.rel) or target.id == record.id or (link.rel, target.id) in told:
+            continue
+        if not sees(group, target.facets):
             continue
         told[link.rel, target.id] = None
         yield Linked(link.rel, target.id, state.kind.text_of(target))
@@ -108,7 +111,7 @@ def _outgoing(state: State[R], record: R, now: datetime) -> Iterator[Linked]:
             return
 
 
-def _incoming(state: State[R], record: R, now: datetime) -> tuple[list[Linked], str | None]:
+def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> tuple[list[Linked], str | None]:
     """Return the valid records that are linked to one, and the id of a newer one that disputes it.
 
     What has replaced one that disputes it disputes it, too. A stranger's words are not put beside those of others.
@@ -118,6 +121,8 @@ def _incoming(state: State[R], record: R, now: datetime) -> tuple[list[Linked], 
     for each in state.links.leading_to(record.id):
         other = current_of(state, each.id, now)
         if other is None or other.id == record.id or not may_stand_for(other.trust, record.trust):
+            continue
+        if not sees(group, other.facets):
             continue
         if any(link.rel == SUSPECT and link.id == record.id for link in each.links):
             disputed = disputed or other.id

@@ -58,13 +58,13 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
         begin, end = item.metadata["at"]  # type: ignore[misc]
         assert source.content[begin:end] == item.content.removeprefix("Ada: ")  # type: ignore[misc]
         assert [(link.rel, link.id) for link in item.links] == [("from", source.id)]
-    assert (ada.trust, ada.observed_at, ada.metadata["group"], ada.created_by_session) == (
+    assert (ada.trust, ada.observed_at, ada.group, ada.created_by_session) == (
         "high",
         SAID,
         "acme:s-1",
         "s-1",
     )
-    assert (cable.trust, "group" in cable.metadata) == ("medium", False)
+    assert (cable.trust, cable.group) == ("medium", "")
     assert await runner_of(knowledge, service).backlog() == [Backlog("items", "resource"), Backlog("items", "episode")]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from agent_memory.models import ITEM
+from agent_memory.models import GROUP, GROUPED, ITEM
 from agent_memory.retrieval import DenseIndex, ExactCosines
 from agent_memory.storage.vector.engine import label_of
 
@@ -125,6 +125,8 @@ def _where(scope: Scope | None) -> Conditions:
         "any_facets": list(map(label_of, filters.any_facets)),
         "no_facets": [] if filters.include_items else [label_of(ITEM)],
     }
+    if filters.group is not None:
+        where["group"] = (label_of((GROUP, filters.group)), label_of(GROUPED))
     if between and between.start:
         where["since"] = between.start.timestamp() - _MILLISECOND
     if between and between.end:

@@ -32,6 +32,7 @@ class Conditions(TypedDict, total=False):
         facets: Labels of the facets it has, every one.
         any_facets: Labels of which it has at least one, unless there are none here.
         no_facets: Labels of which it has none.
+        group: Labels of a group, and of any: it has the first or lacks the second.
         since: Stored then or later, seconds since 1970.
         until: Stored then or earlier.
     """
@@ -39,5 +40,6 @@ class Conditions(TypedDict, total=False):
     facets: list[str]
     any_facets: list[str]
     no_facets: list[str]
+    group: tuple[str, str]
     since: float
     until: float

@@ -215,6 +215,9 @@ def _conditions(where: Conditions) -> Iterable[Any]:
     yield from map(_having, where.get("facets", ()))
     if some := where.get("any_facets"):
         yield edge.FieldCondition(key="facets", match=edge.MatchAny(some))
+    if "group" in where:
+        own, any_group = where["group"]
+        yield edge.Filter(should=[_having(own), edge.Filter(must_not=[_having(any_group)])])
     if "since" in where or "until" in where:
         between = edge.RangeFloat(gte=where.get("since"), lte=where.get("until"))
         yield edge.FieldCondition(key="timestamp", range=between)
