@@ -53,7 +53,8 @@ async def _counted(service: MemoryService, knowledge: Knowledge) -> MemoryStats:
         vector_index_size=total - int(pending.get("pending", 0)) if pending.get("status") == "ready" else 0,
         storage_bytes=await asyncio.to_thread(_bytes_in, knowledge.folder.path),
         resources_by_type=dict(resources.by_facet.get("resource_type", {})),
-        items_by_category={topic.name: by_topic[topic.name] for topic in topics},
+        # On its page, or filed there by whoever stored it and not on the page yet.
+        items_by_category={topic.name: max(by_topic[topic.name], len(topic.item_ids)) for topic in topics},
         last_extraction_at=max((one.timestamp for one in latest if one.is_item), default=None),
         last_consolidation_at=max((each.consolidated_at for each in topics if each.consolidated_at), default=None),
     )
