@@ -9,6 +9,7 @@ DOCS_VENV ?= .venv-docs
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo $(PYTHON))
 HOME_DIR ?=
+FILE ?=
 # Bytecode is kept: tests start hundreds of processes, and each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -17,7 +18,7 @@ FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/
 # Units that start the vector engine, builders or servers, and those of the benchmarks, are left to `make test`.
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py storage/vector storage/qdrant)
 
-.PHONY: help demo test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
+.PHONY: help demo demo-knowledge test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -25,6 +26,10 @@ help: ## this list
 demo: needs-python ## two days of an agent that remembers (a minute the first time)
 	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(DEMO_VENV); $(PYTHON) scripts/environment.py $$venv demo; fi && \
 	  $$venv/bin/python -m agent_memory_demo $(if $(HOME_DIR),--home "$(HOME_DIR)")
+
+demo-knowledge: needs-python ## a conversation becomes pages, and answers questions (HOME_DIR=…, FILE=… for your own)
+	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(DEMO_VENV); $(PYTHON) scripts/environment.py $$venv demo; fi && \
+	  $$venv/bin/python -m agent_memory_demo.knowledge $(if $(HOME_DIR),--home "$(HOME_DIR)") $(if $(FILE),"$(FILE)")
 
 test: dev ## the tests, in random order, on two cores (some minutes)
 	$(RUN) -m pytest -n 2 -m "not deep"
