@@ -20,6 +20,7 @@ from agent_memory.models import (
     SearchFilters,
     SearchResults,
     filters_of,
+    is_memory_id,
     utc_now,
 )
 from agent_memory.service.views import DOUBTS, answer, around_whole, whole_hit, whole_memory
@@ -213,6 +214,8 @@ async def search(
     if results and results.not_known:
         why = f" {DOUBTS[results.doubt]}" if results.doubt is not None else ""
         run.screen.note(f"Not known: nothing here is likely to be the answer.{why} The nearest:")
+    if is_memory_id(query.strip()):
+        run.screen.note(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
     run.screen.rows(document, "results", _HIT_COLUMNS)
     for rank, hit in enumerate(found.near, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)

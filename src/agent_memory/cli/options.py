@@ -147,9 +147,11 @@ class Filters:
         """Return the beginning and the end of the time that is asked for, if one is.
 
         Raises:
-            typer.BadParameter: One of them is no date.
+            typer.BadParameter: One of them is no date, or the end lies before the beginning.
         """
         start, end = moment_of(self.since, "--since", end=False), moment_of(self.until, "--until", end=True)
+        if start and end and start > end:
+            raise typer.BadParameter(f"{self.since} lies after --until {self.until}", param_hint="--since")
         return {"start": start, "end": end} if start or end else None
 
 

@@ -187,7 +187,8 @@ async def forget(
     of a memory that says more. With `--reason` a trace stays, and storing the same text again warns.
     """
     if bool(memory_id) == (matching is not None):
-        raise typer.BadParameter("name an ID, or words with --matching", param_hint="ID")
+        said = "words with --matching name what to forget by themselves, without an ID" if memory_id else None
+        raise typer.BadParameter(said or "name an ID, or words with --matching", param_hint="ID")
     if matching is not None:
         some, until = await forget_matching(run, matching, reason=reason, yes=yes, now=now)
     else:

@@ -56,7 +56,7 @@ async def suspects(
     if look:
         found = await run.service.disputes.look(run.caller)
         run.screen.note(f"{counted(found, 'new pair')} found.")
-    await _list(run)
+    await _list(run, look=look)
 
 
 async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision") -> None:
@@ -70,14 +70,15 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
     run.screen.show(said[decision])
 
 
-async def _list(run: Run) -> None:
+async def _list(run: Run, *, look: bool) -> None:
     waiting = await run.service.suspects()
     rows = [pair(each) for each in waiting]
     run.screen.rows({"agent_id": run.service.agent_id, "suspects": rows}, "suspects", _COLUMNS)
     for each in waiting[:_SHOWN]:
         _show(run.screen, each)
     if not waiting:
-        run.screen.note("No two memories look as if they cannot both be right.")
+        more = "" if look else " --look compares all of them, by meaning, too."
+        run.screen.note(f"No two memories look as if they cannot both be right.{more}")
     elif run.screen.form == "text":
         if len(waiting) > _SHOWN:
             run.screen.note(f"\u2026 and {len(waiting) - _SHOWN} more; --format table lists them all.")

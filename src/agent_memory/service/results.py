@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Memory, MemorySearchResult, SearchResults, Trace
+    from agent_memory.models import Doubt, Memory, MemorySearchResult, SearchResults, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,21 @@ class Found:
     def near(self) -> list[MemorySearchResult]:
         """The hits near the best: what tools and commands show."""
         return [hit for hit in self.results if hit.is_near]
+
+    @property
+    def answer_confidence(self) -> float | None:
+        """How sure it is that the question is answered, 0..1; None where nothing was asked."""
+        return self.results.answer_confidence
+
+    @property
+    def not_known(self) -> bool:
+        """Whether that is less than was asked for: the hits are the nearest there is, and likely no answer."""
+        return self.results.not_known
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Where it is not known, what would have answered but for a doubt about it."""
+        return self.results.doubt
 
     @property
     def mode(self) -> str:

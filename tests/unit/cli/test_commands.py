@@ -100,6 +100,10 @@ def test_an_unreadable_journal_is_an_error_with_advice(bob: Run, root: Path, com
     assert len(result.stderr.strip().splitlines()) == 2
 
 
+def test_a_search_for_an_id_says_what_shows_it(bob: Run) -> None:
+    assert f"`agent-memory show {B}`" in " ".join(bob("search", B, code=3).stderr.split())
+
+
 def test_search_finds_and_says_how(bob: Run) -> None:
     found = document(bob("search", "ledger", "--json"))
     assert ([each["id"] for each in found["results"]], found["mode"]) == ([C], "keyword")
@@ -377,7 +381,10 @@ def test_an_end_that_has_passed_is_refused(bob: Run) -> None:
 def test_options_that_contradict_each_other_are_refused(bob: Run) -> None:
     bob("update", B, "--pin", "--unpin", code=2)
     bob("restore", "--version", "3", code=2)
-    assert "[invalid_filter]" in bob("list", "--since", "2026-03-01", "--until", "2026-02-01", code=2).stderr
+    refused = bob("list", "--since", "2026-03-01", "--until", "2026-02-01", code=2).stderr
+    assert "--since" in refused
+    assert "lies after --until" in refused
+    assert "without an ID" in " ".join(bob("forget", B, "--matching", "tea", "--yes", code=2).stderr.split())
     bob("update", B, "--pin")
     assert document(bob("show", B, "--json"))["pinned"]
     bob("update", B, "--unpin")
