@@ -26,6 +26,7 @@ _WAYS: Final = "with by via through as over"
 _ROLES: Final = tuple(frozenset(words.split()) for words in (_PLACES, _TIMES, _WAYS))
 """Words that lead to a place, to a time, or to the way of doing it."""
 _COPULAS: Final = frozenset({"is", "are", "was", "were"})
+_HAVING: Final = _COPULAS | {"has", "have", "had"}
 _MARKS: Final = frozenset({":", "="})
 _OWNERS: Final = frozenset({"my", "our", "your", "his", "her", "their"})
 _LONGEST: Final = 4
@@ -77,7 +78,7 @@ def telling_terms(words: tuple[str, ...]) -> list[str]:
 
 
 def _name_others(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
-    """Whether what differs names two things before it says what they are: "for tools is" and "for trips is"."""
+    """Whether what differs names two things before it says what they are or have: "for tools is", "for trips is"."""
     names = [words[:at] for words in (one, two) if (at := _predicate(words)) > 0]
     telling = [set(telling_terms(name)) for name in names]
     return len(names) == _TOLD and all(telling) and telling[0].isdisjoint(telling[1])
@@ -91,11 +92,11 @@ def _are_siblings(words: tuple[str, ...], before: int, one: tuple[str, ...], two
     frame, following = words[:before], words[before + len(one) :]
     is_name = FUNCTION_WORDS.isdisjoint((*frame, *one, *two)) and _MARKS.isdisjoint((*frame, *one, *two))
     is_numbered = any(word[0].isdigit() for word in (*one, *two))
-    return bool(following) and following[0] in _COPULAS and is_name and not is_numbered and len(following) > 1
+    return bool(following) and following[0] in _HAVING and is_name and not is_numbered and len(following) > 1
 
 
 def _predicate(words: tuple[str, ...]) -> int:
-    return next((at for at, word in enumerate(words) if word in _COPULAS or word in _MARKS), 0)
+    return next((at for at, word in enumerate(words) if word in _HAVING or word in _MARKS), 0)
 
 
 def _go_on_otherwise(one: tuple[str, ...], two: tuple[str, ...]) -> bool:

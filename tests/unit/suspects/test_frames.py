@@ -30,6 +30,8 @@ def test_one_place_that_differs_gives_one_matter_two_values(one: str, other: str
         ("My physician is Dr. Vane.", "My plumber is Mr. Oduya.", "others"),
         ("settings.ini sets depth: 4", "settings.ini sets width: 9", "others"),
         ("Pool north is open to all.", "Pool south is open to all.", "others"),
+        ("The client Grey Mill has a term of 9 days.", "The client Blue Dune has a term of 9 days.", "others"),
+        ("The client Grey Mill has a term of 9 days.", "The client Blue Dune has a term of 4 weeks.", "others"),
         ("Rust 1.82 is set for builds.", "Rust 1.90 is set for builds.", "open"),
         ("Ivo is the keeper of the keys.", "Nora is the keeper of the keys.", "open"),
         ("Checks run with tox.", "Checks run in parallel.", "apart"),
