@@ -147,7 +147,7 @@ class Clauses:
                 is_cut = is_cut or len(left) < len(clause.items)
                 if left:
                     kept.append((clause, left))
-                elif clause.subject and clause.is_whole and not _is_pronoun(clause.subject):
+                elif clause.subject and clause.is_whole and _may_be_named(clause.subject):
                     antecedent = clause.subject
             if not kept:
                 continue
@@ -192,6 +192,11 @@ def _named(text: str, pronoun: str, name: str) -> str:
         )
         return f"{owner}'s {behind}{rest}" if behind else f"{owner}'s{rest}"
     return f"{name}{rest}"
+
+
+def _may_be_named(subject: str) -> bool:
+    """Tell whether a subject can stand for "it" or "her" behind it: "we" and "I no longer" cannot."""
+    return not _is_pronoun(subject) and bare_of(subject.split(" ", maxsplit=1)[0]) not in _PLURAL
 
 
 def _is_pronoun(subject: str) -> bool:

@@ -167,7 +167,7 @@ class Disputes:
         raise ValidationError(
             f"{memory_id} and {other_id} are no pair that looked as if it cannot be right; nothing was changed.",
             code="no_such_pair",
-            recovery="`agent-memory suspects` lists pairs. To let one replace another, `agent-memory edit` the newer: supersedes.",
+            recovery="`agent-memory suspects` lists pairs; `agent-memory edit` lets one replace another: supersedes.",
         )
 
     async def _replace(self, memory_id: str, other_id: str, caller: Caller) -> None:

@@ -270,6 +270,7 @@ EVERYDAY = [
     (["Acme Wood renegotiated, their SLA is 98 percent."], "Acme Wood's SLA", ["Acme Wood renegotiated."]),
     (["I'm allergic to nuts, so watch out when ordering lunch."], "that I'm allergic to nuts", []),
     (["We dropped Loki, logs go to Elastic."], "what I said about Loki", ["Logs go to Elastic."]),
+    (["I no longer use Fedora on my laptop, it runs Debian."], "my laptop", ["It runs Debian."]),
     (["Kim plays chess and sings like a bird."], "that Kim plays chess", ["Kim sings like a bird."]),
     (
         ["Kim drinks tea.", "Kim no longer drinks tea at night."],
