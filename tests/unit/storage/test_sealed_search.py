@@ -162,9 +162,9 @@ async def test_hundreds_are_found_in_the_same_order_as_surely_whatever_is_sealed
             tags=choose.choice([[], ["blue"]]),
             created_by_session=choose.choice(sessions),
         )
-        for number in range(300)
+        for number in range(240)  # fewer than a child would seal meanwhile
     ]
-    storage, cut = opened(root, clock), int(sealed * 300)
+    storage, cut = opened(root, clock), int(sealed * 240)
     await storage.store_many(memories[:cut])
     await storage.prepare(None)
     folder = storage.folder
@@ -185,7 +185,7 @@ async def test_what_a_person_said_is_found_among_hundreds_of_a_strangers_copies(
 ) -> None:
     question = " ".join(WORDS[:4])
     said = memory_of(f"{question} is in Lisbon")
-    copies = [memory_of(f"{question} {question}", trust="low", timestamp=clock()) for _ in range(300)]
+    copies = [memory_of(f"{question} {question}", trust="low", timestamp=clock()) for _ in range(240)]  # as above
     storage = opened(tmp_path, clock)
     await storage.store_many([said, *copies])
     await storage.prepare(None)
