@@ -19,7 +19,8 @@ from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
-from amplifier_module_hooks_memory_capture import mount
+from amplifier_module_hooks_memory_capture import mount as capture
+from amplifier_module_hooks_memory_ingestion import mount as ingestion
 from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of, put_unchecked
 
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from tests.support import FrozenClock
 
 pytestmark = QUIET
-EVENTS = ("memory:stored", "memory:captured", "memory:capture_skipped", "memory:degraded")
+EVENTS = (
+    *("memory:stored", "memory:captured", "memory:capture_skipped", "memory:degraded"),
+    *("memory:resource_stored", "memory:episodes_stored", "memory:items_extracted", "memory:ingestion_skipped"),
+)
 ALNUM = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"
 
 CANARIES = {
@@ -56,8 +60,15 @@ FRAMES = [
 ]
 
 
-async def said(root: Path, text: str, source: str) -> list[str]:
-    """Send `text` through the mounted hook; return what was emitted."""
+CONFIG = {"agent_id": "bob", "embedder": "none"}
+MOUNTS: dict[str, Callable[[Any, dict[str, Any]], Awaitable[Any]]] = {
+    "capture": lambda coordinator, config: capture(coordinator, {**CONFIG, **config}),
+    "ingestion": lambda coordinator, config: ingestion(coordinator, {**CONFIG, **config, "observe_tools": ["bash"]}),
+}
+
+
+async def said(root: Path, text: str, source: str, listening: str) -> list[str]:
+    """Send `text` through a mounted hook; return what was emitted."""
     coordinator, context, emitted = MockCoordinator(), MockContextManager(), []
 
     async def listen(event: str, data: dict[str, Any]) -> None:
@@ -66,7 +77,7 @@ async def said(root: Path, text: str, source: str) -> list[str]:
     for event in EVENTS:
         coordinator.hooks.register(event, listen, name="canary")
     await coordinator.mount("context", context)
-    cleanup = await mount(coordinator, {"agent_id": "bob", "storage_root": str(root), "embedder": "none"})
+    cleanup = await MOUNTS[listening](coordinator, {"storage_root": str(root)})
     if source == "user":
         await coordinator.hooks.emit("prompt:submit", {"prompt": text})
     elif source == "assistant":
@@ -80,14 +91,17 @@ async def said(root: Path, text: str, source: str) -> list[str]:
     return emitted
 
 
+@pytest.mark.parametrize("listening", MOUNTS)
 @pytest.mark.parametrize("source", ["user", "assistant", "tool"])
 @pytest.mark.parametrize("canary", CANARIES)
-async def test_a_planted_secret_is_in_no_byte_and_no_event(root: Path, canary: str, source: str) -> None:
+async def test_a_planted_secret_is_in_no_byte_and_no_event(
+    root: Path, canary: str, source: str, listening: str
+) -> None:
     secret = CANARIES[canary]
     emitted = []
     for frame in FRAMES:
-        emitted += await said(root, frame.format(HINTS.get(canary, "") + secret), source)
-    assert emitted, "nothing was captured: the test would prove nothing"
+        emitted += await said(root, frame.format(HINTS.get(canary, "") + secret), source, listening)
+    assert emitted, "nothing was kept: the test would prove nothing"
     assert not [text for text in emitted if secret in text]
     files = contents(root)
     assert files

@@ -41,6 +41,7 @@ class IngestionHooks:
         self._settings = settings
         self._intake = intake
         self._is_open = False
+        self._answer = ""
 
     def register(self) -> list[Callable[[], None]]:
         """Register all handlers; return what undoes it."""
@@ -61,7 +62,7 @@ class IngestionHooks:
 
     async def on_prompt(self, _event: str, data: Any) -> HookResult:
         """Take the user's words."""
-        self._is_open = True
+        self._is_open, self._answer = True, ""
         if self._settings.observe_prompts and isinstance(data, dict):
             self._take(text_of_content(data.get("prompt"), _MOST), "user")
         return HookResult()
@@ -100,7 +101,10 @@ class IngestionHooks:
             log.warning("ingestion_context_unreadable", error=type(error).__name__)
             self._intake.losses.count("context_unreadable")
             return
-        self._take(last_assistant_text(messages, _MOST), "assistant")
+        answer = last_assistant_text(messages, _MOST)
+        if answer != self._answer:  # a loop that goes on by itself ends its turn more than once
+            self._answer = answer
+            self._take(answer, "assistant")
 
     def _take(self, text: str, role: str, speaker: str = "") -> None:
         if text.strip():

@@ -134,7 +134,7 @@ class Intake:
             self.losses.count(self._trouble or "internal_error", self._waiting)
             self._waiting = self._chars = 0
             self._portions.clear()
-        await self.losses.tell()
+        await self.losses.tell(self._agent())
         for keeper, _ in self._keepers.values():
             await keeper.close()
 
@@ -184,7 +184,7 @@ class Intake:
             while True:
                 while self._portions and await self._keep(self._portions[0]):
                     self._forget(self._portions.popleft().turns)
-                await self.losses.tell()
+                await self.losses.tell(self._agent())
                 if not self._portions or self._trouble:
                     return
 

@@ -17,6 +17,8 @@ from agent_memory.knowledge.working import runner_of
 from agent_memory.redaction import SecretRedactor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_memory.host import MemorySession
     from agent_memory.knowledge.drafting import Turn
     from agent_memory.redaction import Redactor
@@ -85,15 +87,18 @@ class Keeper:
         self._next[conversation] = first + len(turns)
         return [code for _, code in refused]
 
-    async def work(self) -> Ran:
+    async def work(self, progress: Callable[[Ran], None]) -> Ran:
         """Do background work that is due, at most so much at a time.
+
+        Args:
+            progress: Called after each portion; what it raises ends the work there.
 
         Raises:
             AgentMemoryError: What was done before is done.
         """
         service, knowledge = await self._opened()
         caller = self._session.caller.as_person()
-        ran = await runner_of(knowledge, service, caller).run(_PORTIONS)
+        ran = await runner_of(knowledge, service, caller).run(_PORTIONS, progress)
         if any(ran.done.values()) or ran.failed:
             await service.report(
                 "memory:background_worked", caller, done=dict(ran.done), failed=ran.failed, is_over=ran.is_over

@@ -39,9 +39,9 @@ class Losses:
         self._untold[reason] += turns
         self.by_reason[reason] += turns
 
-    async def tell(self) -> None:
-        """Emit one event for each reason that was not told yet."""
+    async def tell(self, agent_id: str | None) -> None:
+        """Emit one event for each reason that was not told yet, of the agent that the session has."""
         untold, self._untold = self._untold, Counter()
-        common = {"session_id": self._session.session_id, "timestamp": to_text(utc_now())}
+        common = {"agent_id": agent_id, "session_id": self._session.session_id, "timestamp": to_text(utc_now())}
         for reason, count in untold.items():
             await self._session.emit(EVENT, payload(EVENT, {**common, "reason": reason, "count": count}))

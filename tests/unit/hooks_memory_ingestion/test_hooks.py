@@ -141,6 +141,7 @@ async def test_what_cannot_be_kept_is_counted_and_told_and_the_rest_is_kept(talk
     await talk.end()
     assert [each.content for each in await talk.episodes()] == [ANSWER]
     assert talk.reasons() == talk.statistics()["skipped"] == {"too_long": 1, "only_secret": 1}
+    assert {data["agent_id"] for data in talk.told("memory:ingestion_skipped")} == {"bob"}
 
 
 async def test_characters_that_no_file_carries_cost_no_turn(talk: Talk) -> None:
@@ -190,7 +191,7 @@ async def test_a_tenant_keeps_a_conversation_apart_in_its_group(begin: Begin, wh
     await talk.whole(FACT)
     group = f"acme:{talk.session.root_id}"
     assert {each.group for each in [*await talk.episodes(), *await talk.conversations()]} == {group}
-    assert {item.metadata["group"] for item in await talk.items()} == {group}
+    assert {item.group for item in await talk.items()} == {group}
 
 
 @pytest.mark.parametrize("tenant", ["a:b", "", 7, "a b"])
@@ -230,6 +231,16 @@ async def test_malformed_events_are_answered_with_continue(begin: Begin, event: 
     result = await talk.emit(event, **data)
     assert result.action == "continue"
     assert talk.events == []
+
+
+async def test_an_answer_whose_turn_ends_twice_is_kept_once_and_said_again_it_is_kept_again(talk: Talk) -> None:
+    await talk.say(FACT)
+    await talk.answer("Noted.")
+    await talk.emit("orchestrator:complete", goal_turn=2)
+    await talk.say(FACT)
+    await talk.answer("Noted.")
+    await talk.end()
+    assert [each.content for each in await talk.episodes()] == [FACT, "Noted.", FACT, "Noted."]
 
 
 async def test_a_turn_that_was_denied_is_kept_when_the_next_one_begins(talk: Talk) -> None:

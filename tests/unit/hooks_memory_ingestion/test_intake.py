@@ -10,6 +10,7 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.files.only_one import only_one
 from agent_memory.tasks.runner import Runner
+from agent_memory.tasks.stage import Ran
 from amplifier_module_hooks_memory_ingestion.intake import Limits
 from amplifier_module_hooks_memory_ingestion.keeper import Keeper
 
@@ -149,6 +150,30 @@ async def test_background_work_that_takes_long_is_cut_short_at_the_end_and_done_
     again = await begin()
     await again.whole("A third fact about the old harbour.")
     assert FACT in {item.content for item in await again.items()}
+
+
+async def test_background_work_ends_with_the_portion_under_way_when_the_session_does(
+    begin: Begin, limit: Limit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(Limits(work_seconds=0.01))
+    talk, begun, portions = await begin(), asyncio.Event(), 0
+
+    async def run(_: Runner, most: int, progress: Callable[[Ran], None]) -> Ran:
+        nonlocal portions
+        begun.set()
+        for portions in range(1, most + 1):
+            await asyncio.sleep(0.005)
+            progress(Ran({"items": portions}))
+        return Ran({"items": most})
+
+    monkeypatch.setattr("amplifier_module_hooks_memory_ingestion.keeper._PORTIONS", 1_000_000)
+    monkeypatch.setattr(Runner, "run", run)
+    await talk.say(FACT)
+    await talk.answer(ANSWER)
+    await begun.wait()
+    await talk.end()
+    assert 0 < portions < 1_000_000
+    assert talk.statistics()["worked"] == {}
 
 
 async def test_background_work_that_another_process_does_is_left_to_it(talk: Talk, root: Path) -> None:
