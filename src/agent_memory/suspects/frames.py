@@ -29,6 +29,10 @@ _COPULAS: Final = frozenset({"is", "are", "was", "were"})
 _HAVING: Final = _COPULAS | {"has", "have", "had"}
 _MARKS: Final = frozenset({":", "="})
 _OWNERS: Final = frozenset({"my", "our", "your", "his", "her", "their"})
+_HOME: Final = re.compile(
+    r"(?:(?:now|today),? )?(?:i|we)(?: now| currently)? live (?:now )?in (?!(?:an?|the|my|our)\b)", re.IGNORECASE
+)
+"""Of where somebody lives there is one at a time, though no word of it says what is spoken of."""
 _LONGEST: Final = 4
 _TOLD: Final = 2
 
@@ -48,7 +52,8 @@ def fit(new: str, old: str) -> Fit:
         is_whole = after == 0 and sum(bool(telling_terms((word,))) for word in first[:before]) == 1
         return "apart" if is_whole and _go_on_otherwise(one, two) else "open"
     is_short = max(len(one), len(two)) <= _LONGEST and FUNCTION_WORDS.isdisjoint((*one, *two))
-    return "value" if is_short and _leads_to_value(first[:before], one, two) else "open"
+    is_home = all(_HOME.match(text) for text in (new, old))
+    return "value" if is_short and (is_home or _leads_to_value(first[:before], one, two)) else "open"
 
 
 @lru_cache(maxsize=4096)

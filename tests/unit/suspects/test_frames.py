@@ -16,6 +16,8 @@ from agent_memory.suspects.frames import fit, label_of
         ("The catalogue is rendered with Jinja.", "The catalogue is rendered with Mako."),
         ("The barrier opens at 06:30.", "The barrier opens at 7:45."),
         ("max_depth: 4", "max_depth: 9"),
+        ("I live in Gent.", "I live in Brugge now."),
+        ("I live in Gent.", "I now live in Brugge."),
         ("Our depot is in Gent.", "Our depot is in Brugge."),
     ],
 )
@@ -40,6 +42,7 @@ def test_one_place_that_differs_gives_one_matter_two_values(one: str, other: str
         ("The bikes are kept in the cellar.", "The bikes are in the yard.", "open"),
         ("The user loves chess.", "The user loves opera.", "open"),
         ("Rosa is tall.", "Rosa is Danish.", "open"),
+        ("I live in Gent.", "I live in a flat.", "open"),
         ("The depot takes parcels.", "The depot takes no parcels.", "open"),
         ("Parcels are weighed.", "The crane squeaks.", "open"),
     ],
