@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.doctor import examine_agent
 from agent_memory.doctor.findings import Severity
+from agent_memory.knowledge.drawn import drawn_from
 from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.items import drawn_from
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.models import utc_now

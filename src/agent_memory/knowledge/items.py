@@ -1,35 +1,41 @@
 """`Items`: the step of background work that draws items from what came in, by rules.
 
-An item is a memory with a link `from` its resource or episode, and in `metadata.at` the place of its words there. Its
-id is made of the step, the source and its text.
+An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
+words in the first of them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import itertools
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge import drawing
-from agent_memory.knowledge.extraction.claims import Passage
-from agent_memory.knowledge.extraction.talk import claims_of_talk
-from agent_memory.knowledge.shapes import FROM
-from agent_memory.models import MEMORY, Episode, derived_id, may_stand_for, to_text
+from agent_memory.knowledge.drawn import (
+    STAGE,
+    drawn_from,
+    is_as_drawn,
+    joined,
+    place_of,
+    sources_of,
+    taken_back,
+    with_source,
+    withdrawal,
+)
+from agent_memory.knowledge.preceding import Preceding
+from agent_memory.models import Episode, may_stand_for, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory, Resource
+    from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Batch
 
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 """Errors that are about one record, rather than about the disk."""
-_SAID: Final = frozenset({"user", "assistant"})
-"""Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
 
 
 class Items:
@@ -45,8 +51,8 @@ class Items:
         name, version, source: As in `Stage`.
     """
 
-    name = "items"
-    version = 1
+    name = STAGE
+    version = 2
 
     def __init__(self, knowledge: Knowledge, service: MemoryService, source: str, caller: Caller) -> None:
         self._knowledge, self._service, self.source, self._caller = knowledge, service, source, caller
@@ -58,6 +64,7 @@ class Items:
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
         began, failed = time.perf_counter(), dict[str, str]()
+        preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
         drawn: list[dict[str, Any]] = []
         for record in batch.records:
             try:
@@ -67,36 +74,103 @@ class Items:
                     raise
                 failed[record.id] = error.code
                 continue
-            own = await asyncio.to_thread(drawn_from, record, text)
-            drawn += await self._new_of(record.id, own, batch)
-        done = await self._service.admin.derived.store(drawn, self._caller)
-        await self._tell(done.stored, batch.records, began)
+            before = await preceding.of(record) if isinstance(record, Episode) else []
+            own = await asyncio.to_thread(drawn_from, record, text, before)
+            known = await self._service.admin.linked_to(record.id)
+            new = await self._new_of(record.id, own, known, batch)
+            if isinstance(record, Episode) and (earlier := taken_back(record, text, before)) is not None:
+                new = await self._instead(record, text, earlier, [*drawn, *new], new, known)
+            drawn += new
+        stamp = {"timestamp": to_text(self._knowledge.clock())}
+        stored = await self._store([{**stamp, **each} for each in joined(drawn)])
+        await self._tell(stored, batch.records, began)
         return failed
 
-    async def _new_of(self, source_id: str, own: list[dict[str, Any]], batch: Batch) -> list[dict[str, Any]]:
+    async def _new_of(
+        self, source_id: str, own: list[dict[str, Any]], known: Sequence[Memory], batch: Batch
+    ) -> list[dict[str, Any]]:
         """Return those of the items of one source that are to be stored; a new version replaces its predecessor's."""
-        known = await self._service.admin.linked_to(source_id)
         said, ids = {each.content for each in known}, {each["id"] for each in own}
-        stamp = {"timestamp": to_text(self._knowledge.clock())}
-        new = [{**stamp, **each} for each in own if each["id"] not in batch.never and each["content"] not in said]
-        if not batch.is_again:
-            return new
+        new = [each for each in own if each["id"] not in batch.never and each["content"] not in said]
+        replaced = {each.supersedes for each in known}
         kept: list[dict[str, Any]] = []
         for each in new:
-            older = [one for one in known if one.id not in ids and _overlap(one, each["metadata"]["at"])]
-            theirs = [one for one in older if one.pinned or one.id != item_id(source_id, one.content)]
-            if theirs or any(not may_stand_for(each["trust"], one.trust) for one in older):
+            alike = [one for one in known if one.id != each["id"] and _overlap(one, source_id, each["metadata"]["at"])]
+            older = [one for one in alike if one.id not in ids and one.id not in replaced]
+            if any(one.pinned or not is_as_drawn(one) or not may_stand_for(each["trust"], one.trust) for one in older):
                 continue  # somebody said it otherwise
-            kept.append({**each, "supersedes": older[0].id} if older else each)
+            if batch.is_again and older:
+                kept.append({**each, "topic": older[0].topic, "supersedes": await self._as_one(older)})
+            else:
+                kept.append(each)
         return kept
+
+    async def _as_one(self, older: Sequence[Memory]) -> str:
+        """Have each of some items replace the next, so that what replaces the first replaces all; return its id."""
+        for one, other in itertools.pairwise(older):
+            if one.supersedes is None:
+                await self._service.update(one.id, {"supersedes": other.id}, self._caller)
+        return older[0].id
+
+    async def _instead(
+        self,
+        record: Episode,
+        text: str,
+        earlier: Episode,
+        drawn: Sequence[dict[str, Any]],
+        new: list[dict[str, Any]],
+        known: Sequence[Memory],
+    ) -> list[dict[str, Any]]:
+        """Return the items of a turn that takes back what was said before it: the first replaces that."""
+        if known:
+            return new  # done before
+        waiting = [each for each in drawn if each["links"][0]["id"] == earlier.id]
+        stored = [
+            one
+            for one in await self._service.admin.linked_to(earlier.id)
+            if is_as_drawn(one) and not one.pinned and sources_of(one) == [earlier.id]
+        ]
+        places = [(each["metadata"]["at"][0], each["id"], each["content"], each["trust"]) for each in waiting]
+        places += [((place_of(one, earlier.id) or (0, 0))[0], one.id, one.content, one.trust) for one in stored]
+        if not places:
+            return new
+        _, older, said, trust = max(places)
+        if not may_stand_for(record.trust, trust):
+            return new
+        first, *rest = new or [withdrawal(record, text, said)]
+        return [{**first, "supersedes": older}, *rest]
+
+    async def _store(self, drawn: Sequence[dict[str, Any]]) -> list[Memory]:
+        """Keep what is new, what replaces something after what it replaces; return it."""
+        stored: list[Memory] = []
+        new = await self._with_more(drawn)
+        plain = [each for each in new if "supersedes" not in each]
+        if plain:
+            stored += (await self._service.admin.derived.store(plain, self._caller)).stored
+        for each in new:
+            if "supersedes" in each:
+                older = await self._service.admin.get(each["supersedes"])
+                own = {**each, "supersedes": older.id if older is not None else None}
+                stored += (await self._service.admin.derived.store([own], self._caller)).stored
+        return stored
+
+    async def _with_more(self, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Give items that are known their new sources; return the others."""
+        new: list[dict[str, Any]] = []
+        for each in drawn:
+            known = await self._service.admin.get(each["id"])
+            if known is None:
+                new.append(each)
+            elif is_as_drawn(known) and (more := with_source(known, each)) is not None:
+                await self._service.update(known.id, more, self._caller)
+        return new
 
     async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
         """Report what was drawn, conversation by conversation."""
         whole = {each.id: (each.conversation or each.id) if isinstance(each, Episode) else each.id for each in records}
         groups: dict[str, list[Memory]] = {}
         for item in stored:
-            source = next(link.id for link in item.links if link.rel == FROM)
-            groups.setdefault(whole[source], []).append(item)
+            groups.setdefault(whole[sources_of(item)[0]], []).append(item)
         spent = round((time.perf_counter() - began) * 1000, 3)
         for resource_id, items in groups.items():
             await self._service.report(
@@ -110,50 +184,6 @@ class Items:
             )
 
 
-def drawn_from(record: Resource | Episode, text: str) -> list[dict[str, Any]]:
-    """Return the items of a record as fields of memories; none of what is no talk and no document. Pure."""
-    if isinstance(record, Episode):
-        if record.role not in _SAID or record.content_type != "message":
-            return []
-        if record.speaker:  # people talk; without a name it is a user and an agent, whose orders are no courtesy
-            return _said(record, text)
-    elif record.resource_type == "conversation" and not record.chars:
-        return []  # its turns are episodes
-    is_talk = not isinstance(record, Episode) and record.resource_type == "conversation"
-    found = drawing.statements_of(text, is_talk=is_talk)
-    return [_item(record, each.text, (each.start, each.end), drawing.RULE) for each in found]
-
-
-def _said(turn: Episode, text: str) -> list[dict[str, Any]]:
-    passage = Passage(turn.id, text, turn.speaker, turn.role)
-    found = {f"{turn.speaker}: {claim.text}": claim for _, claim in reversed(claims_of_talk([passage]))}
-    return [
-        _item(turn, content, (claim.start, claim.end), claim.rule) for content, claim in reversed(list(found.items()))
-    ]
-
-
-def item_id(source_id: str, content: str) -> str:
-    """Return the id of an item of a source that says this."""
-    return derived_id(MEMORY.prefix, Items.name, source_id, hashlib.sha256(content.encode()).hexdigest())
-
-
-def _item(record: Resource | Episode, content: str, at: tuple[int, int], rule: str) -> dict[str, Any]:
-    moment = record.observed_at or record.timestamp
-    return {
-        "id": item_id(record.id, content),
-        "content": content,
-        "observed_at": to_text(moment),
-        "source": {"kind": "extraction", "detail": rule},
-        "trust": record.trust,
-        "links": [{"rel": FROM, "id": record.id}],
-        "metadata": {"at": [*at]},
-        "group": record.group,
-    }
-
-
-def _overlap(item: Memory, at: Sequence[int]) -> bool:
-    own = item.metadata.get("at")
-    if not (isinstance(own, list) and len(own) == 2 and all(isinstance(each, int) for each in own)):  # noqa: PLR2004
-        return False
-    begin, end = own
-    return bool(begin < at[1] and at[0] < end)  # type: ignore[operator]
+def _overlap(item: Memory, source_id: str, at: Sequence[int]) -> bool:
+    own = place_of(item, source_id)
+    return own is not None and own[0] < at[1] and at[0] < own[1]

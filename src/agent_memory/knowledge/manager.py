@@ -37,8 +37,10 @@ from agent_memory.knowledge.shapes import (
     MemoryRetryConfig,
     MemoryStats,
     category_of,
+    item_of,
 )
 from agent_memory.knowledge.state import Standing, look
+from agent_memory.knowledge.undoing import drawn_from_alone
 from agent_memory.knowledge.watching import PAGES
 from agent_memory.memories import FileStorage
 from agent_memory.service import NOBODY, MemoryService, open_service
@@ -272,8 +274,8 @@ class MemoryManager:
 
         Args:
             resource_id: Which.
-            cascade: Forget what was drawn from it, too, and make the pages of its topics anew; else the items stay,
-                with a link that says that their source is gone.
+            cascade: Forget what was drawn from it alone, too, and make the pages of its topics anew; else the items
+                stay, with a link that says that their source is gone.
 
         Raises:
             StorageError: What was deleted before stays deleted; doing it again does the rest.
@@ -282,6 +284,9 @@ class MemoryManager:
             return False
         items = await self.item_layer.get_by_resource(resource_id)
         if cascade:
+            turns = await self.resource_layer.turns_of(resource_id)
+            drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
+            items = [item_of(each) for each in drawn]
             await self._service.requests.many([item.item_id for item in items], self._caller())
             for item in items:
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agent_memory.knowledge.drawn import without_sources
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Resource
+    from agent_memory.models import Memory, Resource
     from agent_memory.service import Caller, MemoryService
 
 
@@ -42,9 +44,8 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     done = Undone()
     for resource_id in resources:
         episodes = [each.id for each in await knowledge.episodes.linked_to(resource_id)]
-        drawn = [item for source in (resource_id, *episodes) for item in await service.admin.linked_to(source)]
-        items = {item.id: item for item in drawn if item.is_item}
-        gone = [item for item in items.values() if not item.pinned]
+        items = await drawn_from_alone(service, [resource_id, *episodes], caller)
+        gone = [item for item in items if not item.pinned]
         await service.requests.many([item.id for item in gone], caller)
         if episodes:
             await knowledge.episodes.forget_many(episodes)
@@ -59,3 +60,29 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
             done.pinned + len(items) - len(gone),
         )
     return done
+
+
+async def drawn_from_alone(service: MemoryService, sources: Sequence[str], caller: Caller) -> list[Memory]:
+    """Return the items that some sources alone say; from those that others say, too, these sources are taken.
+
+    Args:
+        service: Where items are.
+        sources: Ids of records that are about to go.
+        caller: For events.
+
+    Raises:
+        StorageError: Some may have lost a source; doing it again does the rest.
+    """
+    found = [item for source in sources for item in reversed(await service.admin.linked_to(source)) if item.is_item]
+    alone: list[Memory] = []
+    others: list[str] = []
+    for item in {one.id: one for one in found}.values():
+        changes = without_sources(item, sources)
+        if changes is None:
+            alone.append(item)
+        else:
+            await service.update(item.id, changes, caller)
+            others.append(item.id)
+    if others:
+        await service.watchers.tell(others, caller)  # pages quote these sources
+    return alone

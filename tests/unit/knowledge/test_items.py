@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge import drawing
+from agent_memory.knowledge import drawn
 from agent_memory.knowledge.drafting import Document, Turn
-from agent_memory.knowledge.items import Items, item_id
+from agent_memory.knowledge.extraction.claims import Claim
+from agent_memory.knowledge.items import Items
+from agent_memory.knowledge.undoing import undo
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.models import Mark, derived_id, to_text
 from agent_memory.service import Caller, MemoryService
 from agent_memory.tasks.stage import Backlog
 
@@ -52,11 +56,11 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     ran = await runner_of(knowledge, service, Caller("s-1")).run()
     assert (ran.done, ran.failed) == ({"items": 4}, 0)
     items = {item.content: item for item in await items_of(service)}
-    assert items.keys() == {f"Ada: {ROUTER}", CABLE}
-    ada, cable = items[f"Ada: {ROUTER}"], items[CABLE]
+    assert items.keys() == {f"Ada: {ROUTER}", f"Garden: {CABLE}"}
+    ada, cable = items[f"Ada: {ROUTER}"], items[f"Garden: {CABLE}"]
     for item, source in ((ada, said.record), (cable, page.record)):
         begin, end = item.metadata["at"]  # type: ignore[misc]
-        assert source.content[begin:end] == item.content.removeprefix("Ada: ")  # type: ignore[misc]
+        assert source.content[begin:end] == item.content.partition(": ")[2]  # type: ignore[misc]
         assert [(link.rel, link.id) for link in item.links] == [("from", source.id)]
     assert (ada.trust, ada.observed_at, ada.group, ada.created_by_session) == (
         "high",
@@ -84,7 +88,7 @@ async def test_orders_stay_where_no_speaker_is_named_and_courtesies_go_where_one
 
 
 async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
-    page = await ingest.resource(f"{ROUTER} {CABLE}")
+    page = await ingest.resource(f"{ROUTER}\n\n{CABLE}")
     await runner_of(knowledge, service).run()
     before = await items_of(service)
     await knowledge.resources.update(page.record.id, {"title": "Network"})
@@ -96,9 +100,10 @@ async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Kno
 async def test_what_a_person_edited_or_forgot_is_not_made_again(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = await ingest.resource(f"{ROUTER} {CABLE}")
+    page = await ingest.resource(f"{ROUTER}\n\n{CABLE}")
     await runner_of(knowledge, service).run()
-    router, cable = item_id(page.record.id, ROUTER), item_id(page.record.id, CABLE)
+    items = {item.content: item.id for item in await items_of(service)}
+    router, cable = items[ROUTER], items[CABLE]
     await service.update(router, {"content": "The router stands in the cellar."})
     await service.forget(cable)
     await knowledge.resources.update(page.record.id, {"title": "Network"})
@@ -114,18 +119,144 @@ async def test_what_a_person_edited_or_forgot_is_not_made_again(
 async def test_a_new_version_of_the_rules_replaces_what_its_predecessor_made_of_the_same_words(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = await ingest.resource(f"{ROUTER} {CABLE}")
-    begin = len(ROUTER) + 1
-    older = [drawing.Statement("Router: upstairs.", 0, 38), drawing.Statement("Cable: cut.", begin, begin + 30)]
+    page = await ingest.resource(f"{ROUTER} It is old.\n\n{CABLE}")
+    begin = len(ROUTER) + len(" It is old.\n\n")
+    spans = {"Router: upstairs.": (0, 38), "It is old.": (41, 51), "Cable: cut.": (begin, begin + 30)}
+    older = [Claim(text, *at, "sentence") for text, at in spans.items()]
     with monkeypatch.context() as patched:
-        patched.setattr(drawing, "statements_of", lambda *_, **__: older)
+        patched.setattr(drawn, "claims_of_document", lambda _: older)
+        patched.setattr(Items, "version", 1)
         await runner_of(knowledge, service).run()
-    router, cable = (item_id(page.record.id, each.text) for each in older)
+    cable = next(each.id for each in await items_of(service) if each.content == "Cable: cut.")
     await service.update(cable, {"content": "A person wrote this instead."})
-    monkeypatch.setattr(Items, "version", 2)
     await runner_of(knowledge, service).run()
-    kept = {each.content: each.supersedes for each in await items_of(service)}
-    assert kept == {"Router: upstairs.": None, "A person wrote this instead.": None, ROUTER: router}
+    current = await service.admin.valid_among([each.id for each in await items_of(service)])
+    assert {each.content for each in current.values()} == {"A person wrote this instead.", f"{ROUTER} It is old."}
+    assert page.record.id in {link.id for each in current.values() for link in each.links}
+    await runner_of(knowledge, service).run()
+    assert len(await items_of(service)) == 4
+
+
+async def test_items_that_bear_the_ids_of_the_first_version_are_known_as_untouched(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    page = await ingest.resource(f"{ROUTER} It is old.")
+    of_version_1 = derived_id("mem-", "items", page.record.id, hashlib.sha256(ROUTER.encode()).hexdigest())
+    values = {"id": of_version_1, "content": ROUTER, "timestamp": to_text(SAID), "metadata": {"at": [0, len(ROUTER)]}}
+    values |= {"source": {"kind": "extraction", "detail": "sentence"}, "links": [{"rel": "from", "id": page.record.id}]}
+    await service.admin.derived.store([values], Caller("s-1"))
+    mark = Mark(agent_id="bob", id=derived_id("mrk-", "items", "resource"), stage="items", source_kind="resource")
+    await knowledge.marks.store(mark.model_copy(update={"through": 1}))
+    await runner_of(knowledge, service).run()
+    assert {each.content: each.supersedes for each in await items_of(service)} == {
+        ROUTER: None, f"{ROUTER} It is old.": of_version_1,
+    }  # fmt: skip
+
+
+async def test_a_document_gives_its_paragraphs_and_rows_below_their_headings(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await ingest.resource(f"# Garden\n\n{CABLE} It was black.\n\n| part | weight |\n|---|---|\n| keel | 40 kg |\n")
+    await runner_of(knowledge, service).run()
+    assert {item.content for item in await items_of(service)} == {
+        f"Garden: {CABLE} It was black.", "Garden: part: keel; weight: 40 kg",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("portion", [1, 100])
+@pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
+async def test_a_short_answer_stands_with_the_question_of_the_turn_before(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, portion: int, speakers: tuple[str, str]
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    other = (await ingest.conversation("s-2")).record.id
+    asked = Turn("How long have you had the flat?", "assistant", speakers[0])
+    for order, turn in enumerate([asked, Turn("Yes, since May.", "user", speakers[1])], 1):
+        await ingest.turn(turn, conversation=talk, order=order)
+        for at in range(portion // 20):
+            await ingest.turn(Turn(f"Nothing is said in turn {at}, is it?"), conversation=other, order=10 * order + at)
+    await runner_of(knowledge, service).run()
+    name = f"{speakers[1]}: " if speakers[1] else ""
+    [item] = await items_of(service)
+    assert item.content == f"{name}How long have you had the flat? Yes, since May."
+    assert item.metadata["speaker"] == (speakers[1] or "user")
+
+
+async def test_a_question_of_another_group_is_nobodys_context(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    await ingest.turn(Turn("Where is the safe?", speaker="Ann"), conversation=talk, order=1, group="acme:1")
+    await ingest.turn(Turn("In Basel.", speaker="Bob"), conversation=talk, order=2, group="acme:2")
+    await runner_of(knowledge, service).run()
+    assert not any("safe" in item.content for item in await items_of(service))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("speaker", ["Ann", ""])
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [("Scratch that, I moved to Basel last year.", "I moved to Basel last year."), ("Scratch that.", "takes back")],
+)
+async def test_what_a_later_turn_withdraws_holds_no_longer(
+    ingest: Ingest,
+    knowledge: Knowledge,
+    service: MemoryService,
+    at_once: bool,
+    speaker: str,
+    words: str,
+    instead: str,
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    first = Turn("I have a dog called Max. I moved to Bern in May.", speaker=speaker)
+    for order, turn in enumerate([first, Turn("Did you?", "assistant", "Bob"), Turn(words, speaker=speaker)], 1):
+        await ingest.turn(turn, conversation=talk, order=order)
+        if not at_once:
+            await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service).run()
+    await knowledge.episodes.update((await knowledge.episodes.linked_to(talk))[-1].id, {"tags": ["again"]})
+    await runner_of(knowledge, service).run()
+    every = await items_of(service)
+    current = [each.content for each in (await service.admin.valid_among([one.id for one in every])).values()]
+    assert not any(text.removeprefix("Ann: ").startswith("I moved to Bern") for text in current)
+    assert any(instead in text for text in current)
+
+
+async def test_the_same_statement_of_two_sources_is_one_item_that_leads_to_both(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    sources = []
+    for text in (ROUTER, "The router really stands upstairs in the study!", "# Network\n\nthe router is new"):
+        sources.append((await ingest.resource(text)).record.id)
+        await runner_of(knowledge, service).run()
+    one, other = sorted(await items_of(service), key=lambda item: len(item.links), reverse=True)
+    assert (one.content, [link.id for link in one.links]) == (ROUTER, sources[:2])
+    assert (one.metadata["at"], one.metadata["also_at"]) == ([0, 40], {sources[1]: [0, 47]})
+    assert [link.id for link in other.links] == sources[2:]
+    await undo(knowledge, service, sources[:1], Caller("s-1"))
+    [kept] = [item for item in await items_of(service) if item.id == one.id]
+    assert ([link.id for link in kept.links], kept.metadata) == (sources[1:2], {"at": [0, 47]})
+    await undo(knowledge, service, sources[1:2], Caller("s-1"))
+    assert [item.id for item in await items_of(service)] == [other.id]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The router does not stand upstairs in the study.",
+        "The router 2 stands upstairs in the study.",
+        "The router-b stands upstairs in the study.",
+        "The study stands upstairs in the router.",
+    ],
+)
+async def test_a_number_a_denial_or_another_order_make_another_item(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, other: str
+) -> None:
+    await ingest.resource(ROUTER)
+    await ingest.resource(other)
+    await ingest.resource(ROUTER, group="acme:s-1")
+    await runner_of(knowledge, service).run()
+    assert len(await items_of(service)) == 3
 
 
 async def test_a_long_text_that_is_gone_fails_alone_and_says_why(

@@ -330,6 +330,18 @@ async def test_notes_of_the_agent_are_found_too(tmp_path: Path) -> None:
     await service.close()
 
 
+async def test_what_another_resource_says_too_stays_when_one_of_them_is_deleted(manager: MemoryManager) -> None:
+    one = await manager.store_resource("The lighthouse stands on the rock.", "document")
+    two = await manager.store_resource("The lighthouse stands on the rock.", "feedback")
+    [kept], _ = [await manager.extract_and_store(each.resource_id) for each in (one, two)]
+    assert await manager.delete_resource(one.resource_id)
+    left = await manager.item_layer.get(kept.item_id)
+    assert left is not None
+    assert left.source_resource_id == two.resource_id
+    assert await manager.delete_resource(two.resource_id)
+    assert await manager.item_layer.get(kept.item_id) is None
+
+
 async def test_layers_store_get_list_search_and_delete(manager: MemoryManager) -> None:
     resources, items, categories = manager.resource_layer, manager.item_layer, manager.category_layer
     one = await resources.store("The lighthouse stands on the rock.", "document", {"title": "Lights"})

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LEAST_WORDS: Final = 3
+_MOST_WHOLE: Final = 120
+"""Characters of a sentence that is not cut: what its parts would spare is less than they lose to readers."""
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CUT: Final = re.compile(
     r"""(?:,\s|\s)\s*(?=(?:and|but|so|plus|yet)\s(?:i|we|he|she|they|it)(?:['\u2019][a-z]+)?\s)
@@ -64,7 +66,12 @@ def clauses_of(text: str) -> Iterator[Clause]:
 
 def _cuts(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """Yield where clauses of a sentence end and the next begin, and whether that one depends on what is before."""
-    if text[start] == "[" or _NOT_ALONE.match(text, start, end) or _NOT_ONLY.search(text, start, end):
+    if (
+        end - start <= _MOST_WHOLE
+        or text[start] == "["
+        or _NOT_ALONE.match(text, start, end)
+        or _NOT_ONLY.search(text, start, end)
+    ):
         return
     at = start
     for cut in _CUT.finditer(text, start, end):

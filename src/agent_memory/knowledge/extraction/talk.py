@@ -36,7 +36,7 @@ _SHORT_ANSWER: Final = 6
 """Words up to which an answer does not stand without its question."""
 _MOST_ASKED: Final = 160
 """Characters of a question that stands before its answer."""
-_FLOOR: Final = 0.0
+_FLOOR: Final = 0.02
 """What a clause must be worth."""
 _OF_BEST: Final = 0.4
 """What the best clause of a turn is worth besides."""
@@ -70,6 +70,25 @@ def claims_of_talk(passages: Sequence[Passage], before: Sequence[Passage] = ()) 
         if number >= len(before):
             found += [(passage, claim) for claim in _claims(passage, earlier)]
     return found
+
+
+def answer_of(passage: Passage, earlier: Sequence[Passage]) -> Claim | None:
+    """Return the short answer with which a turn begins, together with its question; None where there is none.
+
+    Args:
+        passage: The turn.
+        earlier: The few turns before it.
+    """
+    asked = _question_of(earlier[-1]) if earlier and earlier[-1].speaker != passage.speaker else ""
+    if not asked:
+        return None
+    for start, end in spans_of(passage.text):
+        said = passage.text[start:end]
+        is_short = 0 < len(WORD.findall(said)) <= _SHORT_ANSWER
+        if is_short and not (ASKS.search(said) or THANKS.match(said) or OTHERS.search(said) or WITHDRAWS.match(said)):
+            return Claim(f"{asked} {said}", start, end, ANSWER, speaker=passage.speaker)
+        return None
+    return None
 
 
 def _takes_back(passage: Passage, earlier: Passage, lately: Sequence[Passage]) -> bool:

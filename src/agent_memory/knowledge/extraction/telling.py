@@ -78,7 +78,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
 }
 """From a logistic regression over the clauses of five conversations of LoCoMo, rounded: which hold words of an expected
 answer that their turn has nowhere else. That of the characters is set: what is longer must tell more. With weights from
-four of the five, .903 of the evidence of the fifth survives with .488 of its characters, mean of the five."""
+four of the five, .895 of the evidence of the fifth survives with .487 of its characters, over all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,11 @@ def worth(clause: str, core: str, said: Situation) -> float:
     return sum(WEIGHTS.get(name, 0) * value for name, value in forms(clause, core, said).items())
 
 
+def is_of_a_time(text: str) -> bool:
+    """Tell whether a text says when, by a day, a month, or in relation to the moment at which it is said."""
+    return _TIME.search(text) is not None
+
+
 def names(words: Sequence[str], others: Collection[str]) -> bool:
     """Tell whether a word behind the first is a name of something or somebody, other than those who talk."""
     return any(word[0].isupper() and not is_common(low := word.casefold()) and low not in others for word in words[1:])
@@ -128,7 +133,7 @@ def forms(clause: str, core: str, said: Situation) -> dict[str, float]:
         "share": len(telling) / max(1, len(words)),
         "new": sum(word not in said.lately for word in telling),
         "names": names(words, said.others),
-        "time": _TIME.search(core) is not None,
+        "time": is_of_a_time(core),
         "past": _PAST.search(core) is not None,
         "open": _OPEN.search(core) is not None,
         "subject": _SUBJECT.match(core) is not None,
