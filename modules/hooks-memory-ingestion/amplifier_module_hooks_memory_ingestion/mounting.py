@@ -27,7 +27,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     leaving = session.leaving()
     if settings is None or session.is_child:
         return callable_anyhow(leaving.aclose)
-    session.tenant_id = settings.tenant_id
+    session.belonging.say(settings.tenant_id, settings.group)
     intake = Intake(session, settings)
     leaving.push_async_callback(intake.close)
     for undo in IngestionHooks(coordinator, session, settings, intake).register():

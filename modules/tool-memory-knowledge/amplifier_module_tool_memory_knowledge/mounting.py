@@ -29,6 +29,8 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     settings = session.configure(MODULE_ID, KnowledgeToolSettings, config)
     if is_switched_off(coordinator):
         return session.leaving().aclose
+    if settings is not None:
+        session.belonging.say(settings.tenant_id, settings.group)
     names = settings.tools if settings is not None else None
     if names is None:
         names = _offered(coordinator)

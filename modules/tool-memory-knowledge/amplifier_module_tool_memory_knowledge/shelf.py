@@ -27,8 +27,9 @@ class Shelf:
         """Return the manager of the agent that is active now.
 
         Raises:
-            AgentMemoryError: Memory is off, or cannot be opened.
+            AgentMemoryError: Memory is off, or cannot be opened, or it cannot be said whose the session is.
         """
+        self.session.group()
         service = await self.session.require()
         if self._open is None or self._open[0] is not service:
             await self.close()

@@ -205,7 +205,7 @@ class SuspectsTool(MemoryTool[inputs.SuspectsInput]):
 
     async def _run(self, args: inputs.SuspectsInput) -> dict[str, Any]:
         service = await self.session.require()
-        waiting = await service.suspects()
+        waiting = await service.suspects(self.session.caller)
         shown = waiting[: args.limit]
         self.session.note_returned([memory for each in shown for memory in (each.newer, each.older)])
         return {"suspects": [views.pair(each) for each in shown], "count": len(waiting)}
@@ -257,7 +257,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             return {**off, **_present(folder=folder, warnings=list(self.session.warnings))}
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
-        status = await service.status()
+        status = await service.status(self.session.caller)
         counts = dict(status.counts)
         full = {"by_category": counts.pop("by_category", {}), "by_trust": counts.pop("by_trust", {})}
         full |= {name: count() for name, count in self.session.counters.items()}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under, root_of
 from agent_memory.host.conversation import Conversation
-from agent_memory.host.groups import group_of
+from agent_memory.host.groups import Belonging
 from agent_memory.host.identity import (
     Activated,
     Configured,
@@ -55,9 +56,9 @@ class MemorySession:
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
-        tenant_id: Whose the conversations are, as a module's setting says; None where none does.
-        group: Returns the group of the conversation, `tenant:session`, the root's for its children; empty where no
-            tenant is named. Raises ValidationError where it cannot be said.
+        belonging: Whose the conversation is, as the host and settings say it; the root's for its children.
+        group: Returns its group, `tenant:session`; empty where none is named. Raises ValidationError where it cannot be
+            said.
         counters: By the name of a part, what returns how much it did in this session, for `memory_status`.
     """
 
@@ -83,11 +84,9 @@ class MemorySession:
             lambda: Note(self._activated, is_tainted=self.taint.by is not None),
         )
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
-        self.tenant_id: str | None = None
-        root = self._root
-        self.group: Callable[[], str] = (
-            root.group if root is not None else lambda: group_of(coordinator, self.root_id, self.tenant_id)
-        )
+        of_all = self._root.belonging if self._root is not None else None
+        self.belonging: Belonging = of_all or Belonging(coordinator, self.root_id)
+        self.group = self.belonging.group
         self._activated: str | None = None
         self._recalled = self._said_whose = False
         self._share = ServiceShare()
@@ -136,8 +135,15 @@ class MemorySession:
 
     @property
     def caller(self) -> Caller:
-        """This session as the service's caller: whose words it brings now, and what the user typed in this turn."""
-        return self.conversation.caller()
+        """This session as the service's caller: whose words it brings now, and what the user typed in this turn.
+
+        It sees what belongs to its group or to none; where its group cannot be said, what belongs to none.
+        """
+        try:
+            group = self.group() or None
+        except AgentMemoryError:
+            group = ""
+        return replace(self.conversation.caller(), group=group)
 
     # -- identity -----------------------------------------------------------------------------------------------------
 

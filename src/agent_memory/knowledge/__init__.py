@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
+    from agent_memory.knowledge.categories import CategoryLayer
     from agent_memory.knowledge.events import (
         CategoryConsolidatedPayload,
         CategoryCreatedPayload,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
         ResourceStoredPayload,
         RetrievalPerformedPayload,
     )
-    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
+    from agent_memory.knowledge.layers import ItemLayer, ResourceLayer
     from agent_memory.knowledge.manager import MemoryManager
     from agent_memory.knowledge.model import Asking, LanguageModel
     from agent_memory.knowledge.retrieval import (
@@ -78,7 +79,8 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "knowledge.events": "CategoryConsolidatedPayload CategoryCreatedPayload EventStore ItemDeletedPayload "
             "ItemsExtractedPayload MemoryEvent MemoryEventType ResourceDeletedPayload ResourceStoredPayload "
             "RetrievalPerformedPayload",
-            "knowledge.layers": "CategoryLayer ItemLayer ResourceLayer",
+            "knowledge.categories": "CategoryLayer",
+            "knowledge.layers": "ItemLayer ResourceLayer",
             "knowledge.manager": "MemoryManager",
             "knowledge.model": "Asking LanguageModel",
             "knowledge.retrieval": "ConfidenceScorer HybridRetriever LLMRetriever RAGRetriever RetrievalMode "

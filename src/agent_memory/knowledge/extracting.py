@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNotFoundError, ValidationError
 from agent_memory.knowledge import drawing
 from agent_memory.knowledge.events import ItemsExtractedPayload, MemoryEventType
-from agent_memory.knowledge.filing import guessed
+from agent_memory.knowledge.filing import guessed, open_to
 from agent_memory.knowledge.shapes import MemoryItem
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from agent_memory.knowledge.categories import CategoryLayer
     from agent_memory.knowledge.consolidating import Consolidation
     from agent_memory.knowledge.events import Events
-    from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, Passage, ResourceLayer
+    from agent_memory.knowledge.layers import ItemLayer, Passage, ResourceLayer
     from agent_memory.knowledge.shapes import Importance
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.models import Topic
@@ -95,7 +96,7 @@ class Extraction:
     ) -> None:
         found = await asyncio.to_thread(drawing.statements_of, passage.text, is_talk=passage.is_talk)
         texts = [f"{passage.speaker}: {one.text}" if passage.speaker else one.text for one in found]
-        guesses = [hint or ""] * len(texts) if hint else await self._guessed(texts, topics)
+        guesses = [hint or ""] * len(texts) if hint else await self._guessed(texts, open_to(passage.group, topics))
         for one, text, topic in zip(found, texts, guesses, strict=True):
             try:
                 kept = await self._items.store(

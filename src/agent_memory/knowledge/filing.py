@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.paging import title_of, topic_item
@@ -56,7 +56,7 @@ async def file_all(service: MemoryService, topics: Sequence[Topic]) -> Filed:
     free = [each for each in memories if each.is_item and each.topic not in names]
     declared = declared_of(topics)
     embed = await embed_of(service, [each.content for each in free], declared)
-    made = await asyncio.to_thread(_assigned, free, declared, embed)
+    made = await asyncio.to_thread(_assigned_all, free, topics, embed)
     few = {name for name, own in made.members().items() if len(own) < LEAST_ITEMS and name not in names}
     members: dict[str, list[Memory]] = {}
     for each in memories:
@@ -109,6 +109,22 @@ async def embed_of(service: MemoryService, texts: Sequence[str], declared: Seque
         return matrix[[rows[text] for text in some]]
 
     return embed
+
+
+def _assigned_all(items: Sequence[Memory], topics: Sequence[Topic], embed: Embed | None) -> Assignment:
+    """Assign items; a topic that a group declared takes in what that group gave alone."""
+    made = _assigned(items, declared_of(open_to("", topics)), embed)
+    found = dict(made.topics)
+    for group in sorted({topic.group for topic in topics if topic.group and not is_entity(topic)}):
+        own = [each for each in items if each.belongs_to == group]
+        names = nearest([each.content for each in own], declared_of(open_to(group, topics)), embed) if own else []
+        found |= {each.id: (name,) for each, name in zip(own, names, strict=True) if name}
+    return replace(made, topics=found)
+
+
+def open_to(group: str, topics: Sequence[Topic]) -> list[Topic]:
+    """Return the topics under which what belongs to a group may be filed; an empty one is none."""
+    return [each for each in topics if each.group in {"", group}]
 
 
 def _assigned(items: Sequence[Memory], declared: Sequence[Declared], embed: Embed | None) -> Assignment:

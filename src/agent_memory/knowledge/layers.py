@@ -1,47 +1,43 @@
-"""The three layers of knowledge by the names of their contract: resources, items drawn from them, and categories.
+"""Two of the three layers of knowledge by the names of their contract: resources, and items drawn from them.
 
-Thin views: resources and topics are kept by `Knowledge`, items by the `MemoryService`, each by its one way in.
+Thin views: resources are kept by `Knowledge`, items by the `MemoryService`, each by its one way in. A session that is
+bound to a group sees what belongs to that or to none.
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from agent_memory.errors import (
-    CategoryExistsError,
-    ResourceNotFoundError,
-    UnknownIdError,
-    ValidationError,
-)
+from agent_memory.errors import ResourceNotFoundError, UnknownIdError, ValidationError
 from agent_memory.knowledge.drafting import Document
 from agent_memory.knowledge.shapes import (
     FROM,
     SOURCE_DELETED,
-    category_of,
     item_of,
     number_of,
     resource_of,
 )
-from agent_memory.models import Listing, SearchFilters, SearchRequest, Topic, utc_now
+from agent_memory.models import EVERYTHING, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
 from agent_memory.service import NOBODY
+from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
     from agent_memory.knowledge.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.shapes import MemoryCategory, MemoryConfig, MemoryItem, Resource
+    from agent_memory.knowledge.shapes import MemoryConfig, MemoryItem, Resource
     from agent_memory.models import Episode, Memory, Trust
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.service import Caller, Found, MemoryService
 
 _MOST: Final = 100
+R = TypeVar("R", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +52,7 @@ class Passage:
         speaker: Who said it, of a turn.
         is_talk: Whether its lines are turns.
         said_at: When it was said or written.
+        group: To which it belongs.
     """
 
     source: str
@@ -66,6 +63,7 @@ class Passage:
     speaker: str = ""
     is_talk: bool = False
     said_at: datetime | None = None
+    group: str = ""
 
 
 class ResourceLayer:
@@ -75,10 +73,13 @@ class ResourceLayer:
         knowledge: Where they are.
         ingest: The way in.
         config: Which types there are, and how long one may be.
+        asking: Returns the session that asks now.
     """
 
-    def __init__(self, knowledge: Knowledge, ingest: Ingest, config: MemoryConfig) -> None:
-        self._knowledge, self._ingest, self._config = knowledge, ingest, config
+    def __init__(
+        self, knowledge: Knowledge, ingest: Ingest, config: MemoryConfig, asking: Callable[[], Caller] = lambda: NOBODY
+    ) -> None:
+        self._knowledge, self._ingest, self._config, self._asking = knowledge, ingest, config, asking
 
     async def store(
         self, content: str, resource_type: str, metadata: Mapping[str, Any] | None = None, caller: Caller | None = None
@@ -101,7 +102,8 @@ class ResourceLayer:
             )
         title = str((metadata or {}).get("title", ""))
         given = Document(content, title, resource_type)
-        taken = await self._ingest.resource(given, metadata=metadata, caller=caller or NOBODY)
+        group = self._asking().group or ""
+        taken = await self._ingest.resource(given, group=group, metadata=metadata, caller=caller or NOBODY)
         return await self._whole(taken.record)
 
     async def get(self, resource_id: str) -> Resource | None:
@@ -112,35 +114,35 @@ class ResourceLayer:
     async def record(self, resource_id: str) -> ResourceRecord | None:
         """Return the record of a resource, also by the id of a turn that is part of it."""
         if resource_id.startswith("epi-"):
-            episode = await self._knowledge.episodes.get(resource_id)
+            episode = _seen(self._asking(), await self._knowledge.episodes.get(resource_id))
             return None if episode is None or not episode.conversation else await self.record(episode.conversation)
-        return await self._knowledge.resources.get(resource_id)
+        return _seen(self._asking(), await self._knowledge.resources.get(resource_id))
 
     async def passages(self, record: ResourceRecord) -> list[Passage]:
         """Return the texts of a resource: its own or, of a conversation whose turns came one by one, theirs."""
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
         if turns:
-            return [await self._turn(turn, record) for turn in turns]
+            return [await self._turn(turn, record) for turn in turns if _seen(self._asking(), turn) is not None]
         text, kind = await self._knowledge.text_of(record), record.resource_type
         label = f"{kind} {record.title}".strip()
         is_talk = kind == "conversation"
-        return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at)]
+        return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at, record.group)]
 
     async def passage(self, source: str) -> Passage | None:
         """Return the text of a resource or a turn; None if it is gone."""
         if source.startswith("epi-"):
-            turn, record = await self._knowledge.episodes.get(source), await self.record(source)
+            turn, record = _seen(self._asking(), await self._knowledge.episodes.get(source)), await self.record(source)
             return None if turn is None or record is None else await self._turn(turn, record)
-        record = await self._knowledge.resources.get(source)
+        record = await self.record(source)
         if record is None:
             return None
-        label = f"{record.resource_type} {record.title}".strip()
-        return Passage(source, source, await self._knowledge.text_of(record), label, record.trust)
+        label, text = f"{record.resource_type} {record.title}".strip(), await self._knowledge.text_of(record)
+        return Passage(source, source, text, label, record.trust, group=record.group)
 
     async def _turn(self, turn: Episode, record: ResourceRecord) -> Passage:
         speaker = turn.speaker or turn.role.title()
         text, label = await self._knowledge.text_of(turn), f"{record.resource_type} {record.title}".strip()
-        return Passage(turn.id, record.id, text, label, turn.trust, speaker, False, turn.observed_at)  # noqa: FBT003
+        return Passage(turn.id, record.id, text, label, turn.trust, speaker, said_at=turn.observed_at, group=turn.group)
 
     async def turns_of(self, resource_id: str) -> list[str]:
         """Return the ids of the turns that are part of a resource, in their order."""
@@ -158,17 +160,21 @@ class ResourceLayer:
 
     async def records(self) -> list[ResourceRecord]:
         """Return all, the latest first, without the rest of long texts."""
-        return (await self._knowledge.resources.browse(Listing())).records
+        return (
+            await self._knowledge.resources.browse(Listing(filters=SearchFilters(group=self._asking().group)))
+        ).records
 
     async def search(self, query: str, resource_type: str | None = None) -> list[Resource]:
         """Return those whose beginning answers a query, best first: by words and, with an embedder, by meaning."""
-        answer = await self._knowledge.resources.answer(SearchRequest(query, _MOST, utc_now()))
+        answer = await self._knowledge.resources.answer(
+            SearchRequest(query, _MOST, utc_now(), SearchFilters(group=self._asking().group))
+        )
         found = [one for one in answer.records if resource_type in {None, one.resource_type}]
         return [await self._whole(one) for one in found]
 
     async def delete(self, resource_id: str) -> bool:
         """Delete one, with the turns that are part of it; tell whether there was one."""
-        if await self._knowledge.resources.get(resource_id) is None:
+        if await self.record(resource_id) is None:
             return False
         for turn in await self._knowledge.episodes.linked_to(resource_id):
             await self._knowledge.episodes.delete(turn.id)
@@ -184,6 +190,11 @@ class ResourceLayer:
 
     async def _whole(self, record: ResourceRecord) -> Resource:
         return resource_of(record, await self._knowledge.text_of(record))
+
+
+def _seen(caller: Caller, record: R | None) -> R | None:
+    """Return a record that is there for who asks."""
+    return record if record is not None and sees(caller.group, record.facets) else None
 
 
 class ItemLayer:
@@ -224,7 +235,7 @@ class ItemLayer:
         link = {"rel": FROM, "id": item.source_resource_id}
         values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
         values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
-        values |= {"trust": lowest(self.caller.trust, passage.trust)} | fields
+        values |= {"trust": lowest(self.caller.trust, passage.trust), "group": passage.group} | fields
         kept = (await self.service.store(values, self.caller)).memory
         if all(each.id != item.source_resource_id for each in kept.links):
             more = [*(each.model_dump() for each in kept.links), link]
@@ -238,7 +249,7 @@ class ItemLayer:
     async def get(self, item_id: str) -> MemoryItem | None:
         """Return one, None if there is none of that id."""
         memory = await self.service.admin.get(item_id)
-        return None if memory is None else item_of(memory)
+        return item_of(memory) if memory is not None and is_seen(memory, self.caller) else None
 
     async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
         """Return all that was drawn from a resource, in the order of storing."""
@@ -248,7 +259,7 @@ class ItemLayer:
         """Return the memories that were drawn from a resource, or from a turn of it, in the order of storing."""
         sources = [resource_id, *await self._resources.turns_of(resource_id)]
         found = [one for source in sources for one in reversed(await self.service.admin.linked_to(source))]
-        return list({one.id: one for one in found if one.is_item}.values())
+        return list({one.id: one for one in found if one.is_item and is_seen(one, self.caller)}.values())
 
     async def get_by_category(self, category: str) -> list[MemoryItem]:
         """Return all of a topic, in the order of storing."""
@@ -256,7 +267,7 @@ class ItemLayer:
 
     async def of_topic(self, name: str) -> list[Memory]:
         """Return the memories of a topic, the oldest first."""
-        filters = SearchFilters(topic=name, include_items=True)
+        filters = SearchFilters(topic=name, include_items=True, group=self.caller.group)
         return (await self.service.admin.browse(Listing("oldest", filters))).records
 
     async def search(self, query: str, k: int, category: str | None = None) -> Found:
@@ -269,7 +280,7 @@ class ItemLayer:
         import numpy as np  # nothing slow at import
 
         vector = np.asarray(embedding, np.float32)
-        request = SearchRequest("", k, utc_now(), SearchFilters(include_items=True))
+        request = SearchRequest("", k, utc_now(), EVERYTHING.within(self.caller.group))
         return [(item_of(one), cosine) for one, cosine in await self.service.admin.nearest(vector, request)]
 
     async def delete(self, item_id: str) -> bool:
@@ -299,95 +310,3 @@ class ItemLayer:
         else:
             await self.service.admin.prepare()
         return await self.service.admin.count()
-
-
-class CategoryLayer:
-    """Layer 3: topics, each with a page in Markdown.
-
-    Args:
-        knowledge: Where they are.
-    """
-
-    def __init__(self, knowledge: Knowledge) -> None:
-        self._knowledge = knowledge
-        self._creating = asyncio.Lock()
-
-    async def create(self, name: str, description: str) -> MemoryCategory:
-        """Declare a topic.
-
-        Raises:
-            ValidationError: The name is not in snake_case with 1 to 64 characters, or the description not of 10 to 500.
-            CategoryExistsError: There is one of that name.
-            StorageError: Nothing was stored.
-        """
-        async with self._creating:
-            if await self.topic(name) is not None:
-                raise CategoryExistsError(name)
-            topic = Topic(
-                agent_id=self._knowledge.agent_id,
-                name=name,
-                description=description,
-                timestamp=self._knowledge.clock(),
-            )
-            await self._knowledge.topics.store(topic)
-        return category_of(topic)
-
-    async def topic(self, name: str) -> Topic | None:
-        """Return the record of a topic by its name."""
-        return next((one for one in await self.topics() if one.name == name), None)
-
-    async def topics(self) -> list[Topic]:
-        """Return the records of all, by name."""
-        return sorted((await self._knowledge.topics.browse(Listing())).records, key=lambda topic: topic.name)
-
-    async def get(self, category_id: str) -> MemoryCategory | None:
-        """Return one by its id, None if there is none."""
-        topic = await self._knowledge.topics.get(category_id)
-        return None if topic is None else category_of(topic)
-
-    async def get_by_name(self, name: str) -> MemoryCategory | None:
-        """Return one by its name, None if there is none."""
-        topic = await self.topic(name)
-        return None if topic is None else category_of(topic)
-
-    async def list_all(self) -> list[MemoryCategory]:
-        """Return all, by name."""
-        return [category_of(topic) for topic in await self.topics()]
-
-    async def update_content(
-        self, category_id: str, content: str, item_ids: Iterable[str] | None = None
-    ) -> MemoryCategory:
-        """Give a topic another page.
-
-        Args:
-            category_id: Which.
-            content: The page, Markdown.
-            item_ids: What it is made of; unchanged when omitted.
-
-        Raises:
-            UnknownIdError: There is no such topic.
-            StorageError: Nothing was changed.
-        """
-        changes: dict[str, Any] = {"body": content, "consolidated_at": self._knowledge.clock()}
-        if item_ids is not None:
-            changes["item_ids"] = list(item_ids)
-        return category_of(await self._knowledge.topics.update(category_id, changes))
-
-    async def add_items(self, category_id: str, item_ids: Sequence[str]) -> MemoryCategory:
-        """Add items to what a topic is made of; its page changes when it is consolidated.
-
-        Raises:
-            UnknownIdError: There is no such topic.
-            StorageError: Nothing was changed.
-        """
-        topic = await self._knowledge.topics.get(category_id)
-        every = list(dict.fromkeys([*(topic.item_ids if topic is not None else ()), *item_ids]))
-        return category_of(await self._knowledge.topics.update(category_id, {"item_ids": every}))
-
-    async def delete(self, category_id: str) -> bool:
-        """Delete a topic and its page, not its items; tell whether there was one."""
-        try:
-            await self._knowledge.topics.delete(category_id)
-        except UnknownIdError:
-            return False
-        return True

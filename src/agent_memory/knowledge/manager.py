@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, ValidationError
+from agent_memory.knowledge.categories import CategoryLayer
 from agent_memory.knowledge.consolidating import Consolidation
 from agent_memory.knowledge.events import (
     CategoryCreatedPayload,
@@ -17,8 +18,9 @@ from agent_memory.knowledge.events import (
     query_hash,
 )
 from agent_memory.knowledge.extracting import Extraction, Items
+from agent_memory.knowledge.groups import SeenTopics
 from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.layers import CategoryLayer, ItemLayer, ResourceLayer
+from agent_memory.knowledge.layers import ItemLayer, ResourceLayer
 from agent_memory.knowledge.model import Asking
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
@@ -107,11 +109,12 @@ class MemoryManager:
         self._service = service or _opened(agent_id, chosen, embedding_service)
         self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
         self._events = Events(self._service, event_store, self._knowledge.clock)
-        self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config)
+        self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config, self._caller)
         self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
-        self.category_layer = CategoryLayer(self._knowledge)
-        layers = (self.resource_layer, self.item_layer, self.category_layer)
         self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
+        self._seen = SeenTopics(self._knowledge, self._pages, self._caller)
+        self.category_layer = CategoryLayer(self._knowledge, self._seen)
+        layers = (self.resource_layer, self.item_layer, self.category_layer)
         self._consolidation = Consolidation(self._pages, self._events, self._caller)
         self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
         self._extraction = Extraction(*layers, self._consolidation, self._events)
@@ -220,8 +223,8 @@ class MemoryManager:
         Raises:
             CategoryNotFoundError: There is none of that name; names those that there are.
         """
-        category = category_of(await self._consolidation.topic(category_name))
-        return await self._consolidation.shown(category_name) or category.markdown_content
+        topic = await self._seen.required(category_name)
+        return await self._seen.shown(topic) or category_of(topic).markdown_content
 
     async def consolidate_category(self, category_name: str, force: bool = False) -> str:  # noqa: FBT001, FBT002
         """Make the page of a topic anew from its items, and return it; one that a person edited stays as it is.
@@ -234,9 +237,10 @@ class MemoryManager:
             CategoryNotFoundError: There is none of that name.
             ConsolidationError: The page before stays.
         """
+        topic = await self._seen.required(category_name)
         body = await self._consolidation.make(category_name, force=force)
         await self.check()
-        return body
+        return body if self._caller().group is None else await self._seen.shown(topic)
 
     def get_stats(self) -> MemoryStats:
         """Return how much there is, as of the last change or look; `check` looks."""

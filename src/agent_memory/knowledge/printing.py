@@ -38,7 +38,7 @@ def remembered(item: MemoryItem) -> str:
 async def listed(manager: MemoryManager, most: int | None = None) -> str:
     """Return what list_categories prints."""
     categories = await manager.list_categories()
-    counts = (await manager.check()).items_by_category
+    counts = await manager.category_layer.count_items()
     rows = [
         f"{at}. {each.name}\n   {_line(each.description)}\n   Items: {counts.get(each.name, 0)}"
         for at, each in enumerate(categories[:most], 1)

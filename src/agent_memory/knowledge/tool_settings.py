@@ -10,6 +10,9 @@ from agent_memory.settings import Settings, tools_among
 
 KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category")
 TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
+GROUP: Final = TENANT + r":[^\s:\x00-\x1f\x7f]{1,128}"
+TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]
+Group = Annotated[str | None, Field(pattern=f"^{GROUP}$")]
 
 
 class KnowledgeToolSettings(Settings):
@@ -19,6 +22,16 @@ class KnowledgeToolSettings(Settings):
         default=None,
         description="Allow-list: the tools to offer; list_categories and get_category when left out, recall where "
         "conversations are taken in, too, and recall and remember where tool-memory-semantic is not in the session.",
+    )
+    tenant_id: TenantId = Field(
+        default=None,
+        description="Whose the session is where one agent serves many people: it sees what belongs to its group, "
+        "`tenant:session`, or to none. What an application or the session says goes before it.",
+    )
+    group: Group = Field(
+        default=None,
+        description="The group itself, such as `acme:support`, where sessions are to share what they give; it goes "
+        "before any tenant.",
     )
 
 
@@ -31,11 +44,14 @@ class IngestionSettings(Settings):
         default=(),
         description="Names of tools, or patterns of them, whose results are taken in, too; the memory's own never are.",
     )
-    tenant_id: str | None = Field(
+    tenant_id: TenantId = Field(
         default=None,
-        pattern=f"^{TENANT}$",
         description="Whose the conversations are where one agent serves many people: they are kept apart by "
         "`tenant:session`. What an application or the session says goes before it.",
+    )
+    group: Group = Field(
+        default=None,
+        description="The group itself, where conversations are to be shared by sessions; it goes before any tenant.",
     )
     background: bool = Field(
         default=True,

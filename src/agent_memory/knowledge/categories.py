@@ -1,0 +1,126 @@
+"""The third layer of knowledge by the names of its contract: categories, which are topics with their pages."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import CategoryExistsError, UnknownIdError
+from agent_memory.knowledge.groups import SeenTopics, described_for
+from agent_memory.knowledge.shapes import category_of
+from agent_memory.models import Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.shapes import MemoryCategory
+
+
+class CategoryLayer:
+    """Layer 3: topics, each with a page in Markdown.
+
+    Args:
+        knowledge: Where they are.
+        seen: Those that are there for who asks.
+    """
+
+    def __init__(self, knowledge: Knowledge, seen: SeenTopics) -> None:
+        self._knowledge, self._seen = knowledge, seen
+        self._creating = asyncio.Lock()
+
+    async def create(self, name: str, description: str) -> MemoryCategory:
+        """Declare a topic.
+
+        Raises:
+            ValidationError: The name is not in snake_case with 1 to 64 characters, or the description not of 10 to 500.
+            CategoryExistsError: There is one of that name.
+            StorageError: Nothing was stored.
+        """
+        async with self._creating:
+            if await self.topic(name) is not None:
+                raise CategoryExistsError(name)
+            if (others := await self._seen.of_others(name)) is not None:
+                changes = described_for(others, self._seen.group or "", description)
+                return category_of(self._seen.view(await self._knowledge.topics.update(others.id, changes), []))
+            topic = Topic(
+                agent_id=self._knowledge.agent_id,
+                name=name,
+                description=description,
+                timestamp=self._knowledge.clock(),
+                group=self._seen.group or "",
+            )
+            await self._knowledge.topics.store(topic)
+        return category_of(topic)
+
+    async def topic(self, name: str) -> Topic | None:
+        """Return the record of a topic by its name."""
+        return await self._seen.topic(name)
+
+    async def topics(self) -> list[Topic]:
+        """Return the records of all, by name."""
+        return await self._seen.topics()
+
+    async def get(self, category_id: str) -> MemoryCategory | None:
+        """Return one by its id, None if there is none."""
+        topic = next((one for one in await self.topics() if one.id == category_id), None)
+        return None if topic is None else category_of(topic)
+
+    async def get_by_name(self, name: str) -> MemoryCategory | None:
+        """Return one by its name, None if there is none."""
+        topic = await self.topic(name)
+        return None if topic is None else category_of(topic)
+
+    async def list_all(self) -> list[MemoryCategory]:
+        """Return all, by name."""
+        return [category_of(topic) for topic in await self.topics()]
+
+    async def count_items(self) -> dict[str, int]:
+        """Return how many items are filed under each, by its name."""
+        return await self._seen.how_many(await self._seen.topics())
+
+    async def update_content(
+        self, category_id: str, content: str, item_ids: Iterable[str] | None = None
+    ) -> MemoryCategory:
+        """Give a topic another page.
+
+        Args:
+            category_id: Which.
+            content: The page, Markdown.
+            item_ids: What it is made of; unchanged when omitted.
+
+        Raises:
+            UnknownIdError: There is no such topic.
+            StorageError: Nothing was changed.
+        """
+        changes: dict[str, Any] = {"body": content, "consolidated_at": self._knowledge.clock()}
+        if item_ids is not None:
+            changes["item_ids"] = list(item_ids)
+        return await self._changed(category_id, changes)
+
+    async def add_items(self, category_id: str, item_ids: Sequence[str]) -> MemoryCategory:
+        """Add items to what a topic is made of; its page changes when it is consolidated.
+
+        Raises:
+            UnknownIdError: There is no such topic.
+            StorageError: Nothing was changed.
+        """
+        topic = await self._knowledge.topics.get(category_id)
+        every = list(dict.fromkeys([*(topic.item_ids if topic is not None else ()), *item_ids]))
+        return await self._changed(category_id, {"item_ids": every})
+
+    async def _changed(self, category_id: str, changes: dict[str, Any]) -> MemoryCategory:
+        if await self.get(category_id) is None:
+            raise UnknownIdError(f"There is no topic {category_id}; nothing was changed.")
+        topic = await self._knowledge.topics.update(category_id, changes)
+        return category_of(self._seen.view(topic, await self._seen.members_of(topic)))
+
+    async def delete(self, category_id: str) -> bool:
+        """Delete a topic and its page, not its items; tell whether there was one."""
+        if await self.get(category_id) is None:
+            return False
+        try:
+            await self._knowledge.topics.delete(category_id)
+        except UnknownIdError:
+            return False
+        return True

@@ -1,0 +1,139 @@
+"""Topics as a session sees them that is bound to a group: by their names, descriptions, items and pages.
+
+A topic is one record for all that an agent serves. Of it a group is told what is its own or belongs to none: one that
+another group declared, or that only what others gave speaks of, is not there for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import CategoryNotFoundError
+from agent_memory.knowledge.filing import is_entity
+from agent_memory.knowledge.pages import page_for
+from agent_memory.knowledge.paging import title_of
+from agent_memory.knowledge.topics.entities import LEAST_ITEMS
+from agent_memory.models import Topic, sees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from agent_memory.knowledge.pages import Pages
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory
+    from agent_memory.service import Caller
+
+_DESCRIBED: Final = "described"
+"""Name in a topic's metadata of the descriptions that groups gave it which found it declared by another one."""
+
+
+class SeenTopics:
+    """The topics that are there for who asks.
+
+    Args:
+        knowledge: Where topics and sources are.
+        pages: Knows which items are filed where.
+        asking: Returns the session that asks now.
+    """
+
+    def __init__(self, knowledge: Knowledge, pages: Pages, asking: Callable[[], Caller]) -> None:
+        self._knowledge, self._pages, self._asking = knowledge, pages, asking
+
+    @property
+    def group(self) -> str | None:
+        """The group of who asks."""
+        return self._asking().group
+
+    async def topics(self) -> list[Topic]:
+        """Return all, by name."""
+        every = await self._pages.topics()
+        if self.group is None:
+            return every
+        found = [(topic, await self.members_of(topic)) for topic in every]
+        return [self.view(topic, members) for topic, members in found if self._is_there(topic, members)]
+
+    async def topic(self, name: str) -> Topic | None:
+        """Return one by its name, None if there is none."""
+        topic = await self._pages.topic(name)
+        if topic is None or self.group is None:
+            return topic
+        members = await self.members_of(topic)
+        return self.view(topic, members) if self._is_there(topic, members) else None
+
+    async def required(self, name: str) -> Topic:
+        """Return one by its name.
+
+        Raises:
+            CategoryNotFoundError: There is none; names those that there are.
+        """
+        topic = await self.topic(name)
+        if topic is None:
+            raise CategoryNotFoundError(name, [each.name for each in await self.topics()])
+        return topic
+
+    async def of_others(self, name: str) -> Topic | None:
+        """Return the record of a topic that is there, though not for who asks."""
+        return await self._pages.topic(name) if await self.topic(name) is None else None
+
+    async def members_of(self, topic: Topic) -> list[Memory]:
+        """Return what is filed under a topic."""
+        return [each for each in await self._pages.members_of(topic) if sees(self.group, each.facets)]
+
+    async def how_many(self, topics: Collection[Topic]) -> dict[str, int]:
+        """Return how many items are filed under each of some topics."""
+        return {each.name: len(await self.members_of(each)) for each in topics}
+
+    async def shown(self, topic: Topic) -> str:
+        """Return the page of a topic; where not all of it is there for who asks, one made of what is.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        every = await self._pages.members_of(topic)
+        record = await self._pages.topic(topic.name)
+        members = [each for each in every if sees(self.group, each.facets)]
+        is_own = self.group is None or topic.group in {"", self.group}
+        if is_own and record is not None and len(members) == len(every) and set(record.item_ids) <= ids_of(members):
+            return await self._pages.shown(record)
+        return await page_for(self._knowledge, topic, members) if members else ""
+
+    def view(self, topic: Topic, members: Collection[Memory]) -> Topic:
+        """Return a topic as it is told to who asks; `members` are those of its items that are there for them."""
+        if self.group is None:
+            return topic
+        own = topic.description if is_entity(topic) or topic.group in {"", self.group} else ""
+        description = own or _described(topic).get(self.group) or f"What is known of {title_of(topic)}."
+        ids = [one for one in topic.item_ids if one in ids_of(members)]
+        body = topic.body if own and ids == topic.item_ids else ""
+        return topic.model_copy(
+            update={"description": description[:500], "item_ids": ids, "body": body, "metadata": _public(topic)}
+        )
+
+    def _is_there(self, topic: Topic, members: Collection[Memory]) -> bool:
+        if is_entity(topic):
+            return len(members) >= LEAST_ITEMS
+        return topic.group in {"", self.group} or self.group in _described(topic) or bool(members)
+
+
+def described_for(topic: Topic, group: str, description: str) -> dict[str, Any]:
+    """Return what changes in a topic that a group declares which another one has declared before.
+
+    Raises:
+        ValidationError: The description is not of 10 to 500 characters.
+    """
+    Topic(agent_id=topic.agent_id, name=topic.name, description=description)
+    return {"metadata": {**topic.metadata, _DESCRIBED: {**_described(topic), group: description}}}
+
+
+def ids_of(memories: Collection[Memory]) -> set[str]:
+    """Return the ids of memories."""
+    return {each.id for each in memories}
+
+
+def _described(topic: Topic) -> dict[str, str]:
+    found = topic.metadata.get(_DESCRIBED)
+    return {name: str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+
+
+def _public(topic: Topic) -> dict[str, Any]:
+    return {name: value for name, value in topic.metadata.items() if name != _DESCRIBED}

@@ -1,0 +1,139 @@
+"""What one group gave is told to no other one: items, pages, counts, names of topics, errors, documents, turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, ResourceNotFoundError
+from agent_memory.knowledge import MemoryManager, printing
+from agent_memory.knowledge.drafting import Turn
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
+from agent_memory.service import NOBODY, MemoryService, open_service
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+ADA, BOB = "acme:ada", "beta:bob"
+SALARY = "Ada: My salary at Zeppelin Works is paid in May."
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[MemoryService]:
+    opened = open_service("bob", ServiceSettings(storage_root=str(tmp_path), embedder="none"))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def managers(service: MemoryService) -> AsyncIterator[dict[str | None, MemoryManager]]:
+    """Return a manager for Ada's group, one for Bob's, and one that is bound to none."""
+    every = {group: MemoryManager(service=service, caller=replace(NOBODY, group=group)) for group in (ADA, BOB, None)}
+    yield every
+    for manager in every.values():
+        await manager.close()
+
+
+async def test_what_is_remembered_belongs_to_the_group_of_who_says_it(
+    managers: dict[str | None, MemoryManager], service: MemoryService
+) -> None:
+    hers = await managers[ADA].remember("The salary is paid in May.", "money")
+    his = await managers[BOB].remember("The salary is paid in May.", "money")
+    assert hers.item_id != his.item_id
+    assert (await service.get(hers.item_id)).group == ADA
+    for group, item in ((ADA, hers), (BOB, his)):
+        found = await managers[group].retrieve("When is the salary paid?")
+        assert [each.item_id for each in found.items] == [item.item_id]
+        assert found.total_found == 1
+    assert len((await managers[None].retrieve("When is the salary paid?")).items) == 2
+
+
+async def test_a_resource_of_another_group_is_not_there(managers: dict[str | None, MemoryManager]) -> None:
+    hers = await managers[ADA].store_resource(SALARY, "conversation")
+    [item] = await managers[ADA].extract_and_store(hers.resource_id, "money")
+    layer = managers[BOB].resource_layer
+    assert await layer.get(hers.resource_id) is None
+    assert (await layer.list_recent(), await layer.list_by_type("conversation")) == ([], [])
+    assert await layer.search("salary") == []
+    assert await layer.passage(hers.resource_id) is None
+    assert await managers[BOB].item_layer.get(item.item_id) is None
+    assert await managers[BOB].item_layer.get_by_resource(hers.resource_id) == []
+    assert await managers[BOB].delete_resource(hers.resource_id) is False
+    with pytest.raises(ResourceNotFoundError):
+        await managers[BOB].extract_and_store(hers.resource_id)
+    assert (await managers[ADA].resource_layer.get(hers.resource_id)) is not None
+
+
+async def test_the_name_of_a_topic_is_told_to_who_has_something_of_it(
+    managers: dict[str | None, MemoryManager],
+) -> None:
+    await managers[ADA].create_category("zeppelin_merger", "The secret merger of Acme with Zeppelin Works.")
+    await managers[ADA].remember("The merger with Zeppelin Works is signed in June.", "zeppelin_merger")
+    await managers[None].create_category("office", "Rooms, desks and keys of the office.")
+    assert [each.name for each in await managers[BOB].list_categories()] == ["office"]
+    assert "zeppelin" not in await printing.listed(managers[BOB])
+    with pytest.raises(CategoryNotFoundError) as caught:
+        await managers[BOB].get_category_content("zeppelin_merger")
+    assert caught.value.available == ["office"]
+    with pytest.raises(CategoryNotFoundError):
+        await managers[BOB].consolidate_category("zeppelin_merger")
+    assert await managers[ADA].category_layer.count_items() == {"office": 0, "zeppelin_merger": 1}
+
+
+async def test_a_name_that_another_group_took_is_free(managers: dict[str | None, MemoryManager]) -> None:
+    await managers[ADA].create_category("merger", "The secret merger of Acme with Zeppelin Works.")
+    his = await managers[BOB].create_category("merger", "Lanes that merge on the way to work.")
+    assert (his.description, his.item_ids) == ("Lanes that merge on the way to work.", [])
+    [seen] = await managers[BOB].list_categories()
+    assert (seen.name, seen.description) == ("merger", "Lanes that merge on the way to work.")
+    [seen] = await managers[ADA].list_categories()
+    assert seen.description == "The secret merger of Acme with Zeppelin Works."
+    with pytest.raises(CategoryExistsError):
+        await managers[BOB].create_category("merger", "Another one of the same name.")
+
+
+async def test_a_page_is_made_of_what_is_there_for_who_asks(managers: dict[str | None, MemoryManager]) -> None:
+    await managers[None].create_category("money", "Salaries, invoices and taxes of all.")
+    await managers[ADA].remember("The salary of Ada is paid in May.", "money")
+    await managers[BOB].remember("The salary of Bob is paid in June.", "money")
+    await managers[None].remember("The tax office is in Berlin.", "money")
+    whole = await managers[None].consolidate_category("money")
+    assert all(word in whole for word in ("May", "June", "Berlin"))
+    for group, own, other in ((ADA, "May", "June"), (BOB, "June", "May")):
+        for page in (
+            await managers[group].get_category_content("money"),
+            await managers[group].consolidate_category("money", force=True),
+            await printing.page_of(managers[group], "money"),
+        ):
+            assert own in page
+            assert "Berlin" in page
+            assert other not in page
+        [seen] = await managers[group].list_categories()
+        assert len(seen.item_ids) == 2
+        assert other not in seen.markdown_content
+        assert (await managers[group].category_layer.count_items()) == {"money": 2}
+
+
+async def test_an_entity_has_a_page_for_who_speaks_enough_of_it(
+    managers: dict[str | None, MemoryManager], service: MemoryService
+) -> None:
+    knowledge = Knowledge("bob", service.settings)
+    for group, most in ((ADA, 6), (BOB, 2)):
+        ingest = Ingest(knowledge)
+        begun = await ingest.conversation("talk", group=group)
+        for order in range(most):
+            text = f"They paid for room {order} of the {group.partition(':')[2]} house in Lyon yesterday."
+            turn = Turn(text, speaker=group.partition(":")[2].title())
+            await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
+    await runner_of(knowledge, service, at_once=True).run()
+    await knowledge.close()
+    assert "lyon" in {each.name for each in await managers[None].list_categories()}
+    assert "lyon" in {each.name for each in await managers[ADA].list_categories()}
+    assert "lyon" not in {each.name for each in await managers[BOB].list_categories()}
+    assert "bob house" not in await managers[ADA].get_category_content("lyon")
