@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 _ACTIVATION: Final = "activation"
 _LONGEST_WISH: Final = 200
-_TITLE: Final = 80
+_TITLE: Final = 50
+"""Characters: each footnote of a page says it."""
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
 _READ_FOR_A_TITLE: Final = 4_000
 """Characters of a text whose beginning may be a title: all of it is tried for secrets first, which takes long."""
 _PORTIONS: Final = 10
@@ -97,7 +100,7 @@ class Keeper:
             AgentMemoryError: What was done before is done.
         """
         service, knowledge = await self._opened()
-        caller = self._session.caller.as_person()
+        caller = replace(self._session.caller.as_person(), group=None)  # it is done for all groups
         ran = await runner_of(knowledge, service, caller).run(_PORTIONS, progress)
         if any(ran.done.values()) or ran.failed:
             await service.report(
@@ -139,9 +142,13 @@ def _is_wish(turn: Turn, agent_id: str) -> bool:
 
 
 def _title_of(turns: tuple[Turn, ...], redactor: Redactor) -> str:
-    """Return how a conversation that begins so is called: the first words of the user without secrets, else the day."""
+    """Return how a conversation that begins so is called.
+
+    The first sentence of the user without secrets, or the beginning of it; where there is none, the day.
+    """
     said = next((each.text for each in turns if each.role == "user" and not each.event_type), "")
-    words = " ".join(redactor.redact(said).text.split()) if len(said) <= _READ_FOR_A_TITLE else ""
+    clean = redactor.redact(said).text if len(said) <= _READ_FOR_A_TITLE else ""
+    words = " ".join(_SENTENCE.split(clean.strip(), 1)[0].split())
     if len(words) > _TITLE:
         words = words[:_TITLE].rpartition(" ")[0] or words[:_TITLE]
         words += " …"

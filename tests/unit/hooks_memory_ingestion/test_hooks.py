@@ -114,6 +114,20 @@ async def test_the_wish_for_an_agent_is_no_statement_and_no_title(begin: Begin) 
     assert conversation.title.startswith("Conversation of 20")
 
 
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("Where is it? On the shelf.", "Where is it?"),
+        ("  one two\n three ", "one two three"),
+        ("word " * 20, "word " * 9 + "word …"),
+        ("x" * 60, "x" * 50 + " …"),
+    ],
+)
+async def test_a_conversation_is_called_as_it_begins(talk: Talk, said: str, title: str) -> None:
+    await talk.whole(said)
+    assert [each.title for each in await talk.conversations()] == [title]
+
+
 @pytest.mark.parametrize("place", ["answer", "tool", "prompt"])
 async def test_no_secret_reaches_a_file_or_an_event(begin: Begin, root: Path, place: str) -> None:
     talk = await begin(observe_tools=["bash"])
