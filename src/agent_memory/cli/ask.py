@@ -211,11 +211,11 @@ async def search(
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain)}
     if found.degraded:
         run.screen.note(found.degraded)
+    if is_memory_id(query.strip()):
+        run.screen.note(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
     if results and results.not_known:
         why = f" {DOUBTS[results.doubt]}" if results.doubt is not None else ""
         run.screen.note(f"Not known: nothing here is likely to be the answer.{why} The nearest:")
-    if is_memory_id(query.strip()):
-        run.screen.note(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
     run.screen.rows(document, "results", _HIT_COLUMNS)
     for rank, hit in enumerate(found.near, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)

@@ -81,7 +81,8 @@ async def restore(
     elif done.what == "replaced":
         run.screen.show(f"{memory_id} counts again. {done.replaced_by}, which had replaced it, stays as well.")
     else:
-        run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}.")
+        others = await _with_it(run, memory_id, ids[1:])
+        run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}{others}.")
 
 
 async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
@@ -132,7 +133,7 @@ async def _list_forgotten(run: Run) -> None:
     show_forgotten(run.screen, gone[:_SHOWN], reasons)
     show_traces(run.screen, list(traces.values())[:_SHOWN])
     if not rows:
-        run.screen.note("Nothing that was forgotten can be brought back.")
+        run.screen.note("No memory that was forgotten can be brought back; of one that was only changed, name its id.")
     elif max(len(gone), len(traces)) > _SHOWN and run.screen.form == "text":
         run.screen.note(f"… and {max(len(gone), len(traces)) - _SHOWN} more; --format table lists them all.")
 

@@ -50,6 +50,15 @@ def test_a_restore_names_what_else_came_back(ann: Run) -> None:
     assert f"is back, and {cut} with it." in ann("restore", said["forget"][0]["memory_id"]).stdout
 
 
+def test_a_restore_of_what_was_only_changed_names_what_else_came_back(ann: Run) -> None:
+    ann("store", "Kim sings in a choir and drives a van.")
+    said = document(ann("forget", "--matching", "who drives a van", "--yes", "--json"))
+    one, other = [each["memory_id"] for each in said["change"]]
+    assert (said["forget"], len(texts(ann))) == ([], 4)
+    assert "of one that was only changed, name its id" in " ".join(ann("restore").stderr.split())
+    assert f"content, and {other} with it." in " ".join(ann("restore", one).stdout.split())
+
+
 def test_what_is_done_without_a_question_is_shown_as_well(ann: Run) -> None:
     done = ann("forget", "--matching", "Ann's badge", "--yes")
     assert "Ann's badge is K-12." in done.stderr
