@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import BusyError
 from agent_memory.knowledge.filing import is_entity
 from agent_memory.knowledge.paging import page_of, rendered_of, shortened, title_of
+from agent_memory.knowledge.rereading import OnlyNew
 from agent_memory.knowledge.sources import sources_of
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.logs import get_logger
-from agent_memory.models import MAX_TEXT_CHARS, Listing, SearchFilters
+from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
+from agent_memory.storage.cleaning import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -137,7 +139,8 @@ class Pages:
             changes["consolidated_at"] = made.page.consolidated_at
         changes = {name: value for name, value in changes.items() if getattr(topic, name) != value}
         if changes:
-            topic = await self._knowledge.topics.update(topic.id, changes)
+            clean = await asyncio.to_thread(redact_fields, TOPIC, changes, OnlyNew(topic.body))
+            topic = await self._knowledge.topics.update(topic.id, clean)
         return topic, render(made.page), True
 
     def _saved(
