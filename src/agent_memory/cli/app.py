@@ -68,7 +68,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "topic": _Entry("topics", "Show the page of a topic."),
     },
     "Take along": {
-        "export": _Entry("transfer", "Write all memories to a file or to stdout."),
+        "export": _Entry("transfer", "Write all memories, and what the agent was given, to a file or to stdout."),
         "import": _Entry("transfer", "Bring exported memories in; what is there stays as it is."),
         "push": _Entry("transfer", "Bring what is missing there to the server; nothing there is changed."),
         "pull": _Entry("transfer", "Bring what is missing here from the server; nothing here is changed."),

@@ -27,6 +27,8 @@ Format = Literal["yaml", "jsonl"]
 
 _RELEASED: Final = "released"
 """The key of a trace, which stands in a file instead of the memory."""
+_GIVEN: Final = frozenset({"resource", "episode", "topic", "stage_mark"})
+"""Kinds of records that are no memories, by their names in a file; a memory has no such field."""
 _COMPUTED: Final = frozenset({"agent_id", "superseded_by"})
 """Printed by `--json` besides the fields of a memory; nothing to import."""
 _BOUNDARY: Final = re.compile(rb"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
@@ -39,7 +41,7 @@ _NULL: Final = "tag:yaml.org,2002:null"
 class ImportedLine:
     """One memory of a file, or why there is none: the line it begins on, and fields this version does not know.
 
-    Or the trace of one that was forgotten for a reason.
+    Or the trace of one that was forgotten for a reason, or a record of another kind, which says so.
     """
 
     line: int
@@ -47,6 +49,7 @@ class ImportedLine:
     problem: str = ""
     unknown_fields: tuple[str, ...] = ()
     trace: Trace | None = None
+    given: dict[str, Any] | None = None
 
 
 class Prose(str):
@@ -91,6 +94,11 @@ def encode_trace(trace: Trace, form: Format) -> str:
     return to_json(record) + "\n" if form == "jsonl" else f"---\n{to_yaml(record)}"
 
 
+def encode_entry(entry: dict[str, Any], form: Format) -> str:
+    """Return a record of another kind as it stands in a file, line end included."""
+    return to_json(entry) + "\n" if form == "jsonl" else f"---\n{to_yaml(entry)}"
+
+
 def decode(content: bytes, form: Format, agent_id: str) -> Iterator[ImportedLine]:
     """Yield what is in a file, in its order, as memories of `agent_id`.
 
@@ -127,6 +135,8 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
             code="not_an_export",
             recovery="Make a file with `agent-memory export`, or copy the agent's whole folder.",
         )
+    if item.get("kind") in _GIVEN:
+        return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:
         return _trace_of(line, item)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.carried import bring_given, document_of, said_of, work, write_given
 from agent_memory.cli.formats import Format, decode, encode, encode_trace
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
@@ -24,6 +25,7 @@ from agent_memory.settings import ServiceSettings, build_settings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from agent_memory.knowledge.carrying import Brought
     from agent_memory.memories import MemoryStorage, QdrantServerStorage
     from agent_memory.service.writing import Imported
 
@@ -50,6 +52,7 @@ class Tally:
 
     Attributes:
         unknown_fields: Fields of a file that were left aside; None where there is no file.
+        given: What became of records of other kinds; None where there were none.
     """
 
     def __init__(self, screen: Screen, done: str, labels: Sequence[dict[str, Any]], there: str = "here") -> None:
@@ -61,6 +64,7 @@ class Tally:
         self.problems: list[dict[str, Any]] = []
         self.redacted: dict[str, None] = {}
         self.unknown_fields: dict[str, None] | None = None
+        self.given: Brought | None = None
         screen.last_words = self._stopped
 
     def refuse(self, line: int, problem: str) -> None:
@@ -99,7 +103,8 @@ class Tally:
         self.problems.sort(key=lambda problem: int(problem.get("line", 0)))  # sorting is stable: ids keep their order
         document = {**self.counts, "problems": self.problems, "redacted": list(self.redacted)}
         of_a_file = {} if self.unknown_fields is None else {"unknown_fields": list(self.unknown_fields)}
-        self._screen.document(document | of_a_file)
+        of_others = {} if self.given is None else {"given": document_of(self.given)}
+        self._screen.document(document | of_a_file | of_others)
         if not self._screen.json:
             self._tell()
 
@@ -133,7 +138,9 @@ class Tally:
                 "with it."
             )
         there = self.counts["present"] + self.counts["differs"]
-        parts = [f"{self._done} {counted(self.counts['stored'], 'memory', 'memories')}"]
+        beside = said_of(self.given.stored) if self.given is not None else ""
+        memories = counted(self.counts["stored"], "memory", "memories")
+        parts = [f"{self._done} {memories}{' with ' if beside else ''}{beside}"]
         raised, forgotten, refused = (self.counts[name] for name in ("raised", "forgotten", "refused"))
         parts += [f"skipped {there:,} that were there"] if there else []
         parts += [f"raised {raised:,} of them to what the file claims"] if raised else []
@@ -151,7 +158,7 @@ async def export(
     *,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write all memories to a file or to stdout."""
+    """Write all memories, and what the agent was given, to a file or to stdout."""
     chosen = _format_of(file, form)
     if file == "-" and run.screen.json and chosen == "yaml":
         raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
@@ -162,9 +169,10 @@ async def export(
         await _write_all(run, chosen, run.screen.raw)
     else:
         with translated(path, "write"):
-            exported = await _write_file(run, chosen, path)
-        run.screen.document({"exported": exported, "file": file, "format": chosen})
-        run.screen.show(f"Exported {counted(exported, 'memory', 'memories')} to {file}.")
+            exported, given = await _write_file(run, chosen, path)
+        run.screen.document({"exported": exported, "given": dict(given), "file": file, "format": chosen})
+        beside = f" with {said_of(given)}" if said_of(given) else ""
+        run.screen.show(f"Exported {counted(exported, 'memory', 'memories')}{beside} to {file}.")
     await _note_damage(run)
 
 
@@ -194,9 +202,14 @@ async def import_(
     for record in records:
         if record.problem:
             report.refuse(record.line, record.problem)
+    report.given = await bring_given(run, records, trusted=trusted, dry_run=dry_run)
+    for line, problem in report.given.refused.items() if report.given is not None else ():
+        report.refuse(line, problem)
     with report.counting("Importing") as each:
         memories = [record.memory for record in records if record.memory is not None]
         await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
+    if report.given is not None and not dry_run:
+        await work(run)
     traces = [record.trace for record in records if record.trace is not None]
     if trusted and not dry_run:
         await run.service.admin.import_traces(traces)
@@ -242,8 +255,9 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
         )
 
 
-async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -> int:
-    """Write all memories, some hundred at a time; return how many there are."""
+async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
+    """Write what was given and all memories, some hundred at a time; return how many memories and others there are."""
+    given = await write_given(run, form, write)
     admin, done, texts = run.service.admin, 0, list[str]()
     with run.screen.progress() as progress:
         bar = progress.add_task("Exporting", total=await admin.count())
@@ -256,15 +270,15 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
                 texts.clear()
         write("".join(texts))
     write("".join([encode_trace(trace, form) for trace in await run.service.past.traces()]))
-    return done + len(texts)
+    return done + len(texts), given
 
 
 def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-async def _write_file(run: Run, form: Format, path: Path) -> int:
-    """Write all memories to a file, which is there as a whole or not at all; return how many there are."""
+async def _write_file(run: Run, form: Format, path: Path) -> tuple[int, Counter[str]]:
+    """Write all to a file, which is there as a whole or not at all; return how many memories and others there are."""
     if _is_special(path):
         with path.open("w", encoding="utf-8", newline="") as target:
             return await _write_all(run, form, target.write)  # a pipe or a device is written to, not replaced

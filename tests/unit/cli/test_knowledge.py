@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -194,3 +194,53 @@ def test_forgetting_for_good_leaves_no_word_in_pages_or_their_journal(cli: Run, 
     cli("compact", "-a", "eve", "--now", "--yes")
     files = [path for path in (root / "eve").rglob("*") if path.is_file()]
     assert [path for path in files if b"walnuts" in path.read_bytes() or b"canoe" in path.read_bytes()] == []
+
+
+def exported(cli: Run, agent: str) -> dict[str, dict[str, Any]]:
+    return {line["id"]: line for line in map(json.loads, cli("export", "-a", agent).stdout.splitlines())}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "yaml"])
+def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
+    cli: Run, diary: str, tmp_path: Path, root: Path, suffix: str
+) -> None:
+    text = "# Network\n\n" + "The router stands upstairs in the study. " * 400
+    (tmp_path / "network.md").write_text(text)
+    cli("ingest", "-a", "eve", diary, str(tmp_path / "network.md"), "--group", "acme:s-1")
+    forgotten = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"][0]["id"]
+    cli("forget", "-a", "eve", forgotten, "--yes")
+    page = root / "eve" / "topics" / "lea.md"
+    page.write_text(page.read_text() + "\nAsk her.\n")
+    file = str(tmp_path / f"all.{suffix}")
+    assert "Exported 6 memories with 2 resources, 6 turns, 1 topic to" in cli("export", "-a", "eve", file).stdout
+    dry = cli("import", "-a", "ben", file, "--trusted", "--dry-run").stdout
+    assert dry == "Would import 6 memories with 2 resources, 6 turns, 1 topic.\n"
+    cli("import", "-a", "ben", file, "--trusted")
+    theirs, ours = exported(cli, "eve"), exported(cli, "ben")
+    assert forgotten not in ours
+    assert {key: ours[key] for key in theirs if key in ours and not key.startswith(("mrk-", "top-"))} == {
+        key: line for key, line in theirs.items() if not key.startswith(("mrk-", "top-"))
+    }
+    resource = next(line for line in theirs.values() if line.get("title") == "network.md")
+    assert document(cli("resources", "-a", "ben", resource["id"], "--json"))["resources"][0]["content"] == text.strip()
+    assert "Ask her." in cli("topic", "-a", "ben", "lea").stdout
+    again = document(cli("import", "-a", "ben", file, "--trusted", "--json"))
+    assert again["given"] == {
+        "resource": {"stored": 0, "present": 2},
+        "turn": {"stored": 0, "present": 6},
+        "topic": {"stored": 0, "present": 1},
+    }
+
+
+def test_a_file_of_strangers_raises_no_trust_and_what_is_wrong_in_it_is_named(cli: Run, tmp_path: Path) -> None:
+    lines = [
+        {"kind": "resource", "id": "res-0123456789ab", "content": "The router is upstairs.", "trust": "high"},
+        {"kind": "resource", "id": "res-0", "content": "The router is upstairs."},
+        {"kind": "episode", "id": "epi-0123456789ab", "content": TOKEN, "chars": 40},
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    result = cli("import", "-a", "ben", str(tmp_path / "in.jsonl"), code=1)
+    assert "refused 2" in result.stdout
+    assert TOKEN not in result.output
+    (known,) = document(cli("resources", "-a", "ben", "--json"))["resources"]
+    assert known["trust"] == "medium"

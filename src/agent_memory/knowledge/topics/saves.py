@@ -257,3 +257,18 @@ def _pages_in(folder: Path) -> list[Path]:
 
 def _is_edited(content: bytes) -> bool:
     return read_page_file(content.decode("utf-8", "replace")).is_edited
+
+
+def put_page(folder: Path, topic: str, text: str) -> bool:
+    """Write a page as a person made it, where there is none; tell whether there was none.
+
+    Raises:
+        StorageError: It could not be written.
+    """
+    make_private_folder(folder)
+    path = folder / file_name(topic)
+    with translated(path, "write"):
+        if path.exists():
+            return False
+        replace_file(path, text.encode(), durable=False)
+    return True
