@@ -133,7 +133,7 @@ async def _list_forgotten(run: Run) -> None:
     show_forgotten(run.screen, gone[:_SHOWN], reasons)
     show_traces(run.screen, list(traces.values())[:_SHOWN])
     if not rows:
-        run.screen.note("No memory that was forgotten can be brought back; of one that was only changed, name its id.")
+        run.screen.note("Nothing that was forgotten can be brought back; of what was only changed, name its id.")
     elif max(len(gone), len(traces)) > _SHOWN and run.screen.form == "text":
         run.screen.note(f"… and {max(len(gone), len(traces)) - _SHOWN} more; --format table lists them all.")
 

@@ -55,7 +55,7 @@ def test_a_restore_of_what_was_only_changed_names_what_else_came_back(ann: Run) 
     said = document(ann("forget", "--matching", "who drives a van", "--yes", "--json"))
     one, other = [each["memory_id"] for each in said["change"]]
     assert (said["forget"], len(texts(ann))) == ([], 4)
-    assert "of one that was only changed, name its id" in " ".join(ann("restore").stderr.split())
+    assert "of what was only changed, name its id" in " ".join(ann("restore").stderr.split())
     assert f"content, and {other} with it." in " ".join(ann("restore", one).stdout.split())
 
 
