@@ -10,8 +10,10 @@ was given.
 - `turn`: milliseconds of one call, half of the calls and 95 in 100 are faster; `cpu` is of the process
 - `per_second`: turns taken in a second, one after the other, and as a file
 - `found`: milliseconds from the acknowledgement until a search by words has found the turn
-- `backlog`: seconds until every text has its vector, from when the last turn was in
+- `backlog`: seconds until every text has its vector, from when the last turn was in, and how many a second
 - `disk`: bytes of the agent's folder to bytes of the texts, and bytes a turn
+- `drawn`: the items that background work draws from the turns then, without pages: how many, turns a second, and how
+  many items have their vectors a second, from when it begins
 """
 
 from __future__ import annotations
@@ -28,9 +30,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.entries import size_of
 from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.items import Items
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.models import SearchRequest, utc_now
+from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
+from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
+from agent_memory.tasks.runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,18 +90,46 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
     started = time.perf_counter()
     await ingest.file(path)
     whole, started = time.perf_counter() - started, time.perf_counter()
+    pending = int(knowledge.episodes.embedding_status().get("pending", 0))
     is_embedded = await knowledge.episodes.prepare(None)
     backlog = time.perf_counter() - started
     await knowledge.close()
     size = sum(len(turn.text.encode()) for turn in [*given, *more]) + _LOOKED_FOR * chars
     disk = size_of(knowledge.folder.path)
+    drawn = await _drawn(settings)
     return {
         "turn_ms": {"p50": share(taken, 0.5), "p95": share(taken, 0.95), "most": round(max(taken), 2)},
         "turn_cpu_ms": round(cpu * 1000 / count, 2),
         "per_second": {"alone": round(count / alone), "file": round(count / whole)},
         "found_ms": {"p50": share(found, 0.5), "p95": share(found, 0.95)},
-        "backlog": {"seconds": round(backlog, 2), "vectors": is_embedded},
+        "backlog": {
+            "seconds": round(backlog, 2),
+            "vectors": is_embedded,
+            "per_second": round(pending / backlog) if is_embedded else None,
+        },
         "disk": {"times": round(disk / size, 2), "bytes_a_turn": round(disk / (2 * count + _LOOKED_FOR + 1))},
+        "drawn": drawn,
+    }
+
+
+async def _drawn(settings: ServiceSettings) -> dict[str, Any]:
+    """Draw items from all turns, and return how fast that and their vectors were."""
+    knowledge, service = Knowledge("bob", settings), open_service("bob", settings)
+    stages = [Items(knowledge, service, kind.name, NOBODY) for kind in (RESOURCE, EPISODE)]
+    runner = Runner(knowledge.folder.tasks_lock, knowledge.marks, knowledge.of, stages, utc_now)
+    try:
+        started = time.perf_counter()
+        ran = await runner.run()
+        drawn = time.perf_counter() - started
+        is_embedded = await service.admin.prepare(None)
+        whole, items = time.perf_counter() - started, await service.admin.count()
+    finally:
+        await service.close()
+        await knowledge.close()
+    return {
+        "items": items,
+        "turns_per_second": round(ran.done[Items.name] / drawn),
+        "vectors_per_second": round(items / whole) if is_embedded else None,
     }
 
 
