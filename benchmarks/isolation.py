@@ -1,0 +1,284 @@
+"""Whether what one person gave ever comes up for another: groups of tenants, and agents, asked in every way there is.
+
+    python -m benchmarks.isolation [--queries 10000] [--turns 12] [--embedder none|local] [--seed 0] [--json]
+
+Some agents each serve sessions of several tenants. Each group gives a talk and a document and declares a topic; some
+belongs to nobody. Each text, title, description and name has a mark that no other group has. Background work draws
+items and writes pages, and a part is sealed. Then managers that are bound to a group, or to nobody's, are asked at
+random, and whatever they answer, errors too, is looked through for marks of others; counts are compared with those of a
+full read.
+
+Ends with 1 if a mark of another group was told, or a count was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
+from agent_memory.knowledge import MemoryManager, printing
+from agent_memory.knowledge.drafting import Turn
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
+from agent_memory.models import EPISODE, MEMORY, RESOURCE, sees
+from agent_memory.service import NOBODY, open_service
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage.sealed.sealing import seal_up
+from benchmarks._sealing import without_children
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from agent_memory.service import Caller, MemoryService
+
+AGENTS: Final = ("north", "south")
+GROUPS: Final = ("", *(f"{tenant}:s{session}" for tenant in ("acme", "beta", "gamma") for session in range(2)))
+_MARK: Final = re.compile(r"zq[a-p]{8}x", re.IGNORECASE)
+_ASKED: Final = ("shelf tea boxes", "who moved to the harbour", "salary", "room of the house", "what about {mark}")
+
+
+@dataclass(slots=True)
+class Report:
+    """What was seen.
+
+    Attributes:
+        asked: How often, by way.
+        told: How many marks of the own group or of nobody's were told, by way: an answer without any shows nothing.
+        cross: Marks of others that were told, and counts that were wrong, each a sentence.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    told: Counter[str] = field(default_factory=Counter)
+    cross: list[str] = field(default_factory=list)
+
+
+def mark_of(agent: str, group: str) -> str:
+    """Return the word that is in all that a group of an agent gave."""
+    made = random.Random(f"{agent} {group}")
+    return "zq" + "".join(made.choice("abcdefghijklmnop") for _ in range(8)) + "x"
+
+
+OWNERS: Final = {mark_of(agent, group): (agent, group) for agent in AGENTS for group in GROUPS}
+
+
+class Asked:
+    """One agent, asked by a session of one group.
+
+    Args:
+        service, knowledge: The agent's.
+        agent, group: Whose.
+        caller: The session.
+        others: Ids of what other groups gave.
+    """
+
+    def __init__(
+        self, service: MemoryService, knowledge: Knowledge, agent: str, caller: Caller, others: Sequence[str]
+    ) -> None:
+        self.service, self.knowledge, self.agent, self.caller = service, knowledge, agent, caller
+        self.group = caller.group or ""
+        self.manager = MemoryManager(service=service, caller=caller)
+        self._others = others
+
+    async def recall(self, made: random.Random) -> str:
+        """Recall, as the tool does."""
+        mode, query = made.choice(["rag", "hybrid"]), self._query(made)
+        found = await self.manager.retrieve(query, mode, 20)
+        return await printing.recalled(self.manager, found, "", mode)
+
+    async def search(self, made: random.Random) -> str:
+        """Search notes and items, with an explanation of what was left out."""
+        filters = {"include_items": True}
+        found = await self.service.search(self._query(made), 20, filters, explain=True, caller=self.caller)
+        left_out = [await self.service.admin.get(each["id"]) for each in found.results.rejected]
+        return "\n".join(map(str, [*found, *left_out]))
+
+    async def topics(self, _: random.Random) -> str:
+        """List topics, with the page and the items of each as programs get them."""
+        listed = await printing.listed(self.manager)
+        return "\n".join([listed, *map(str, await self.manager.list_categories())])
+
+    async def page(self, made: random.Random) -> str:
+        """Read the page of a topic, of another group's name too."""
+        name = f"shelves_{mark_of(self.agent, made.choice(GROUPS))}"
+        try:
+            return await printing.page_of(self.manager, made.choice([name, *(await self._names())]))
+        except CategoryNotFoundError as error:
+            return printing.not_found(error).replace(name, "", 1)  # as it was asked for
+
+    async def resources(self, made: random.Random) -> str:
+        """List documents and conversations, and search them."""
+        layer = self.manager.resource_layer
+        return str([await layer.list_recent(99), await layer.search(self._query(made))])
+
+    async def by_id(self, made: random.Random) -> str:
+        """Name something of another group."""
+        one = made.choice(self._others)
+        if not one.startswith("mem-"):
+            return str([await self.manager.resource_layer.get(one), await self.manager.resource_layer.passage(one)])
+        ways: list[Callable[[], Awaitable[Any]]] = [
+            lambda: self.service.open(one, self.caller),
+            lambda: self.service.search(one, caller=self.caller),
+            lambda: self.service.update(one, {"tags": ["seen"]}, self.caller),
+            lambda: self.service.forget(one, self.caller),
+            lambda: self.manager.item_layer.get(one),
+        ]
+        return str(await made.choice(ways)())
+
+    async def preview(self, made: random.Random) -> str:
+        """Ask what a request to forget means."""
+        found = await self.service.requests.preview(f"everything about {self._query(made)}", self.caller)
+        return str([found.gone, found.cut])
+
+    async def suspects(self, _: random.Random) -> str:
+        """List pairs."""
+        return str(await self.service.suspects(self.caller))
+
+    def _query(self, made: random.Random) -> str:
+        return made.choice(_ASKED).format(mark=mark_of(self.agent, made.choice(GROUPS)))
+
+    async def _names(self) -> list[str]:
+        return [topic.name for topic in await self.manager.category_layer.topics()]
+
+
+WAYS: Final = {
+    Asked.recall: 40, Asked.search: 30, Asked.by_id: 12, Asked.resources: 5, Asked.preview: 3, Asked.suspects: 2,
+    Asked.topics: 3, Asked.page: 5,
+}  # fmt: skip
+"""How to ask, and how often among a hundred."""
+
+
+async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: int) -> None:
+    """Have a group give a talk, a document and a topic."""
+    mark, ingest = mark_of(knowledge.agent_id, group), Ingest(knowledge)
+    begun = await ingest.conversation(f"talk {mark}", title=f"Talk of {mark}", group=group)
+    for order in range(turns):
+        text = f"The shelf {order} of {mark.title()} holds {order * 7} boxes of tea and my salary list in Lyon."
+        turn = Turn(text, speaker=("Ada", "Bob")[order % 2])
+        await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
+    lines = "\n".join(f"Room {at} of the house {mark} has {at + 2} windows." for at in range(turns))
+    await ingest.resource(f"# House {mark}\n{lines}", group=group)
+    manager = MemoryManager(service=service, caller=replace(NOBODY, group=group))
+    await manager.create_category(f"shelves_{mark}", f"Shelves, boxes and tea of {mark}.")
+    await manager.create_category(f"house_{mark}", f"Rooms and windows of the house {mark}.")
+    await manager.remember(f"The harbour master of {mark} moved to Lyon.", f"shelves_{mark}")
+    await manager.remember(f"The harbour master of {mark} moved to Lyon.", "harbour")
+    await manager.close()
+
+
+async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[MemoryService, Knowledge]:
+    """Return an agent that was given things by all groups; half of them are sealed."""
+    for at, groups in enumerate((GROUPS[: len(GROUPS) // 2], GROUPS[len(GROUPS) // 2 :])):
+        service, knowledge = open_service(agent, settings), Knowledge(agent, settings)
+        for group in groups:
+            await give(service, knowledge, group, turns)
+        await runner_of(knowledge, service, at_once=True).run()
+        if at:
+            return service, knowledge
+        await service.admin.prepare(None)
+        folder = knowledge.folder
+        await knowledge.close()
+        await service.close()
+        for kind in (MEMORY, RESOURCE, EPISODE):
+            seal_up(folder, kind, None, least=1)
+    raise AssertionError("two parts were given")
+
+
+async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) -> list[Asked]:
+    """Return who asks an agent: a session of each group."""
+    items = await service.admin.everything()
+    given = [
+        *[each async for each in knowledge.resources.iter_all()],
+        *[each async for each in knowledge.episodes.iter_all()],
+    ]
+    found = []
+    for group in GROUPS:
+        others = [each.id for each in [*items, *given] if not sees(group, each.facets)]
+        found.append(Asked(service, knowledge, agent, replace(NOBODY, group=group), others))
+    return found
+
+
+async def miscounted(asked: Asked) -> list[str]:
+    """Return which counts of a session are not those of a full read."""
+    items = [each for each in await asked.service.admin.everything() if each.is_item and sees(asked.group, each.facets)]
+    status = (await asked.service.status(asked.caller)).counts.get("items", 0)
+    wrong = [] if status == len(items) else [f"{asked.group}: {status} items are told in the status, {len(items)} seen"]
+    told = await asked.manager.category_layer.count_items()
+    for topic in await asked.manager.category_layer.topics():
+        on_it = [each for each in items if each.id in topic.item_ids or each.topic == topic.name]
+        if told[topic.name] != len(on_it):
+            wrong.append(f"{asked.group}: {told[topic.name]} items of {topic.name}, {len(on_it)} seen")
+    return wrong
+
+
+def others_in(answer: str, agent: str, group: str) -> list[str]:
+    """Return whose marks are in an answer that may not be."""
+    owners = [OWNERS[mark.lower()] for mark in _MARK.findall(answer)]
+    return sorted({f"{who} {whose}" for who, whose in owners if who != agent or whose not in {"", group}})
+
+
+async def measure(root: Path, queries: int, turns: int, embedder: str, seed: int) -> Report:
+    """Build, ask, and look."""
+    report, made = Report(), random.Random(seed)
+    settings = ServiceSettings(storage_root=str(root), embedder=embedder)
+    agents = {agent: await opened(agent, settings, turns) for agent in AGENTS}
+    everyone = [each for agent, open_ in agents.items() for each in await asking_of(agent, *open_)]
+    for asked in everyone:
+        report.cross += await miscounted(asked)
+    for way in made.choices([*WAYS], [*WAYS.values()], k=queries):
+        asked = made.choice(everyone)
+        try:
+            answer = await way(asked, made)
+        except AgentMemoryError as error:
+            answer = f"{error.message} {error.recovery}"
+        report.asked[way.__name__] += 1
+        report.told[way.__name__] += len(_MARK.findall(answer))
+        whose = asked.group or "nobody"
+        others = others_in(answer, asked.agent, asked.group)
+        report.cross += [f"{way.__name__} of {asked.agent} {whose} told of {each}" for each in others]
+    for asked in everyone:
+        await asked.manager.close()
+    for service, knowledge in agents.values():
+        await knowledge.close()
+        await service.close()
+    return report
+
+
+def shown(report: Report) -> Iterable[str]:
+    """Yield lines for a reader."""
+    yield f"{'way':12}{'asked':>8}{'marks told':>12}"
+    for way, count in sorted(report.asked.items()):
+        yield f"{way:12}{count:8,}{report.told[way]:12,}"
+    yield f"{sum(report.asked.values()):,} asked, {len(report.cross)} cross"
+    yield from report.cross[:20]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Ask, and print what was seen."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--turns", type=int, default=12, help="of each group's talk")
+    parser.add_argument("--embedder", choices=("none", "local"), default="none")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="for machines")
+    chosen = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, without_children():
+        report = asyncio.run(measure(Path(folder), chosen.queries, chosen.turns, chosen.embedder, chosen.seed))
+    if chosen.json:
+        print(json.dumps({"asked": report.asked, "told": report.told, "cross": report.cross}))
+    else:
+        print("\n".join(shown(report)))
+    return bool(report.cross)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
