@@ -24,13 +24,18 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._waiting: asyncio.TimerHandle | None = None
+        self._waiting: set[asyncio.TimerHandle] = set()  # one for each session that shares the service
         self._later: dict[asyncio.TimerHandle, tuple[asyncio.AbstractEventLoop, Begin]] = {}
 
     def after_first_answer(self, begin: Begin) -> None:
         """Begin something once a session has been shown its scratchpad, unless that is given up before."""
-        loop = asyncio.get_running_loop()
-        self._waiting = loop.call_later(_FIRST_ANSWER, lambda: self.run(begin()))
+
+        def begin_now() -> None:
+            self._waiting.discard(handle)
+            self.run(begin())
+
+        handle = asyncio.get_running_loop().call_later(_FIRST_ANSWER, begin_now)
+        self._waiting.add(handle)
 
     def later(self, begin: Begin) -> None:
         """Begin something in a moment, unless that is given up before; `settle` begins it at once."""
@@ -47,8 +52,9 @@ class Background:
         for handle in self._later:
             handle.cancel()
         self._later.clear()
-        if self._waiting is not None:
-            self._waiting.cancel()
+        for handle in self._waiting:
+            handle.cancel()
+        self._waiting.clear()
 
     def run(self, work: Coroutine[Any, Any, object]) -> None:
         """Do something after the answer; a failure of ours is logged, since no caller waits for it."""

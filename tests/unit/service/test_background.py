@@ -52,6 +52,24 @@ async def test_settling_ends_although_what_is_done_has_not_been_taken_off_yet() 
     await asyncio.wait_for(background.settle(), 5)
 
 
+async def test_what_several_sessions_wanted_to_begin_later_is_given_up_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_memory.service.background._FIRST_ANSWER", 0)
+    background, begun = Background(), []
+
+    async def work() -> None:
+        begun.append("work")
+
+    for _ in range(2):
+        background.after_first_answer(work)
+    background.give_up()
+    await asyncio.sleep(0.01)
+    assert begun == []
+    background.after_first_answer(work)
+    await asyncio.sleep(0.01)
+    await background.settle()
+    assert begun == ["work"]
+
+
 async def test_a_failure_of_ours_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def fails() -> None:
         raise StorageError("The disk is gone.")
