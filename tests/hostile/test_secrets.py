@@ -156,6 +156,7 @@ FIELDS: dict[str, Any] = {
     "topic": f"x_{TOKEN.lower()}",
     "tags": [TOKEN],
     "created_by_session": TOKEN,
+    "group": TOKEN,
     "source": {"kind": "tool", "detail": TOKEN},
     "links": [{"rel": TOKEN, "id": "mem-00000000000b"}],
     "metadata": {TOKEN: {"deep": [TOKEN]}},

@@ -68,6 +68,7 @@ def test_no_field_of_a_memory_is_forgotten(form: Format) -> None:
         last_accessed="2026-01-02T00:00:00Z",
         access_count=3,
         created_by_session="s",
+        group="acme:s",
         source={"kind": "user", "detail": "d"},
         trust="high",
         confidence=0.5,

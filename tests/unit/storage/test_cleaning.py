@@ -28,6 +28,7 @@ HOLDING: dict[str, Any] = {
     "topic": f"x_{SECRET.lower()}",
     "tags": ["ops", SECRET],
     "created_by_session": SECRET,
+    "group": SECRET,
     "source": {"kind": "tool", "detail": f"fetched with {SECRET}"},
     "links": [{"rel": SECRET, "id": "mem-00000000000b"}],
     "metadata": {SECRET: [{"deep": f"x {SECRET}"}]},
