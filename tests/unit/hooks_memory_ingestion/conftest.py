@@ -15,6 +15,7 @@ from agent_memory.models import Listing
 from agent_memory.settings import ServiceSettings
 from amplifier_module_hooks_memory_ingestion import STATISTICS_CAPABILITY, mount, mounting
 from amplifier_module_hooks_memory_ingestion.intake import Intake, Limits
+from tests.support import coordinator_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -34,9 +35,9 @@ HEARD = (
 class Talk:
     """One session with the hooks mounted, and what it emitted."""
 
-    def __init__(self, root: Path, **config: Any) -> None:
+    def __init__(self, root: Path, session_id: str = "", **config: Any) -> None:
         self.root = root
-        self.coordinator = MockCoordinator()
+        self.coordinator: Any = coordinator_of(session_id) if session_id else MockCoordinator()
         self.context = MockContextManager()
         self.config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", **config}
         self.events: list[tuple[str, dict[str, Any]]] = []

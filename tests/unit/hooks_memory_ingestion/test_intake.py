@@ -9,6 +9,7 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.files.only_one import only_one
+from agent_memory.knowledge.ingest import Ingest
 from agent_memory.tasks.runner import Runner
 from agent_memory.tasks.stage import Ran
 from amplifier_module_hooks_memory_ingestion.intake import Limits
@@ -184,6 +185,41 @@ async def test_background_work_that_another_process_does_is_left_to_it(talk: Tal
     assert await talk.items() == []
     assert talk.statistics()["worked"] == {"items": 3}
     assert talk.told("memory:degraded") == []
+
+
+async def test_sessions_that_speak_to_one_agent_at_the_same_time_lose_nothing_and_make_nothing_twice(
+    begin: Begin,
+) -> None:
+    talks = [await begin(session_id=f"session-{name}") for name in "abc"]
+
+    async def talk_of(talk: Talk) -> None:
+        for number in range(5):
+            await talk.say(f"The shed of {talk.session.session_id} has the number {number} on its door.")
+            await talk.answer("So it has, I was told.")
+        await talk.end()
+
+    await asyncio.gather(*map(talk_of, talks))
+    await talks[0].say("One more turn, for what another session was busy with.")
+    await talks[0].end()
+    assert len(await talks[0].conversations()) == 3
+    said = [each.content for each in await talks[0].episodes()]
+    sheds = [
+        f"The shed of session-{name} has the number {number} on its door." for name in "abc" for number in range(5)
+    ]
+    assert sorted(each for each in said if "shed" in each) == sheds
+    assert len(said) == 31
+    assert sorted(item.content for item in await talks[0].items() if "shed" in item.content) == sheds
+
+
+async def test_background_work_is_done_for_all_groups(begin: Begin) -> None:
+    talk = await begin(tenant_id="acme")
+    knowledge = talk.knowledge("bob")
+    await Ingest(knowledge).resource("The shed of the neighbours has a green door.", group="other:session-1")
+    await knowledge.close()
+    await talk.whole(FACT, ANSWER)
+    found = {item.content: item.group for item in await talk.items()}
+    own = f"acme:{talk.session.root_id}"
+    assert found == {"The shed of the neighbours has a green door.": "other:session-1", FACT: own, ANSWER: own}
 
 
 async def test_background_work_may_be_left_to_others(begin: Begin) -> None:
