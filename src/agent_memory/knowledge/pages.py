@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
@@ -170,8 +171,7 @@ class Pages:
         """
         gone, made = set(gone), list[Made]()
         topics = [topic for topic in await self.topics() if not topic.edited_by]
-        claims = {escaped(claim.text) for topic in topics for claim in rendered_of(topic).claims if topic.body}
-        touched = await asyncio.to_thread(self._files.withdraw, gone, claims)
+        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics))
         for topic in topics:
             if gone.intersection(topic.item_ids) or topic.name in touched:
                 members = await self.members_of(topic)
@@ -227,6 +227,11 @@ async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]
     sources = await sources_of(knowledge, members)
     own = topic.model_copy(update={"body": "", "item_ids": []})
     return render((await asyncio.to_thread(page_of, own, members, sources, knowledge.clock())).page)
+
+
+def _claims_of(topics: Sequence[Topic]) -> set[str]:
+    """Return all claims as they were rendered last, in Markdown."""
+    return {escaped(claim.text) for topic in topics if topic.body for claim in rendered_of(topic).claims}
 
 
 def _body(page: Page) -> str:

@@ -65,10 +65,11 @@ class Publishing:
         mark = await self._marks.of(self)
         if last == mark.through:
             return
-        for made in await self._pages.catch_up():
+        is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.admin.count()
+        for made in await self._without_gone(mark.through, waiting, is_soon=is_soon):
             await tell(self._service, made, self._caller)
             yield 1, 0
-        if waiting and not self._at_once and _RARELY * len(waiting) < await self._service.admin.count():
+        if is_soon:
             return
         failed = 0
         if waiting or not mark.through:
@@ -77,6 +78,14 @@ class Publishing:
                 yield int(is_made), int(not is_made)
         if not failed:
             await self._marks.keep(moved(mark, last, {}, (), self._knowledge.clock()))
+
+    async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[Made]:
+        """Make the pages anew on which something stands that is gone: all are looked at when all items are."""
+        if not is_soon:
+            return await self._pages.catch_up()
+        gone = await self._service.admin.gone_after(through) | {each.supersedes for each in waiting if each.supersedes}
+        filed = {one for topic in await self._pages.topics() for one in topic.item_ids}
+        return await self._pages.withdraw(gone & filed) if gone & filed else []
 
     async def _waiting(self) -> tuple[list[Memory], int]:
         """Return the items that came or changed since all were filed, and the number of the last change."""

@@ -79,6 +79,10 @@ class WithPast(Threaded[R], Generic[R]):
 
         return await self._run(lambda replica: of(replica.refresh(), replica.log.watermark[1]))
 
+    async def gone_after(self, seq: int) -> set[str]:
+        """Return which records were deleted after a change, as far as the log still knows."""
+        return await self._look(lambda state: {one for one in state.since(seq) if one not in state.records})
+
     async def history(self, record_id: str) -> list[Version[R]]:
         """See `Versioned.history`."""
         check_id(record_id)

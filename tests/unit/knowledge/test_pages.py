@@ -263,3 +263,16 @@ async def test_a_page_for_some_is_made_of_theirs_alone_and_written_nowhere(
     shown = await page_for(knowledge, topic, (await pages.members_of(topic))[:2])
     assert (SAID[1] in shown, WALNUTS in shown) == (True, False)
     assert all_text(folder) == before
+
+
+async def test_of_many_items_what_is_gone_is_noticed_before_all_are_filed_again(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path, root: Path, clock: FrozenClock
+) -> None:
+    await talk_of(ingest, *SAID, *[f"I carried box {number} to cellar {number + 400}." for number in range(200)])
+    await runner_of(knowledge, service).run()
+    other = FileStorage("bob", root, settings=knowledge.settings, clock=clock)
+    await other.delete((await item_with(service, WALNUTS)).id)
+    await other.close()
+    await talk_of(ingest, "I grow tomatoes on the balcony every summer.", key="s-2")
+    assert (await runner_of(knowledge, service).run()).done == {"items": 2, "pages": 1}
+    assert WALNUTS not in all_text(folder)

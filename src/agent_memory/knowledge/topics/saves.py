@@ -11,6 +11,7 @@ import contextlib
 import re
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
@@ -31,8 +32,7 @@ from agent_memory.knowledge.topics.rendering import joined, split
 from agent_memory.knowledge.topics.withdrawing import without_items
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.topics.consolidation import Consolidation
     from agent_memory.knowledge.topics.page import Page
@@ -90,8 +90,9 @@ class TopicFiles:
             StorageError: It cannot be read.
         """
         contents: dict[str, bytes] = {}
-        for name in self._names(topic):
-            self._put_back(name)
+        for name, came_out in self._names(topic).items():
+            if came_out:
+                self._put_back(name)
             with contextlib.suppress(FileNotFoundError):
                 contents[name] = self._content(name)
         if not contents:
@@ -146,14 +147,14 @@ class TopicFiles:
         gone = [self._remove(name, content) for name, content in saved.contents.items()]
         return all(gone)
 
-    def withdraw(self, gone: Collection[str], rendered: Collection[str]) -> set[str]:
+    def withdraw(self, gone: Collection[str], rendered: Callable[[], Collection[str]]) -> set[str]:
         """Take the words of items that are gone out of what people changed and out of proposals.
 
         A page that nobody changed is left to be rendered anew.
 
         Args:
             gone: Ids of the items.
-            rendered: Claims as they were rendered: see `topics.withdrawing`.
+            rendered: Returns the claims as they were rendered: see `topics.withdrawing`.
 
         Returns:
             The topics in whose files such words stood.
@@ -172,11 +173,16 @@ class TopicFiles:
                 if path.name.endswith(PROPOSED):
                     path.unlink(missing_ok=True)
                 elif read_page_file(text).is_edited:
-                    self._replace(path.name, without_items(text, gone, rendered).encode(), content)
+                    self._replace(path.name, without_items(text, gone, rendered()).encode(), content)
         return found
 
     def _replace(self, name: str, content: bytes, expected: bytes | None) -> bool:
         path, new = self._folder / name, self._came_out(name)
+
+        def spare() -> Path:
+            olds.append(self._came_out(name))
+            return olds[-1]
+
         with translated(path, "write"):
             try:
                 if self._content(name) != expected:
@@ -187,22 +193,23 @@ class TopicFiles:
             if content == expected:
                 return True
             replace_file(new, content, durable=False)
-            put_in_place(new, path, lambda: self._came_out(name))
-            return self._settle(name, content, expected)
+            olds = [new]
+            put_in_place(new, path, spare)
+            return self._settle(name, (content, expected), olds)
 
     def _remove(self, name: str, expected: bytes) -> bool:
         path = self._folder / name
         with translated(path, "remove"), contextlib.suppress(FileNotFoundError):
-            path.rename(self._came_out(name))
-            return self._settle(name, None, expected)
+            old = path.rename(self._came_out(name))
+            return self._settle(name, (expected,), [old])
         return True
 
-    def _settle(self, name: str, ours: bytes | None, expected: bytes | None) -> bool:
+    def _settle(self, name: str, known: Collection[bytes | None], olds: Sequence[Path]) -> bool:
         """Remove what came out of a file's place, if it was known; else put it back."""
         nothing_else = True
-        for old in self._olds(name):
+        for old in filter(Path.exists, olds):
             content = self._content(old.name)
-            if content in (ours, expected):
+            if content in known:
                 old.unlink(missing_ok=True)
                 continue
             nothing_else = False
@@ -227,17 +234,15 @@ class TopicFiles:
     def _content(self, name: str) -> bytes:
         return read_settled(self._folder / name, self._patience, MAX_BYTES)[0]
 
-    def _names(self, topic: str) -> list[str]:
+    def _names(self, topic: str) -> dict[str, bool]:
+        """Return the names of a topic's files in their order, and whether one came out of its place there."""
         stem = re.escape(file_name(topic).removesuffix(".md"))
         pattern = re.compile(rf"\.?({stem}(?:-(\d+))?\.md)(?:\.[0-9a-f]{{8}}\{_CAME_OUT})?")
         with contextlib.suppress(FileNotFoundError):
-            found = {
-                match[1]: int(match[2] or 1)
-                for each in self._folder.iterdir()
-                if (match := pattern.fullmatch(each.name))
-            }
-            return sorted(found, key=found.__getitem__)
-        return []
+            found = [match for each in self._folder.iterdir() if (match := pattern.fullmatch(each.name))]
+            olds = {match[1] for match in found if match[0] != match[1]}
+            return {match[1]: match[1] in olds for match in sorted(found, key=lambda match: int(match[2] or 1))}
+        return {}
 
     def _olds(self, name: str) -> list[Path]:
         pattern = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{8}}\{_CAME_OUT}")
