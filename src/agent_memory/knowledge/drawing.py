@@ -43,7 +43,7 @@ def statements_of(source: str, *, is_talk: bool) -> list[Statement]:
     for speaker, begin, end in _passages(source, is_talk=is_talk):
         for start, stop in _sentences(source, begin, end):
             said = " ".join(source[start:stop].split())
-            if _says_something(said):
+            if says_something(said):
                 text = f"{speaker}: {said}" if speaker else said
                 found.setdefault(text.casefold(), Statement(text, start, stop, speaker))
     return list(found.values())
@@ -74,7 +74,8 @@ def _sentences(source: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
         at = following
 
 
-def _says_something(said: str) -> bool:
+def says_something(said: str) -> bool:
+    """Tell whether a sentence states something: no question, no courtesy, and neither very short nor very long."""
     return (
         len(said) <= _MOST_CHARS
         and len(_WORD.findall(said)) >= _LEAST_WORDS

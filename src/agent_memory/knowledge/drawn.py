@@ -7,12 +7,14 @@ sources is one item, and a number, a denial or a name more makes another.
 from __future__ import annotations
 
 import hashlib
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge import drawing
 from agent_memory.knowledge.extraction.claims import Claim, Passage
-from agent_memory.knowledge.extraction.condensing import WITHDRAWS, WORD
-from agent_memory.knowledge.extraction.documents import claims_of_document
+from agent_memory.knowledge.extraction.condensing import WITHDRAWS, WORD, mends
+from agent_memory.knowledge.extraction.documents import ROW, claims_of_document
 from agent_memory.knowledge.extraction.talk import BEFORE, answer_of, claims_of_talk
 from agent_memory.knowledge.extraction.telling import is_of_a_time
 from agent_memory.knowledge.shapes import FROM
@@ -30,6 +32,13 @@ ALSO: Final = "also_at"
 """Key of the metadata that has the places in further sources, by their ids."""
 _SAID: Final = frozenset({"user", "assistant"})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
+_NARRATES: Final = re.compile(
+    r"(?:(?:sure|ok|okay|great|done|now|next|first|of course|certainly)[,.!]?\s+)*(?:let me|let['\u2019]s|i['\u2019]ll"
+    r"|i will|i['\u2019]m going to|i am going to|i can|here(?:['\u2019]s| is| are)|feel free|(?:i['\u2019]m )?happy to"
+    r"|(?:i )?hope (?:this|that)|lass mich|ich werde|hier (?:ist|sind))\b",
+    re.IGNORECASE,
+)
+"""How an agent says what it does next, rather than what is so."""
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
 _MOST_TAKEN_BACK: Final = 300
@@ -54,7 +63,7 @@ def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] 
     elif record.resource_type != "conversation":
         claims = claims_of_document(Passage(record.id, text))
     elif record.chars:
-        claims = _sentences(text, is_talk=True)
+        claims = _sentences(text)
     else:
         return []  # its turns are episodes
     items = [item_of(record, claim.text, (claim.start, claim.end), claim.rule) for claim in reversed(claims)]
@@ -166,19 +175,41 @@ def _said(turn: Episode, text: str, before: Sequence[Episode]) -> list[Claim]:
         found = [claim for _, claim in claims_of_talk([passage], earlier)]
         return [Claim(f"{turn.speaker}: {one.text}", one.start, one.end, one.rule) for one in found]
     answer = answer_of(passage, earlier)
-    rest = [one for one in _sentences(text, is_talk=False) if answer is None or one.start >= answer.end]
+    rest = [one for one in _told(passage) if answer is None or one.start >= answer.end]
     return rest if answer is None else [answer, *rest]
 
 
-def _sentences(text: str, *, is_talk: bool) -> list[Claim]:
+def _told(passage: Passage) -> list[Claim]:
+    """Return what a turn of a user or an agent tells, a sentence each: not what an agent says of what it does next."""
     found: list[Claim] = []
-    for one in drawing.statements_of(text, is_talk=is_talk):
-        words = WITHDRAWS.match(one.text)
-        if words and found:
+    for claim in claims_of_document(passage, most_joined=0):
+        quote = " ".join(passage.text[claim.start : claim.end].split())
+        is_narrated = passage.role == "assistant" and _NARRATES.match(quote)
+        tells = drawing.says_something(quote) and not quote.endswith(":") and not is_narrated
+        if claim.rule == ROW or tells or WITHDRAWS.match(quote):
+            found.append(claim)
+    return _without_withdrawn(found, passage.text)
+
+
+def _without_withdrawn(claims: Iterable[Claim], text: str) -> list[Claim]:
+    """Return claims without those that the next one takes back, and without the words that do so."""
+    found: list[Claim] = []
+    for one in claims:
+        quote = text[one.start : one.end]
+        words = WITHDRAWS.match(quote)
+        if words and found and not mends(quote[words.end() :]):
             found.pop()
-        if not words or WORD.search(one.text, words.end()):
-            found.append(Claim(one.text[words.end() if words else 0 :], one.start, one.end, drawing.RULE))
+        if not words:
+            found.append(one)
+        elif WORD.search(quote, words.end()):
+            found.append(replace(one, text=" ".join(quote[words.end() :].split())))
     return found
+
+
+def _sentences(text: str) -> list[Claim]:
+    """Return what a conversation tells that came in as one text, with who said it."""
+    found = [Claim(one.text, one.start, one.end, drawing.RULE) for one in drawing.statements_of(text, is_talk=True)]
+    return _without_withdrawn(found, text)
 
 
 def _id_of(values: Mapping[str, Any]) -> str:

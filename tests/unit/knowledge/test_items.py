@@ -163,6 +163,24 @@ async def test_a_document_gives_its_paragraphs_and_rows_below_their_headings(
     }  # fmt: skip
 
 
+async def test_of_what_an_agent_answers_neither_code_nor_what_it_does_next_is_an_item(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    answer = (
+        "Sure! Let me look at the tests first.\n\nI'll run the suite:\n\n```bash\npytest -q tests and more\n```\n\n"
+        "On Windows `os.rename` replaces no open file.\n\n## What I changed\n\n- Added a retry of 3 attempts\n\n"
+        "| file | lines |\n|---|---|\n| writer.py | 12 |\n\nWould you like me to open a pull request?"
+    )
+    await ingest.turn(Turn(answer, "assistant"), conversation=talk, order=1)
+    await runner_of(knowledge, service).run()
+    assert {item.content for item in await items_of(service)} == {
+        "On Windows `os.rename` replaces no open file.",
+        "What I changed: Added a retry of 3 attempts",
+        "What I changed: file: writer.py; lines: 12",
+    }
+
+
 @pytest.mark.parametrize("portion", [1, 100])
 @pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
 async def test_a_short_answer_stands_with_the_question_of_the_turn_before(

@@ -17,7 +17,7 @@ _STRESS: Final = re.compile(
 )
 _YES_NO: Final = re.compile(r"(?:yes|yep|yup|no|nope|nah|ja|nein)\b", re.IGNORECASE)
 OPENERS: Final = re.compile(
-    r"(?:(?:oh|wow|hey|hi|hello|yeah|yes|yep|yup|nope|no|nah|ah|aw|aww|ooh|haha|lol|ok|okay|sure|totally|absolutely|definitely"
+    r"(?:(?:oh|omg|wow|hey|hi|hello|yeah|yes|yep|yup|nope|no|nah|ah|aw|aww|ooh|haha|lol|ok|okay|sure|totally|absolutely|definitely"
     r"|exactly|well|cool|nice|great|awesome|amazing|congrats|congratulations|thanks|thank you|thx|right|same here|true"
     r"|hallo|ja|nein|danke|genau|klar|gut|super|toll)\b[\s,.!\u2014-]*){1,8}",
     re.IGNORECASE,
@@ -31,11 +31,11 @@ WITHDRAWS: Final = re.compile(
     re.IGNORECASE,
 )
 """What takes back what was said just before."""
-_MENDS: Final = re.compile(
-    r"(?!(?:i|we|he|she|they|it|my|our|the|that|there|in|on|at|ich|wir|er|sie|es)\b)", re.IGNORECASE
-)
-"""How what is behind that begins where it says one part anew, rather than the whole: "no, I meant a dog"."""
+_SUBJECT: Final = re.compile(r"(?:i|we|he|she|they|it|there|ich|wir|er|sie|es)\b", re.IGNORECASE)
+_MAY_BE: Final = re.compile(r"(?:my|our|the|that|in|on|at)\b", re.IGNORECASE)
+_FEW: Final = 3
 _MOST_MENDED: Final = 6
+
 _LEAD: Final = re.compile(
     r"(?:(?:and|but|so(?! (?:that|far|long|much|many)\b)|plus|also|yet|i mean|you know what|you know|honestly|actually"
     r"|anyway|by the way|btw|basically|to be honest|i must say|i have to say)\b,?\s+){1,4}(?=\S)",
@@ -45,8 +45,9 @@ _NAME: Final = re.compile(r"([^\W\d_][\w'\u2019]{1,20})(?:\s*[,!.\u2013\u2014-]+
 
 
 def mends(rest: str) -> bool:
-    """Tell whether what follows a withdrawal is a part of a sentence, which says nothing without the sentence."""
-    return _MENDS.match(rest) is not None and len(WORD.findall(rest)) <= _MOST_MENDED
+    """Tell whether what follows a withdrawal is a part of a sentence ("a dog"), not a whole one."""
+    words = len(WORD.findall(rest))
+    return not _SUBJECT.match(rest) and words <= (_FEW if _MAY_BE.match(rest) else _MOST_MENDED)
 
 
 def bare(sentence: str, others: Collection[str] = ()) -> str:

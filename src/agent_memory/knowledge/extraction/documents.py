@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DOCUMENT: Final = "document"
 ROW: Final = "row"
 
-_MOST_JOINED: Final = 500
+MOST_JOINED: Final = 500
 _MOST_HEADING: Final = 120
 _LINE: Final = re.compile(r"[^\n]*(?:\n|\Z)")
 _HEADING: Final = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+")
@@ -27,8 +27,13 @@ _RULE: Final = re.compile(r"[ \t|:=*_-]+")
 _WORD: Final = re.compile(r"\w")
 
 
-def claims_of_document(passage: Passage) -> list[Claim]:
-    """Return what is stated, in order; sentences of one paragraph are joined up to 500 characters."""
+def claims_of_document(passage: Passage, *, most_joined: int = MOST_JOINED) -> list[Claim]:
+    """Return what is stated, in order.
+
+    Args:
+        passage: The document.
+        most_joined: Characters up to which sentences of one paragraph are one claim.
+    """
     text, headings = passage.text, dict[int, str]()
     columns: list[str] = []
     found: list[Claim] = []
@@ -48,7 +53,7 @@ def claims_of_document(passage: Passage) -> list[Claim]:
                 found.append(_claim(above, _row(columns, cells), start, end, ROW))
             continue
         columns = []
-        found += [_claim(above, _line(text[a:b]), a, b, DOCUMENT) for a, b in _joined(text, start, end)]
+        found += [_claim(above, _line(text[a:b]), a, b, DOCUMENT) for a, b in _joined(text, start, end, most_joined)]
     return found
 
 
@@ -79,12 +84,12 @@ def _front_matter(text: str) -> int:
     return end + len("\n---") if end >= 0 else 0
 
 
-def _joined(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _joined(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
     """Yield where sentences of one paragraph stand, as many together as fit."""
     begin = last = -1
     for first, stop in spans_of(" ".join(text[start:end].split("\n"))):
         first, stop = first + start, stop + start  # noqa: PLW2901 - a newline is one space: places stay
-        if begin >= 0 and stop - begin <= _MOST_JOINED:
+        if begin >= 0 and stop - begin <= most:
             last = stop
             continue
         if begin >= 0:

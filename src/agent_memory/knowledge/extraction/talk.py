@@ -32,8 +32,10 @@ BEFORE: Final = 4
 _LATELY: Final = 3
 _MOST_JOINED: Final = 300
 """Characters up to which what follows each other is one claim."""
-_SHORT_ANSWER: Final = 6
-"""Words up to which an answer does not stand without its question."""
+_SHORT_ANSWER: Final = 10
+"""Words up to which an answer stands with its question."""
+_BRIEF: Final = 6
+"""Words up to which the sentence behind a question answers it, whatever it is worth."""
 _MOST_ASKED: Final = 160
 """Characters of a question that stands before its answer."""
 _FLOOR: Final = 0.02
@@ -41,6 +43,7 @@ _FLOOR: Final = 0.02
 _OF_BEST: Final = 0.4
 """What the best clause of a turn is worth besides."""
 _MOST_COURTESY: Final = 4
+_ENDS: Final = ".!?\u2026\u3002\uff01\uff1f]\"'"
 _LEAST_TELLING: Final = 2
 
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
@@ -160,6 +163,8 @@ def _look(said: str, clause: Clause, situation: Situation) -> _Seen:
     answers = here.is_answer and not (THANKS.match(said) or APPROVAL.match(core) or OTHERS.search(core))
     if not answers and _is_courtesy(said, core, situation.others):
         return _Seen(clause, 0, states=False)
+    if answers and 0 < len(WORD.findall(core)) <= _BRIEF:
+        return _Seen(clause, math.inf, states=True)
     return _Seen(clause, worth(said, core, here), states=True)
 
 
@@ -200,7 +205,7 @@ def _joined(text: str, run: Sequence[Clause], others: Collection[str]) -> str:
         said = condensed(text[run[at].start : run[last].end], others).rstrip(" ,;\u2013\u2014-")
         if run[at].is_part:
             said = said[:1].upper() + said[1:]
-        pieces.append(said if said[-1:] in ".!?\u2026]\"'" or last + 1 == len(run) else f"{said}.")
+        pieces.append(said if said[-1:] in _ENDS or last + 1 == len(run) else f"{said}.")
         at = last + 1
     return " ".join(pieces)
 

@@ -53,6 +53,9 @@ def test_a_withdrawal_takes_nothing_back_but_what_was_said_just_before() -> None
 
 def test_a_part_that_is_said_anew_stands_with_its_sentence() -> None:
     assert said("I have a cat. No wait, I meant a dog.") == ["I have a cat. No wait, I meant a dog."]
+    assert said("When is it?", "The 14th. Wait no, I meant the 15th.") == [
+        "When is it? The 14th. Wait no, I meant the 15th."
+    ]
     assert said("I moved to Bern.", "Really?", "Scratch that, I moved to Basel.") == ["I moved to Basel."]
 
 
@@ -62,6 +65,7 @@ def test_a_part_that_is_said_anew_stands_with_its_sentence() -> None:
         "No, I never ate peanuts in Bergen.",
         "I applied for the job in Bern, but I didn't get it.",
         "I used to smoke, but not anymore.",
+        "I didn't get the promotion by the way.",
         "I'm not just a fan of the Lakers, I play for them.",
     ],
 )
@@ -80,6 +84,12 @@ def test_of_a_long_sentence_the_clauses_that_tell_stay() -> None:
     turn = f"{kept}, and it is so great and it makes me feel good about it and all, as I said to them."
     [(passage, claim)] = claims_of_talk([Passage("t", turn, "Lea")])
     assert (claim.text, passage.text[claim.start : claim.end]) == (kept, kept)
+
+
+def test_what_answers_in_a_word_or_two_stays_before_what_tells_more() -> None:
+    found = said("Is it a boy or a girl?", "a girl! we're thinking of calling her Noor, after my late aunt in Tunis")
+    assert found == ["a girl! we're thinking of calling her Noor, after my late aunt in Tunis"]
+    assert said("Is it a girl?", "omg congrats!!") == []
 
 
 def test_turns_before_are_context_alone() -> None:
