@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.pages import Pages
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.shapes import MemoryItem
     from agent_memory.models import Memory
     from agent_memory.service import Caller
 
@@ -82,6 +83,25 @@ class SeenTopics:
     async def how_many(self, topics: Collection[Topic]) -> dict[str, int]:
         """Return how many items are filed under each of some topics."""
         return {each.name: len(await self.members_of(each)) for each in topics}
+
+    async def filed_under(self, name: str) -> frozenset[str]:
+        """Return the ids of the items of which the page of a topic is made; none where it is not there."""
+        topic = await self.topic(name)
+        return frozenset(topic.item_ids if topic is not None else ())
+
+    async def name(self, items: Collection[MemoryItem]) -> None:
+        """Say of items that name no topic under which one they are filed: of several the smallest, which tells most.
+
+        For a session of a group only what was declared for all or for it is named.
+        """
+        nameless = [item for item in items if item.category is None]
+        if not nameless:
+            return
+        for topic in sorted(await self._pages.topics(), key=lambda each: len(each.item_ids), reverse=True):
+            if self.group is None or (not is_entity(topic) and topic.group in {"", self.group}):
+                filed = set(topic.item_ids)
+                for item in nameless:
+                    item.category = topic.name if item.item_id in filed else item.category
 
     async def shown(self, topic: Topic) -> str:
         """Return the page of a topic; where not all of it is there for who asks, one made of what is.

@@ -19,13 +19,14 @@ from agent_memory.knowledge.shapes import (
     number_of,
     resource_of,
 )
+from agent_memory.knowledge.within import search_within
 from agent_memory.models import EVERYTHING, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
 from agent_memory.service import NOBODY
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -197,6 +198,10 @@ def _seen(caller: Caller, record: R | None) -> R | None:
     return record if record is not None and sees(caller.group, record.facets) else None
 
 
+async def _nothing(_: str) -> Collection[str]:
+    return ()
+
+
 class ItemLayer:
     """Layer 2: statements drawn from resources, found by meaning.
 
@@ -207,10 +212,12 @@ class ItemLayer:
 
     Attributes:
         service: The same.
+        filed_under: Returns the ids of the items that are filed under a topic; none where nobody says.
     """
 
     def __init__(self, service: MemoryService, resources: ResourceLayer, asking: Callable[[], Caller]) -> None:
         self.service, self._resources, self._asking = service, resources, asking
+        self.filed_under: Callable[[str], Awaitable[Collection[str]]] = _nothing
 
     @property
     def caller(self) -> Caller:
@@ -266,14 +273,19 @@ class ItemLayer:
         return [item_of(one) for one in await self.of_topic(category)]
 
     async def of_topic(self, name: str) -> list[Memory]:
-        """Return the memories of a topic, the oldest first."""
+        """Return the memories that name a topic or are filed under it, the oldest first."""
         filters = SearchFilters(topic=name, include_items=True, group=self.caller.group)
-        return (await self.service.admin.browse(Listing("oldest", filters))).records
+        named = (await self.service.admin.browse(Listing("oldest", filters))).records
+        filed = await self.service.admin.valid_among(await self.filed_under(name))
+        every = filed | {each.id: each for each in named}
+        return sorted(every.values(), key=lambda each: each.timestamp)
 
     async def search(self, query: str, k: int, category: str | None = None) -> Found:
         """Return what answers a query: items and an agent's own notes, those of a topic alone if one is named."""
-        filters = SearchFilters(topic=category, include_items=True)
-        return await self.service.search(query, k, filters, caller=self.caller)
+        if category is None:
+            return await self.service.search(query, k, SearchFilters(include_items=True), caller=self.caller)
+        filed = await self.filed_under(category)
+        return await search_within(self.service, query, k, category, filed, self.caller)
 
     async def search_by_embedding(self, embedding: Sequence[float], k: int) -> list[tuple[MemoryItem, float]]:
         """Return the items nearest to a vector of the storage's embedder, with their cosines, best first."""

@@ -113,6 +113,7 @@ class MemoryManager:
         self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
         self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
         self._seen = SeenTopics(self._knowledge, self._pages, self._caller)
+        self.item_layer.filed_under = self._seen.filed_under
         self.category_layer = CategoryLayer(self._knowledge, self._seen)
         layers = (self.resource_layer, self.item_layer, self.category_layer)
         self._consolidation = Consolidation(self._pages, self._events, self._caller)
@@ -211,6 +212,7 @@ class MemoryManager:
         except ValueError:
             raise ValidationError(f"mode is one of {', '.join(RetrievalMode)}, got {mode!r}.") from None
         found = await way.retrieve(query, k, category_filter=category_filter)
+        await self._seen.name(found.items)
         payload = RetrievalPerformedPayload(
             query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated
         )

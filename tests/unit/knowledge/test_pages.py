@@ -276,3 +276,19 @@ async def test_of_many_items_what_is_gone_is_noticed_before_all_are_filed_again(
     await talk_of(ingest, "I grow tomatoes on the balcony every summer.", key="s-2")
     assert (await runner_of(knowledge, service).run()).done == {"items": 2, "pages": 1}
     assert WALNUTS not in all_text(folder)
+
+
+async def test_what_is_filed_is_found_within_its_topic_and_says_which_it_is(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    topic = Topic(agent_id="bob", name="boats", description="Boats, the canoe, the harbour and what sails there.")
+    await knowledge.topics.store(topic)
+    await talk_of(ingest, *SAID, "I learned to swim in the lake of Thun.")
+    await runner_of(knowledge, service).run()
+    manager = MemoryManager(service=service)
+    found = await manager.retrieve("What did Lea sell last week?", "rag", k=1)
+    assert [(item.content, item.category) for item in found.items] == [(f"Lea: {SAID[1]}", "boats")]
+    within = await manager.retrieve("What did Lea sell last week?", "rag", k=5, category_filter="lea")
+    assert {item.category for item in within.items} == {"lea"}
+    assert f"Lea: {SAID[1]}" not in {item.content for item in within.items}
+    await manager.close()
