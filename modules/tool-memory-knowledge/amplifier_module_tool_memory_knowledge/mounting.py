@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off
+from agent_memory.knowledge import ModelBudget
 from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS, KnowledgeToolSettings
+from amplifier_module_tool_memory_knowledge.provider import SessionModel
 from amplifier_module_tool_memory_knowledge.shelf import Shelf
 from amplifier_module_tool_memory_knowledge.tools import ALL_TOOLS
 
@@ -35,7 +37,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if names is None:
         names = _offered(coordinator)
     may_write = not (session.is_child and is_memory_assistant(coordinator))
-    shelf = Shelf(session)
+    shelf = _shelf(session, settings, coordinator)
     for tool_class in ALL_TOOLS:
         if tool_class.name in names and (may_write or tool_class.only_reads):
             tool = tool_class(shelf)
@@ -43,6 +45,14 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     leaving = session.leaving()
     leaving.push_async_callback(shelf.close)
     return leaving.aclose
+
+
+def _shelf(session: MemorySession, settings: KnowledgeToolSettings | None, coordinator: Any) -> Shelf:
+    """Return what the tools share; with a model only where the settings say so."""
+    if settings is None or not settings.model:
+        return Shelf(session)
+    budget = ModelBudget(settings.model_calls, settings.model_tokens, seconds=settings.model_timeout)
+    return Shelf(session, SessionModel(coordinator), budget)
 
 
 def _offered(coordinator: Any) -> tuple[str, ...]:

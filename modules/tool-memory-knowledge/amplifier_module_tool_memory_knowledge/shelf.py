@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge import MemoryManager
+from agent_memory.knowledge import MemoryManager, MemoryRetryConfig
 
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession
-    from agent_memory.knowledge import MemoryItem
+    from agent_memory.knowledge import LanguageModel, MemoryItem, ModelBudget
     from agent_memory.service import MemoryService
 
 
@@ -17,10 +17,14 @@ class Shelf:
 
     Args:
         session: The session's memory.
+        model: Answers prompts; None for none.
+        budget: What may be asked of it in this session.
     """
 
-    def __init__(self, session: MemorySession) -> None:
-        self.session = session
+    def __init__(
+        self, session: MemorySession, model: LanguageModel | None = None, budget: ModelBudget | None = None
+    ) -> None:
+        self.session, self._model, self._budget = session, model, budget
         self._open: tuple[MemoryService, MemoryManager] | None = None
 
     async def manager(self) -> MemoryManager:
@@ -33,7 +37,14 @@ class Shelf:
         service = await self.session.require()
         if self._open is None or self._open[0] is not service:
             await self.close()
-            self._open = (service, MemoryManager(service=service, caller=lambda: self.session.caller))
+            manager = MemoryManager(
+                service=service,
+                model=self._model,
+                budget=self._budget,
+                retry=MemoryRetryConfig(retrieval_max_retries=0),  # somebody waits, and providers try again themselves
+                caller=lambda: self.session.caller,
+            )
+            self._open = (service, manager)
         return self._open[1]
 
     async def note_shown(self, items: list[MemoryItem]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from agent_memory.knowledge.layers import ItemLayer, ResourceLayer
     from agent_memory.knowledge.manager import MemoryManager
-    from agent_memory.knowledge.model import Asking, LanguageModel
+    from agent_memory.knowledge.model import Asking, LanguageModel, ModelBudget
     from agent_memory.knowledge.retrieval import (
         ConfidenceScorer,
         HybridRetriever,
@@ -62,6 +62,7 @@ __all__ = [
     "MemoryManager",
     "MemoryRetryConfig",
     "MemoryStats",
+    "ModelBudget",
     "RAGRetriever",
     "Resource",
     "ResourceDeletedPayload",
@@ -82,7 +83,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "knowledge.categories": "CategoryLayer",
             "knowledge.layers": "ItemLayer ResourceLayer",
             "knowledge.manager": "MemoryManager",
-            "knowledge.model": "Asking LanguageModel",
+            "knowledge.model": "Asking LanguageModel ModelBudget",
             "knowledge.retrieval": "ConfidenceScorer HybridRetriever LLMRetriever RAGRetriever RetrievalMode "
             "RetrievalResult",
             "knowledge.shapes": "MemoryCategory MemoryConfig MemoryItem MemoryRetryConfig MemoryStats Resource",

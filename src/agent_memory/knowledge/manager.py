@@ -21,7 +21,7 @@ from agent_memory.knowledge.extracting import Extraction, Items
 from agent_memory.knowledge.groups import SeenTopics
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.layers import ItemLayer, ResourceLayer
-from agent_memory.knowledge.model import Asking
+from agent_memory.knowledge.model import Asking, ModelBudget
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.retrieval import (
@@ -78,10 +78,12 @@ class MemoryManager:
         service: An open memory to work on, instead of one of its own, which `close` would close.
         model: Answers prompts; without one everything is found by rules, and an answer that wanted one says so.
         retry: How often a model is asked again.
+        budget: What may be asked of the model; one of its own when omitted.
         caller: The session that asks, or what returns the one that asks now.
 
     Attributes:
         resource_layer, item_layer, category_layer: The three layers.
+        model_budget: What was asked of the model, and how often it failed.
         event_store, config: As given.
 
     Raises:
@@ -100,6 +102,7 @@ class MemoryManager:
         service: MemoryService | None = None,
         model: LanguageModel | None = None,
         retry: MemoryRetryConfig | None = None,
+        budget: ModelBudget | None = None,
         caller: Caller | Callable[[], Caller] = NOBODY,
     ) -> None:
         self.config, self.event_store, retry = config or MemoryConfig(), event_store, retry or MemoryRetryConfig()
@@ -120,8 +123,9 @@ class MemoryManager:
         self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
         self._extraction = Extraction(*layers, self._consolidation, self._events)
         rules = RAGRetriever(self.item_layer)
-        asking = Asking(model, retry.retrieval_max_retries, retry.retrieval_backoff_base)
-        chooser = LLMRetriever(self.item_layer, asking)
+        self.model_budget = budget = budget or ModelBudget()
+        pause = (retry.retrieval_max_retries, retry.retrieval_backoff_base)
+        chooser = LLMRetriever(self.item_layer, Asking(model, *pause, budget.seconds, budget=budget))
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
         self._ways: dict[RetrievalMode, Retriever] = {
             RetrievalMode.RAG: rules,

@@ -33,6 +33,21 @@ class KnowledgeToolSettings(Settings):
         description="The group itself, such as `acme:support`, where sessions are to share what they give; it goes "
         "before any tenant.",
     )
+    model: bool = Field(
+        default=False,
+        description="Let `recall` ask the session's own provider with `mode: llm`, and with `hybrid` where rules are "
+        "not sure.",
+    )
+    model_calls: int = Field(default=20, ge=1, le=10_000, description="Calls of the model in a session at most.")
+    model_tokens: int = Field(
+        default=100_000,
+        ge=1_000,
+        le=100_000_000,
+        description="Tokens of all prompts to the model and its answers in a session at most, by their lengths.",
+    )
+    model_timeout: float = Field(
+        default=20.0, gt=0, le=600, description="So many seconds one answer of the model is waited for."
+    )
 
 
 class IngestionSettings(Settings):
