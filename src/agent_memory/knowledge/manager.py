@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import ConfigurationError, ValidationError
+from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.knowledge.categories import CategoryLayer
 from agent_memory.knowledge.consolidating import Consolidation
 from agent_memory.knowledge.events import (
@@ -41,7 +43,7 @@ from agent_memory.knowledge.shapes import (
     category_of,
     item_of,
 )
-from agent_memory.knowledge.state import Standing, look
+from agent_memory.knowledge.state import Standing, counted, look
 from agent_memory.knowledge.undoing import drawn_from_alone
 from agent_memory.knowledge.watching import PAGES
 from agent_memory.memories import FileStorage
@@ -148,7 +150,7 @@ class MemoryManager:
         keys = sorted(map(str, metadata or {}))
         payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
         await self._events.send(MemoryEventType.RESOURCE_STORED, payload, self._caller())
-        await self.check()
+        await self.check(files=False)
         return stored
 
     async def extract_and_store(
@@ -169,7 +171,7 @@ class MemoryManager:
             StorageError: What was stored before stays.
         """
         items = await self._extraction.of_resource(resource_id, category_hint, strict=strict)
-        await self.check()
+        await self.check(files=False)
         return items
 
     async def remember(
@@ -187,7 +189,7 @@ class MemoryManager:
             StorageError: Nothing was stored.
         """
         kept = await self._extraction.noted(content, category, importance)
-        await self.check()
+        await self.check(files=False)
         return kept
 
     async def retrieve(
@@ -245,7 +247,7 @@ class MemoryManager:
         """
         topic = await self._seen.required(category_name)
         body = await self._consolidation.make(category_name, force=force)
-        await self.check()
+        await self.check(files=False)
         return body if self._caller().group is None else await self._seen.shown(topic)
 
     def get_stats(self) -> MemoryStats:
@@ -257,9 +259,18 @@ class MemoryManager:
         """Whether all worked when it was last looked at; asks nothing itself, `check` does."""
         return self._standing.is_healthy
 
-    async def check(self) -> MemoryStats:
-        """Look whether the files can be read and the embedder works, and how much there is."""
-        self._standing = await look(self._service, self._knowledge)
+    async def check(self, *, files: bool = True) -> MemoryStats:
+        """Look how much there is and, unless `files` says otherwise, whether all works and how large it is.
+
+        After a change it is counted alone.
+        """
+        if files:
+            self._standing = await look(self._service, self._knowledge, self._seen)
+            return self._standing.stats
+        with suppress(StorageError):  # what was to be done is done
+            size = self._standing.stats.storage_bytes
+            stats = await counted(self._service, self._knowledge, self._seen, size)
+            self._standing = replace(self._standing, stats=stats)
         return self._standing.stats
 
     async def create_category(self, name: str, description: str) -> MemoryCategory:
@@ -272,7 +283,7 @@ class MemoryManager:
         created = await self.category_layer.create(name, description)
         payload = CategoryCreatedPayload(created.category_id, name, description)
         await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller())
-        await self.check()
+        await self.check(files=False)
         return created
 
     async def list_categories(self) -> list[MemoryCategory]:
@@ -307,7 +318,7 @@ class MemoryManager:
         await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller())
         if not cascade:
             await self._consolidation.make_again(item.category for item in items if item.category)
-        await self.check()
+        await self.check(files=False)
         return True
 
     async def outdated(self, older_than: timedelta | None = None) -> list[Resource]:

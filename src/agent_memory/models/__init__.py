@@ -1,6 +1,6 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
-from agent_memory.models.document import GROUP, GROUPED, ITEM, Document, Facet, group_facets
+from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
 from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
 from agent_memory.models.invalid import describe
@@ -81,6 +81,7 @@ __all__ = [
     "GROUPED",
     "IDENTITY",
     "ITEM",
+    "LISTED_BY",
     "MARK",
     "MAX_CONTENT_CHARS",
     "MAX_GROUP_CHARS",

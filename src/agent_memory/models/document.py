@@ -19,6 +19,9 @@ GROUP: Final = "group"
 GROUPED: Final[Facet] = ("grouped", "")
 """The facet of what belongs to any group."""
 
+LISTED_BY: Final = "topic"
+"""Name of the facet by which records are looked up and not only told apart: a page is made of what has one."""
+
 
 def group_facets(group: str) -> tuple[Facet, ...]:
     """Return the facets of what belongs to a group; none for an empty one."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from agent_memory.models.document import GROUP, GROUPED, Facet
+from agent_memory.models.document import GROUP, GROUPED
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @dataclass(slots=True)
@@ -19,6 +23,7 @@ class Tally:
         by_trust: The records by trust.
         by_facet: The records by the name of a facet, such as `category`, and its value.
         every_by_facet: The same of records and items together.
+        last_item: When the last item was stored, even if it is gone since.
     """
 
     records: int = 0
@@ -29,22 +34,37 @@ class Tally:
     by_trust: Counter[str] = field(default_factory=Counter)
     by_facet: dict[str, Counter[str]] = field(default_factory=dict)
     every_by_facet: dict[str, Counter[str]] = field(default_factory=dict)
+    last_item: datetime | None = None
 
     def items_of(self, group: str | None) -> int:
         """Return how many items a group sees: its own and those of none; None sees all."""
+        return self.items - self._of_others(group, self.every_by_facet) + self._of_others(group, self.by_facet)
+
+    def records_of(self, group: str | None) -> int:
+        """Return how many records, no items, a group sees."""
+        return self.records - self._of_others(group, self.by_facet)
+
+    @staticmethod
+    def _of_others(group: str | None, counts: dict[str, Counter[str]]) -> int:
         if group is None:
-            return self.items
-        facets = [GROUPED, *([(GROUP, group)] if group else [])]
-        items = [self._count(self.every_by_facet, each) - self._count(self.by_facet, each) for each in facets]
-        return self.items - items[0] + sum(items[1:])
+            return 0
+        (any_group, empty), none = GROUPED, Counter[str]()
+        return counts.get(any_group, none)[empty] - (counts.get(GROUP, none)[group] if group else 0)
 
     def add_facet(self, name: str, value: str, records: int, every: int) -> None:
         """Count records, and records and items, with a facet."""
         for counts, count in ((self.by_facet, records), (self.every_by_facet, every)):
             if count:
-                counts.setdefault(name, Counter())[value] += count
+                by_value = counts.setdefault(name, Counter())
+                by_value[value] += count
+                if not by_value[value]:
+                    del by_value[value]
 
-    @staticmethod
-    def _count(counts: dict[str, Counter[str]], facet: Facet) -> int:
-        name, value = facet
-        return counts[name][value] if name in counts else 0
+    def copy(self) -> Tally:
+        """Return the same counts, to be added to."""
+        return replace(
+            self,
+            by_trust=+self.by_trust,
+            by_facet={name: counts.copy() for name, counts in self.by_facet.items() if counts},
+            every_by_facet={name: counts.copy() for name, counts in self.every_by_facet.items() if counts},
+        )

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def list_records(state: State[Any], listing: Listing, now: datetime) -> Listed[Any]:
     """Return a part of the list of records."""
-    replaced = state.replacements.of
+    replaced, few = state.replacements.of, state.counted.having(listing.filters.facets)
     found = [
         record
-        for record in state.table.records.values()
+        for record in (state.table.records.values() if few is None else few)
         if listing.admits(record, expired=record.is_expired(now), superseded=replaced(record.id, now) is not None)
     ]
     keys = [listing.key(record) for record in found]

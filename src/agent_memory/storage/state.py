@@ -15,6 +15,7 @@ from typing_extensions import override
 from agent_memory.models import content_hash
 from agent_memory.models.kind import R
 from agent_memory.models.trace import salted_hash
+from agent_memory.storage.counted import Counted
 from agent_memory.storage.linking import Linking
 from agent_memory.storage.recency import Order, Recency
 from agent_memory.storage.replacements import Replacements
@@ -76,6 +77,7 @@ class State(Generic[R]):
         self.last_change = self.sealed.last_change if self.sealed is not None else None
         self.expiring: set[str] = set()
         self._texts = _Texts(self.kind, self.sealed)
+        self.counted = Counted(self.table.records)
 
     @property
     def records(self) -> Mapping[str, R]:
@@ -105,6 +107,7 @@ class State(Generic[R]):
         changed = self.table.apply(update.entries)
         self.replacements.note(changed)
         self.links.note(changed)
+        self.counted.note(changed)
         there = [record for record in changed.values() if record is not None]
         self._texts.note(there)
         self.expiring.update(record.id for record in there if record.expires_at is not None)
@@ -128,6 +131,7 @@ class State(Generic[R]):
         self.links.note(self.table.records)
         self.expiring = {one for one, record in self.table.records.items() if record.expires_at is not None}
         self._texts = _Texts(self.kind, self.sealed)
+        self.counted = Counted(self.table.records)
         self._recency.clear()
         return gone
 

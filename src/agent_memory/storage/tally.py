@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.models import Tally
-
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agent_memory.models import Tally
     from agent_memory.storage.state import State
 
 
 def tally_of(state: State[Any], now: datetime) -> Tally:
     """Count the records of a state."""
-    tally = Tally()
-    for record in state.table.records.values():
-        for name, value in record.facets:
-            tally.add_facet(name, value, int(not record.is_item), 1)
-        if record.is_item:
-            tally.items += 1
-            continue
-        tally.records += 1
-        tally.expired += record.is_expired(now)
-        tally.pinned += record.pinned
-        tally.superseded += state.replacements.of(record.id, now) is not None
-        tally.by_trust[record.trust] += 1
+    tally, own = state.counted.tally(), state.table.records
+    replaced = state.replacements.all(now) if state.sealed is None else own
+    tally.superseded = sum(
+        not own[one].is_item and state.replacements.of(one, now) is not None for one in replaced if one in own
+    )
+    tally.expired = sum(not own[one].is_item and own[one].is_expired(now) for one in state.expiring if one in own)
     if state.sealed is not None:
         from agent_memory.storage.sealed.counting import count_sealed
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from agent_memory.models import from_seconds
 from agent_memory.segments import PINNED, TRUSTS
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ def count_sealed(chain: Chain, notes: Part, tally: Tally, now: datetime) -> None
         tally.pinned += int((alive & (segment.columns["flags"] & PINNED > 0)).sum())
         trusts = np.bincount(segment.columns["trust"][alive], minlength=len(TRUSTS)).tolist()
         tally.by_trust.update({trust: count for trust, count in zip(TRUSTS, trusts, strict=True) if count})
+    for segment, alive, every in zip(notes.segments, notes.alive, chain.alive, strict=True):
+        times = segment.columns["timestamp"][every & ~alive]
+        if len(times):
+            last = from_seconds(float(times.max()))
+            tally.last_item = last if tally.last_item is None else max(last, tally.last_item)
     for segment, alive, every in zip(notes.segments, notes.alive, chain.alive, strict=True):
         facets = segment.lists("facets")
         for number, key in enumerate(facets.keys.every()):
