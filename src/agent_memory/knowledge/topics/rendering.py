@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.topics.escaping import escaped
@@ -59,22 +59,54 @@ def split(page: Page, max_tokens: int = MAX_TOKENS) -> list[Page]:
     if tokens_of(page) <= max_tokens:
         return [page]
     frame = tokens_of(replace(page, sections=(), part=999, parts=999))
-    parts: list[list[tuple[str, Line]]] = [[]]
-    left, number, titles = max_tokens - frame, 0, set[str]()
-    for title, line in page.lines():
-        cost = _cost(line, number)
-        whole = cost + (0 if title in titles else estimate_tokens(f"## {escaped(title)}\n\n"))
-        if parts[-1] and whole > left:
-            parts.append([])
-            left, titles = max_tokens - frame, set()
-            whole = cost + estimate_tokens(f"## {escaped(title)}\n\n")
-        parts[-1].append((title, line))
-        titles.add(title)
-        left -= whole
-        number += len(line.notes) if isinstance(line, PageClaim) else 0
+    lines = _weighed(page)
+    most = max_tokens - frame
+    parts = _packed(lines, most)
+    least = sum(each.cost for each in lines) // len(parts)
+    while least < most:  # the smallest bound that needs no more parts: the last one is not left with a line
+        bound = (least + most) // 2
+        some = _packed(lines, bound)
+        if len(some) > len(parts):
+            least = bound + 1
+        else:
+            most, parts = bound, some
     made = [with_lines(replace(page, part=at, parts=len(parts)), lines) for at, lines in enumerate(parts, start=1)]
     # What a person took out is said once.
     return [made[0], *(replace(part, taken_out=()) for part in made[1:])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A line below its heading, and what both cost, in tokens."""
+
+    title: str
+    line: Line
+    cost: int
+    heading: int
+
+
+def _weighed(page: Page) -> list[_Weighed]:
+    found, number = list[_Weighed](), 0
+    for title, line in page.lines():
+        found.append(_Weighed(title, line, _cost(line, number), estimate_tokens(f"## {escaped(title)}\n\n")))
+        number += len(line.notes) if isinstance(line, PageClaim) else 0
+    return found
+
+
+def _packed(lines: Sequence[_Weighed], most: int) -> list[list[tuple[str, Line]]]:
+    """Return the lines in parts that cost no more than this, with the headings that each part repeats."""
+    parts: list[list[tuple[str, Line]]] = [[]]
+    left, titles = most, set[str]()
+    for each in lines:
+        whole = each.cost + (0 if each.title in titles else each.heading)
+        if parts[-1] and whole > left:
+            parts.append([])
+            left, titles = most, set()
+            whole = each.cost + each.heading
+        parts[-1].append((each.title, each.line))
+        titles.add(each.title)
+        left -= whole
+    return parts
 
 
 def joined(parts: Sequence[Page]) -> Page:

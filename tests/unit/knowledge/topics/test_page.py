@@ -173,3 +173,15 @@ def test_what_does_not_fit_stands_in_further_parts() -> None:
     assert all(tokens_of(part) <= 1_500 for part in parts)
     assert all(parse(render(part)) == part for part in parts)
     assert joined(parts) == page
+
+
+@pytest.mark.parametrize("count", [17, 30, 47])
+def test_parts_are_about_as_long_as_each_other_and_none_has_a_line_left_over(count: int) -> None:
+    page = Page(
+        "Lea", (Section("A", tuple(PageClaim(f"Lea said thing {at + 100}.", (note(at),)) for at in range(count))),)
+    )
+
+    sizes = [len(part.claims) for part in split(page)]
+
+    assert sum(sizes) == count
+    assert max(sizes) - min(sizes) <= len(sizes)
