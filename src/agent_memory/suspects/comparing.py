@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.suspects.frames import fit, label_of
 from agent_memory.suspects.meeting import LONG_NAME, Meeting, Suspicion
 from agent_memory.suspects.statements import Statement, joined, statements_of
-from agent_memory.suspects.subjects import are_numbered_apart, are_siblings, long_subject, subject_of
+from agent_memory.suspects.subjects import are_numbered_apart, are_siblings, are_told_apart, long_subject, subject_of
 from agent_memory.suspects.wording import is_said_plainly
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def compare(newer: Memory, older: Memory, nearness: float = 0.0) -> Suspicion | 
     first, second = statements_of(newer.content), statements_of(older.content)
     if not first or not second:
         return None
-    if are_numbered_apart(first[0], second[0]):
+    if are_numbered_apart(first[0], second[0]) or are_told_apart(first[0], second[0]):
         return None
     about = _subject(first, second)
     if about is None and (_are_different(first, second) or are_siblings(first[0], second[0])):

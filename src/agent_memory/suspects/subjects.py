@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Modifiers = Mapping[str, tuple[str, ...]]
 
 _CODE: Final = re.compile(r"\d")
+_OWNING: Final = frozenset({"of", "for"})
+_TELLING_APART: Final = _OWNING | {"in", "at", "on"}
 _HALF: Final = 0.5
 _LONG: Final = 2
 _CERTAIN: Final = 3
@@ -54,6 +56,22 @@ def are_numbered_apart(new: Statement, old: Statement) -> bool:
     if one is None or other is None:
         return False
     return one["what"].casefold() == other["what"].casefold() and int(one["number"]) != int(other["number"])
+
+
+def are_told_apart(new: Statement, old: Statement) -> bool:
+    """Whether both begin with the same of two things: "the backup of the orders" beside "that of the invoices"."""
+    joint = new.links[0] if len(new.links) == 1 else ""
+    if joint not in _TELLING_APART or (new.lead, new.links) != (old.lead, old.links):
+        return False
+    one, other = (_behind_lead(each) for each in (new, old))
+    if min(len(one), len(other)) < (1 if joint in _OWNING else _LONG):
+        return False  # "meeting in Berlin": where, not which
+    return one[0] not in old.words and other[0] not in new.words
+
+
+def _behind_lead(statement: Statement) -> tuple[str, ...]:
+    at = next((at for at, run in enumerate(statement.runs) if run is statement.lead), len(statement.runs))
+    return statement.runs[at + 1] if at + 1 < len(statement.runs) else ()
 
 
 def _are_numbered(new: Statement, old: Statement) -> bool:
