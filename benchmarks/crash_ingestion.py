@@ -1,11 +1,12 @@
-"""Kills processes that take in documents and conversations or draw items from them, and looks what is left.
+"""Kills processes that take in documents and conversations, draw items, make pages, or undo it; looks what is left.
 
     python -m benchmarks.crash_ingestion [--kills 200] [--seed 0] [--json]
 
 In each round one process takes in a chat and a long document and does the background work, and dies by SIGKILL at a
-random moment; another one does the same, until one has come to its end. Now and then two work at once. Then a fresh
-process compares: each turn and each document is there once and whole, so is each item that the rules draw from them,
-and the doctor finds nothing wrong. Ends with 1 if not.
+random moment; another one does the same, until one has come to its end. Now and then two work at once. After some
+rounds the files of the round are taken back in the same way. Then a fresh process compares: each turn and each document
+is there once and whole, so is each item that the rules draw from them, nothing is left of what was taken back, pages
+stand on items that are there, each once, and the doctor finds nothing wrong. Ends with 1 if not.
 """
 
 from __future__ import annotations
@@ -30,28 +31,37 @@ from agent_memory.doctor import examine_agent
 from agent_memory.doctor.findings import Severity
 from agent_memory.knowledge.drawn import drawn_from
 from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.undoing import taken_from, undo
+from agent_memory.knowledge.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
 from agent_memory.models import utc_now
-from agent_memory.service import open_service
+from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    from agent_memory.models import Memory
 
 _TURNS: Final = 60
 _TWO_AT_ONCE: Final = 0.2
+_UNDONE: Final = 0.4
 _ROUND_KILLS: Final = 6
 """After so many deaths a process of the round may live, so that there are rounds enough."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What was seen: how often a process was killed, ended before it was killed, and what was wrong."""
+    """What was seen: how often a process was killed (and at what), how often one ended before, and what was wrong."""
 
     kills: int = 0
     ended: int = 0
     rounds: int = 0
+    undone: list[int] = field(default_factory=list)
+    stages: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
 
@@ -88,17 +98,27 @@ async def work(root: Path, files: Sequence[Path]) -> None:
     await service.close()
 
 
-async def problems_of(root: Path, rounds: int) -> list[str]:
+async def take_back(root: Path, files: Sequence[Path]) -> None:
+    """Forget files with all that came of them."""
+    service, knowledge = keep_pages(open_service("bob", settings_of(root))), Knowledge("bob", settings_of(root))
+    for file in files:
+        taken = await taken_from(knowledge, file.name)
+        await undo(knowledge, service, [each.id for each in taken], NOBODY)
+    await knowledge.close()
+    await service.close()
+
+
+async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
     """Return what is wrong after some rounds, a sentence each."""
     service, knowledge = open_service("bob", settings_of(root)), Knowledge("bob", settings_of(root))
     episodes = [each async for each in knowledge.episodes.iter_all()]
     pages = [each async for each in knowledge.resources.iter_all() if each.resource_type == "document"]
-    wanted = Counter(text for number in range(rounds) for text in texts_of(number)[0])
+    wanted = Counter(text for number in rounds for text in texts_of(number)[0])
     found = Counter(each.content for each in episodes)
     problems = [f"lost: {text}" for text in wanted - found] + [f"twice: {text}" for text in found - wanted]
     whole = Counter([await knowledge.text_of(each) for each in pages])
-    if whole != Counter(texts_of(number)[1] for number in range(rounds)):
-        problems.append(f"{len(pages)} documents, not {rounds} whole ones")
+    if whole != Counter(texts_of(number)[1] for number in rounds):
+        problems.append(f"{len(pages)} documents, not {len(rounds)} whole ones")
     expected = {item["id"]: item["content"] for each in episodes for item in drawn_from(each, each.content)}
     for page in pages:
         drawn = drawn_from(page, await knowledge.text_of(page))
@@ -106,11 +126,26 @@ async def problems_of(root: Path, rounds: int) -> list[str]:
     items = [each for each in await service.admin.everything() if each.is_item]
     if Counter(each.content for each in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
         problems.append(f"{len(items)} items, not {len(expected)}")
+    problems += await wrong_pages(Pages(knowledge, service), {each.id: each for each in items})
     await knowledge.close()
     await service.close()
     report = examine_agent(root, "bob", now=utc_now(), settings=settings_of(root))
     grave = [each for each in report.findings if each.severity >= Severity.WARNING and each.code != "journal_tail"]
     return problems + [f"doctor: {each.code}" for each in grave]
+
+
+async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
+    """Return which pages stand on what is not there, on something twice, or say what none of their items says."""
+    problems = []
+    for topic in await pages.topics():
+        gone, twice = set(topic.item_ids) - items.keys(), len(topic.item_ids) - len(set(topic.item_ids))
+        page = parse(await pages.shown(topic)) if topic.consolidated_at is not None else None
+        claims = page.claims if page is not None else ()
+        notes = [note for claim in claims for note in claim.notes]
+        strange = [note.item for note in notes if note.item not in items]
+        if gone or twice or strange:
+            problems.append(f"page {topic.name}: {len(gone)} gone, {twice} twice, {len(strange)} of no item")
+    return problems
 
 
 def forked(body: Callable[[], object]) -> int:
@@ -137,9 +172,9 @@ def asked(body: Callable[[], Any]) -> Any:
     return json.loads(said) if said else ["the process that looked died"]
 
 
-def killed(root: Path, files: Sequence[Path], delay: float) -> bool:
+def killed(body: Callable[[], Coroutine[Any, Any, None]], delay: float) -> bool:
     """Let a process work and kill it after a time; tell whether it had not come to its end."""
-    child = forked(lambda: asyncio.run(work(root, files)))
+    child = forked(lambda: asyncio.run(body()))
     until = time.monotonic() + delay
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -152,32 +187,42 @@ def killed(root: Path, files: Sequence[Path], delay: float) -> bool:
 
 def run(folder: Path, kills: int, seed: int) -> Report:
     """Do rounds until so many processes were killed, or something is wrong."""
-    report, chance, root, usual = Report(), random.Random(seed), folder / "root", 1.0
+    report, chance, root, usual = Report(), random.Random(seed), folder / "root", {"taking in": 1.0, "undoing": 0.3}
     while report.kills < kills and not report.problems:
-        usual = one_round(root, write_files(folder, report.rounds), report, chance, usual)
+        files, number = write_files(folder, report.rounds), report.rounds
+        usual["taking in"] = one_round(partial(work, root, files), "taking in", report, chance, usual["taking in"])
         report.rounds += 1
-        found = asked(partial(_looked, root, report.rounds))
-        report.problems += [f"round {report.rounds}: {each}" for each in found]
+        looked = partial(_looked, root, [each for each in range(report.rounds) if each not in report.undone])
+        report.problems += [f"round {number}: {each}" for each in asked(looked)]
+        if chance.random() < _UNDONE and not report.problems:
+            undoing = partial(take_back, root, files)
+            usual["undoing"] = one_round(undoing, "undoing", report, chance, usual["undoing"])
+            report.undone.append(number)
+            looked = partial(_looked, root, [each for each in range(report.rounds) if each not in report.undone])
+            report.problems += [f"round {number}, taken back: {each}" for each in asked(looked)]
     return report
 
 
-def _looked(root: Path, rounds: int) -> list[str]:
+def _looked(root: Path, rounds: Sequence[int]) -> list[str]:
     return asyncio.run(problems_of(root, rounds))
 
 
-def one_round(root: Path, files: Sequence[Path], report: Report, chance: random.Random, usual: float) -> float:
-    """Kill processes that take in some files until one comes to its end; return how long that one took."""
+def one_round(
+    body: Callable[[], Coroutine[Any, Any, None]], stage: str, report: Report, chance: random.Random, usual: float
+) -> float:
+    """Kill processes that do something until one comes to its end; return how long that one took."""
     for deaths in count():
-        beside = forked(lambda: asyncio.run(work(root, files))) if chance.random() < _TWO_AT_ONCE else 0
+        beside = forked(lambda: asyncio.run(body())) if chance.random() < _TWO_AT_ONCE else 0
         began = time.monotonic()
-        died = killed(root, files, 600.0 if deaths >= _ROUND_KILLS else chance.uniform(0, usual))
+        died = killed(body, 600.0 if deaths >= _ROUND_KILLS else chance.uniform(0, usual))
         if beside:
             os.kill(beside, signal.SIGKILL)
-            report.kills += os.waitpid(beside, 0)[1] != 0
+            was_killed = os.waitpid(beside, 0)[1] != 0
+            report.kills, report.stages[stage] = report.kills + was_killed, report.stages[stage] + was_killed
         if not died:
             report.ended += 1
             return max(0.05, time.monotonic() - began)
-        report.kills += 1
+        report.kills, report.stages[stage] = report.kills + 1, report.stages[stage] + 1
     raise AssertionError("counting ends with a process that was not killed")
 
 
@@ -193,7 +238,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if chosen.json:
         print(json.dumps(asdict(report)))
     else:
-        print(f"{report.kills} killed in {report.rounds} rounds; {len(report.problems)} problems")
+        at = ", ".join(f"{count} {stage}" for stage, count in report.stages.items())
+        print(f"{report.kills} killed ({at}) in {report.rounds} rounds; {len(report.problems)} problems")
         for problem in report.problems[:20]:
             print(problem)
     return bool(report.problems)

@@ -1,6 +1,6 @@
 """What it costs to take in conversations: time of a turn, turns a second, bytes on the disk.
 
-    python -m benchmarks.ingestion [--turns 500] [--chars 200] [--embedder none|local] [--json]
+    python -m benchmarks.ingestion [--turns 500] [--chars 200] [--embedder none|local] [--rate 100] [--locomo FILE]
 
 Turns of common words in no order, each with another text, are taken in one after the other as the hook of a session
 does (each is synced before it is acknowledged), then as many again as one file. Besides: a turn that was acknowledged
@@ -12,6 +12,9 @@ was given.
 - `found`: milliseconds from the acknowledgement until a search by words has found the turn
 - `backlog`: seconds until every text has its vector, from when the last turn was in, and how many a second
 - `disk`: bytes of the agent's folder to bytes of the texts, and bytes a turn
+- `at_a_rate_ms`: with `--rate`, milliseconds until turns that come at that rate are found: by a word or, with an
+  embedder, by meaning; and the processor time of a turn, its searches and vectors included
+- `locomo`: what a turn of these conversations takes
 - `drawn`: the items that background work draws from the turns then, without pages: how many, turns a second, and how
   many items have their vectors a second, from when it begins
 """
@@ -36,6 +39,7 @@ from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.tasks.runner import Runner
+from benchmarks._ingestion_paced import paced, talks_on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +54,7 @@ under name very through just form sentence great think say help low line differ 
 before move right boy old too same tell does set three want air
 """.split()  # noqa: SIM905 - a list of them would take a line each
 _LOOKED_FOR: Final = 50
+_PACED_SECONDS: Final = 10
 
 
 def turns_of(count: int, chars: int, seed: int) -> list[Turn]:
@@ -149,10 +154,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=500)
     parser.add_argument("--chars", type=int, default=200)
     parser.add_argument("--embedder", choices=("none", "local"), default="none")
+    parser.add_argument("--rate", type=int, default=0, help="turns a second, to see how soon each is found")
+    parser.add_argument("--locomo", type=Path, metavar="FILE", help="conversations to see what they take on the disk")
     parser.add_argument("--json", action="store_true", help="for machines")
     asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         figures = asyncio.run(measure(Path(folder), asked.turns, asked.chars, asked.embedder))
+        if asked.rate:
+            given = turns_of(_PACED_SECONDS * asked.rate, asked.chars, 4)
+            figures["at_a_rate_ms"] = asyncio.run(paced(Path(folder), given, asked.rate, asked.embedder))
+        if asked.locomo is not None:
+            figures["locomo"] = asyncio.run(talks_on_disk(Path(folder), asked.locomo, asked.embedder))
     if asked.json:
         print(json.dumps(figures))
         return 0

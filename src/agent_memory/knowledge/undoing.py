@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.drawn import without_sources
+from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.publishing import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,6 +49,9 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         items = await drawn_from_alone(service, [resource_id, *episodes], caller)
         gone = [item for item in items if not item.pinned]
         await service.requests.many([item.id for item in gone], caller)
+        if not gone:  # who forgot them may have died before their pages were made anew
+            for made in await Pages(knowledge, service).catch_up():
+                await tell(service, made, caller)
         if episodes:
             await knowledge.episodes.forget_many(episodes)
         await knowledge.resources.forget_many([resource_id])

@@ -31,14 +31,14 @@ def test_nothing_is_lost_and_nothing_is_there_twice() -> None:
 def test_it_notices_what_is_lost_and_what_is_there_twice(tmp_path: Path) -> None:
     root = tmp_path / "root"
     asyncio.run(work(root, write_files(tmp_path, 0)))
-    assert asyncio.run(problems_of(root, 1)) == []
-    assert f"lost: {texts_of(1)[0][0]}" in asyncio.run(problems_of(root, 2))
+    assert asyncio.run(problems_of(root, [0])) == []
+    assert f"lost: {texts_of(1)[0][0]}" in asyncio.run(problems_of(root, [0, 1]))
     assert settings_of(root).embedder == "none"
     copy = tmp_path / "again.jsonl"
     copy.write_text((tmp_path / "chat0.jsonl").read_text())
     asyncio.run(work(root, [copy]))
-    assert f"twice: {texts_of(0)[0][0]}" in asyncio.run(problems_of(root, 1))
+    assert f"twice: {texts_of(0)[0][0]}" in asyncio.run(problems_of(root, [0]))
     for blob in (root / "bob" / "blobs").iterdir():
         blob.write_text("something else")
     with pytest.raises(Exception, match="not what was stored"):
-        asyncio.run(problems_of(root, 1))
+        asyncio.run(problems_of(root, [0]))
