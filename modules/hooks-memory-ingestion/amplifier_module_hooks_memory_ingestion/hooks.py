@@ -24,6 +24,7 @@ log = get_logger(__name__)
 
 _OWN_TOOLS: Final = "memory_"
 """How the names of our tools begin, those of `KNOWLEDGE_TOOLS` apart; what they return was taken in before."""
+_FORGETS: Final = "memory_forget"
 _MOST: Final = MAX_TEXT_CHARS + 1
 """Characters of a text that are read: one that is too long is to be refused, and not to be kept by half."""
 
@@ -51,6 +52,7 @@ class IngestionHooks:
             ("prompt:submit", self.on_prompt, _AFTERWARDS, "hooks-memory-ingestion-prompt"),
             ("tool:post", self.on_tool, _AFTERWARDS, "hooks-memory-ingestion-tool"),
             ("orchestrator:complete", self.on_turn_end, _AFTERWARDS, "hooks-memory-ingestion-complete"),
+            ("memory:forgotten", self.on_forgotten, _AFTERWARDS, "hooks-memory-ingestion-forgotten"),
             ("session:end", self.on_session_end, _AFTERWARDS, "hooks-memory-ingestion-end"),
         ]
         return [register(event, handler, priority=priority, name=name) for event, handler, priority, name in handlers]
@@ -70,6 +72,8 @@ class IngestionHooks:
     async def on_tool(self, _event: str, data: Any) -> HookResult:
         """Take a tool's result, if it is one of those that were chosen."""
         name = data.get("tool_name") if isinstance(data, dict) else None
+        if name == _FORGETS:  # also where it shows first what would be forgotten: the order has been said
+            self._intake.note_forgetting()
         if isinstance(name, str) and self._is_chosen(name):
             self._take(text_of_result(data.get("result", data.get("tool_result")), _MOST), "tool", name)
         return HookResult()
@@ -78,6 +82,12 @@ class IngestionHooks:
         """Take the assistant's last words, then end the turn."""
         await self._take_answer()
         self._end_turn()
+        return HookResult()
+
+    async def on_forgotten(self, _event: str, _data: Any) -> HookResult:
+        """Note that the turn is about what is to be forgotten: the order repeats it."""
+        if self._is_open:
+            self._intake.note_forgetting()
         return HookResult()
 
     async def on_session_end(self, _event: str, _data: Any) -> HookResult:

@@ -7,6 +7,7 @@ on.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -42,6 +43,17 @@ class Limits:
 
 
 _LIMITS: Final = Limits()
+_READ: Final = 100_000
+_FORGET: Final = re.compile(
+    r"forg[eo]t|delet|eras|remov|vergess|vergiss|l[öo]e?sch|oubli|effac|supprim|olvid|borra|elimin|esque[cç]|apag|"
+    r"dimentic|cancell|verge+t|wis\b|zapomn|usu[nń]|забуд|удал|忘|削除|消|删|刪|잊|삭제",
+    re.IGNORECASE,
+)
+
+
+def may_forget(turn: Turn) -> bool:
+    """Tell whether the user may order that something be forgotten; whether it was is known when the turn has ended."""
+    return turn.role == "user" and _FORGET.search(turn.text[:_READ]) is not None
 
 
 class Intake:
@@ -65,7 +77,7 @@ class Intake:
         self._session, self._settings, self._limits = session, settings, limits
         self.losses = Losses(session)
         self._said: list[Turn] = []
-        self._ended: list[tuple[Turn, ...]] = []
+        self._ended: list[tuple[tuple[Turn, ...], bool]] = []
         self._portions: deque[Portion] = deque()
         self._keepers: dict[str, tuple[Keeper, Behind]] = {}
         self._taken = self._chars = self._waiting = 0
@@ -73,7 +85,7 @@ class Intake:
         self._writing = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._writer: asyncio.Task[None] | None = None
-        self._is_closed = False
+        self._is_closed = self._forgets = False
 
     def take(self, turn: Turn) -> None:
         """Note what was said; it is written when the turn has ended, or after `flush_seconds`."""
@@ -85,18 +97,23 @@ class Intake:
             return
         self._said.append(turn)
         self._waiting, self._chars = self._waiting + 1, self._chars + len(turn.text)
-        if self._timer is None:
+        if self._timer is None and not may_forget(turn):
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._settings.flush_seconds, self._flush_early)
+
+    def note_forgetting(self) -> None:
+        """Note that something was forgotten in this turn, so that no statement is made of what was said in it."""
+        self._forgets = True
 
     def end_turn(self, *, begin: bool = True) -> None:
         """Have what was said in the turn written. Whose it is, is settled after the event that ended it."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        forgets, self._forgets = self._forgets, False
         if self._said:
             said, self._said = tuple(self._said), []
-            self._ended.append(said)
+            self._ended.append((said, forgets))
             if begin:
                 asyncio.get_running_loop().call_soon(self._assign)
 
@@ -143,7 +160,7 @@ class Intake:
     def _flush_early(self) -> None:
         """Give what was said in a turn that takes long to the agent of the session, if it has one by now."""
         self._timer = None
-        if self._agent() is not None:
+        if self._agent() is not None and not any(map(may_forget, self._said)):
             self.end_turn()
 
     def _agent(self) -> str | None:
@@ -156,7 +173,7 @@ class Intake:
 
     def _assign(self, *, begin: bool = True) -> None:
         """Settle whose the turns are that have ended; nobody's are dropped: memory is off."""
-        for turns in self._ended:
+        for turns, forgets in self._ended:
             agent_id = self._agent()
             try:
                 group = self._session.group() if agent_id is not None else ""
@@ -166,7 +183,7 @@ class Intake:
             if agent_id is None:
                 self._forget(turns)
             else:
-                self._portions.append(Portion(agent_id, group, turns))
+                self._portions.append(Portion(agent_id, group, turns, forgets))
         self._ended = []
         if begin and (self._portions or self.losses.is_untold) and (self._writer is None or self._writer.done()):
             self._writer = asyncio.get_running_loop().create_task(self._write_soon())

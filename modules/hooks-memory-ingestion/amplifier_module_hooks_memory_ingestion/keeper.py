@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.tasks.stage import Ran
 
 _ACTIVATION: Final = "activation"
+_FORGETTING: Final = "forgetting"
 _LONGEST_WISH: Final = 200
 _TITLE: Final = 50
 """Characters: each footnote of a page says it."""
@@ -39,11 +40,12 @@ _PORTIONS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Turns of one conversation that follow each other, and whose they are."""
+    """Turns of one conversation that follow each other, whose they are, and whether something was forgotten in them."""
 
     agent_id: str
     group: str
     turns: tuple[Turn, ...]
+    forgets: bool = False
 
 
 class Keeper:
@@ -126,14 +128,17 @@ class Keeper:
 
 
 def _prepared(portion: Portion) -> tuple[Turn, ...]:
-    """Return the turns as they are to be kept: without what no file carries, wishes for the agent as events.
+    """Return the turns as they are to be kept: without what no file carries; what concerns the memory as an event.
 
-    Of an event no statement is made.
+    Of an event no statement is made: who has something forgotten repeats it.
     """
-    return tuple(
-        replace(each, text=mended(each.text), event_type=_ACTIVATION if _is_wish(each, portion.agent_id) else "")
-        for each in portion.turns
-    )
+
+    def event_of(turn: Turn) -> str:
+        if portion.forgets:
+            return _FORGETTING
+        return _ACTIVATION if _is_wish(turn, portion.agent_id) else ""
+
+    return tuple(replace(each, text=mended(each.text), event_type=event_of(each)) for each in portion.turns)
 
 
 def _is_wish(turn: Turn, agent_id: str) -> bool:

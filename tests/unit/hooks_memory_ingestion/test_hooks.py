@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -112,6 +113,34 @@ async def test_the_wish_for_an_agent_is_no_statement_and_no_title(begin: Begin) 
     assert [item.content for item in await talk.items()] == [ANSWER]
     (conversation,) = await talk.conversations()
     assert conversation.title.startswith("Conversation of 20")
+
+
+async def test_no_statement_is_made_of_a_turn_in_which_something_is_forgotten(begin: Begin) -> None:
+    talk = await begin(flush_seconds=0.001)
+    await talk.whole(FACT)
+    (item,) = await talk.items()
+    await talk.say(f"Forget this, please. {FACT} It was a secret.")
+    await asyncio.sleep(0.01)
+    assert talk.statistics()["waiting"] == 1
+    await (await talk.session.require()).forget(item.id, talk.session.caller)
+    await talk.answer("I have forgotten where the boat is moored, and that it is in Bergen.")
+    await talk.whole("The barn is painted red again.")
+    assert [each.event_type for each in await talk.episodes()][2:4] == ["forgetting", "forgetting"]
+    assert [each.content for each in await talk.items()] == ["The barn is painted red again."]
+
+
+async def test_no_statement_is_made_of_a_turn_that_shows_what_would_be_forgotten(talk: Talk) -> None:
+    await talk.say(f"Forget that. {FACT}")
+    await talk.tool("memory_forget", {"success": True, "output": {"forgotten": False, "confirm": "e49"}})
+    await talk.answer(f"Is it this one? {FACT}")
+    await talk.say("The barn is painted red again.")
+    await talk.end()
+    assert [item.content for item in await talk.items()] == ["The barn is painted red again."]
+
+
+async def test_a_turn_that_speaks_of_forgetting_without_it_is_kept_as_any_other(talk: Talk) -> None:
+    await talk.whole("I always forget the keys of the shed.")
+    assert [each.content for each in await talk.items()] == ["I always forget the keys of the shed."]
 
 
 @pytest.mark.parametrize(
