@@ -43,13 +43,14 @@ class ResourceStoredPayload:
 
 @dataclass(frozen=True, slots=True)
 class ItemsExtractedPayload:
-    """Of ITEMS_EXTRACTED."""
+    """Of ITEMS_EXTRACTED; `by_model` of them were drawn by a language model."""
 
     resource_id: str
     item_ids: list[str]
     item_count: int
     categories: list[str]
     extraction_time_ms: float
+    by_model: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,14 @@ class CategoryCreatedPayload:
 
 @dataclass(frozen=True, slots=True)
 class CategoryConsolidatedPayload:
-    """Of CATEGORY_CONSOLIDATED; `content_length` in characters."""
+    """Of CATEGORY_CONSOLIDATED; `content_length` in characters, `by_model` claims were worded by a language model."""
 
     category_id: str
     name: str
     item_count: int
     content_length: int
     consolidation_time_ms: float
+    by_model: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ class Events:
 
     def __init__(self, service: MemoryService, store: EventStore | None, clock: Clock) -> None:
         self._service, self._store, self._clock = service, store, clock
+        self._trouble: str | None = None
 
     async def send(self, kind: MemoryEventType, payload: Payload, caller: Caller) -> None:
         """Send one event; `correlation_id` joins those of one resource or category."""
@@ -157,3 +160,15 @@ class Events:
                 await done
         told = {name: value for name, value in values.items() if name not in {"description", "query_hash"}}
         await self._service.report(kind.value.replace(".", ":"), caller, **told)
+
+    async def model_did(self, problem: str | None, caller: Caller) -> None:
+        """Tell the session that rules had to do for a language model, each time that this begins.
+
+        Args:
+            problem: Why, in a sentence; None if the model did.
+            caller: The session.
+        """
+        if problem is not None and problem != self._trouble:
+            fields = {"component": "model", "code": "language_model_failed", "message": problem}
+            await self._service.report("memory:degraded", caller, **fields)
+        self._trouble = problem

@@ -123,11 +123,16 @@ class MemoryManager:
         layers = (self.resource_layer, self.item_layer, self.category_layer)
         self._consolidation = Consolidation(self._pages, self._events, self._caller)
         self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
-        self._extraction = Extraction(*layers, self._consolidation, self._events)
-        rules = RAGRetriever(self.item_layer)
         self.model_budget = budget = budget or ModelBudget()
-        pause = (retry.retrieval_max_retries, retry.retrieval_backoff_base)
-        chooser = LLMRetriever(self.item_layer, Asking(model, *pause, budget.seconds, budget=budget))
+
+        def asking(retries: int, backoff: float) -> Asking:
+            return Asking(model, retries, backoff, budget.seconds, budget=budget)
+
+        drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
+        self._extraction = Extraction(*layers, self._consolidation, self._events, drawing)
+        rules = RAGRetriever(self.item_layer)
+        choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
+        chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
         self._ways: dict[RetrievalMode, Retriever] = {
             RetrievalMode.RAG: rules,
@@ -154,7 +159,7 @@ class MemoryManager:
         return stored
 
     async def extract_and_store(
-        self, resource_id: str, category_hint: str | None = None, *, strict: bool = False
+        self, resource_id: str, category_hint: str | None = None, *, strict: bool = False, with_model: bool = False
     ) -> Items:
         """Draw items from a resource and keep them; drawing again from the same one adds nothing.
 
@@ -163,6 +168,7 @@ class MemoryManager:
             category_hint: The topic of all of them, declared if there is none of that name; else each gets the one
                 whose name and description share most words with it, or none.
             strict: Raise where nothing could be drawn, instead of an empty list whose `warnings` say why.
+            with_model: Have a language model draw them; where it fails rules do, and `degraded` says why.
 
         Raises:
             ResourceNotFoundError: There is no such resource.
@@ -170,7 +176,7 @@ class MemoryManager:
             ValidationError: The hint cannot name a topic.
             StorageError: What was stored before stays.
         """
-        items = await self._extraction.of_resource(resource_id, category_hint, strict=strict)
+        items = await self._extraction.of_resource(resource_id, category_hint, strict=strict, with_model=with_model)
         await self.check(files=False)
         return items
 
@@ -217,7 +223,12 @@ class MemoryManager:
             way = self._ways[RetrievalMode(mode)]
         except ValueError:
             raise ValidationError(f"mode is one of {', '.join(RetrievalMode)}, got {mode!r}.") from None
+        spent = self.model_budget
+        calls, failures = spent.calls, spent.failures.total()
         found = await way.retrieve(query, k, category_filter=category_filter)
+        if (calls, failures) != (spent.calls, spent.failures.total()):
+            problem = found.degraded if spent.failures.total() > failures else None
+            await self._events.model_did(problem, self._caller())
         await self._seen.name(found.items)
         payload = RetrievalPerformedPayload(
             query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated

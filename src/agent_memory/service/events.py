@@ -222,6 +222,7 @@ _SPECS: Final = (
         item_count="how many",
         categories="names of their topics",
         extraction_time_ms="time taken, milliseconds",
+        by_model="how many of them a language model drew",
     ),
     _audited("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
     _audited(
@@ -232,6 +233,7 @@ _SPECS: Final = (
         item_count="items it is made of",
         content_length="characters",
         consolidation_time_ms="time taken, milliseconds",
+        by_model="how many of its claims a language model worded",
     ),
     _event(
         "memory:retrieval_performed",
@@ -252,7 +254,7 @@ _SPECS: Final = (
     _event(
         "memory:degraded",
         "Something does not work; what still does is in the message. Once for each time that it begins.",
-        component="storage, scratchpad, capture, ingestion, background, embedder, engine or audit",
+        component="storage, scratchpad, capture, ingestion, background, embedder, engine, model or audit",
         code="error code",
         message="one sentence",
     ),

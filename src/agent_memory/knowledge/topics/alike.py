@@ -48,10 +48,14 @@ def _rarest(terms: frozenset[str], common: Mapping[str, int]) -> list[str]:
     return sorted(terms, key=lambda term: (common[term], term))[: len(terms) - math.ceil(NEARLY * len(terms)) + 1]
 
 
+def exact_of(text: str) -> tuple[tuple[str, ...], bool]:
+    """Return what must be the same where two texts say the same: the numbers, and whether it denies something."""
+    denies = bool(_NEGATIONS.intersection(index_terms(text))) or _DENIAL.search(text) is not None
+    return tuple(sorted(_NUMBER.findall(text))), denies
+
+
 def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, ...], bool]]:
-    terms = frozenset(index_terms(text))
-    denies = bool(terms & _NEGATIONS) or _DENIAL.search(text) is not None
-    return terms, (tuple(sorted(_NUMBER.findall(text))), denies)
+    return frozenset(index_terms(text)), exact_of(text)
 
 
 def _share(first: frozenset[str], second: frozenset[str]) -> float:
