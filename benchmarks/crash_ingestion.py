@@ -5,8 +5,9 @@
 In each round one process takes in a chat and a long document and does the background work, and dies by SIGKILL at a
 random moment; another one does the same, until one has come to its end. Now and then two work at once. After some
 rounds the files of the round are taken back in the same way. Then a fresh process compares: each turn and each document
-is there once and whole, so is each item that the rules draw from them, nothing is left of what was taken back, pages
-stand on items that are there, each once, and the doctor finds nothing wrong. Ends with 1 if not.
+is there once and whole, so is each item that the rules draw from them, nothing is left of what was taken back, each
+topic has one page of all that is filed there, each item once, its footnotes lead to the very words, nothing is left
+beside the pages, and the doctor finds nothing wrong. Ends with 1 if not.
 """
 
 from __future__ import annotations
@@ -30,10 +31,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.doctor import examine_agent
 from agent_memory.doctor.findings import Severity
 from agent_memory.knowledge.drawn import drawn_from
+from agent_memory.knowledge.filing import file_all
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.sources import sources_of
 from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.rendering import render
+from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.knowledge.undoing import taken_from, undo
 from agent_memory.knowledge.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
@@ -45,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from agent_memory.models import Memory
+    from agent_memory.service import MemoryService
 
 _TURNS: Final = 60
 _TWO_AT_ONCE: Final = 0.2
@@ -127,6 +133,7 @@ async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
     if Counter(each.content for each in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
         problems.append(f"{len(items)} items, not {len(expected)}")
     problems += await wrong_pages(Pages(knowledge, service), {each.id: each for each in items})
+    problems += await problems_of_pages(root, knowledge, service)
     await knowledge.close()
     await service.close()
     report = examine_agent(root, "bob", now=utc_now(), settings=settings_of(root))
@@ -146,6 +153,27 @@ async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
         if gone or twice or strange:
             problems.append(f"page {topic.name}: {len(gone)} gone, {twice} twice, {len(strange)} of no item")
     return problems
+
+
+async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemoryService) -> list[str]:
+    """Return what is wrong with the pages, a sentence each."""
+    await runner_of(knowledge, service, at_once=True).run()  # few new items wait for more
+    topics, files = await Pages(knowledge, service).topics(), TopicFiles(root / "bob" / "topics")
+    filed, problems = await file_all(service, topics), list[str]()
+    for topic in topics:
+        members, saved = {each.id for each in filed.members.get(topic.name, ())}, files.read(topic.name)
+        if saved is None or saved.is_edited or set(topic.item_ids) != members or render(saved.page) != topic.body:
+            problems.append(f"page {topic.name}: {len(topic.item_ids)} items, not {len(members)}")
+            continue
+        sources = await sources_of(knowledge, filed.members[topic.name])
+        for note in saved.page.notes:
+            passage = sources.get(note.source)
+            if passage is None or passage.text[note.start : note.end] != note.quote:
+                problems.append(f"page {topic.name}: a footnote leads nowhere")
+    if len({topic.name for topic in topics}) < len(topics):
+        problems.append(f"{len(topics)} topics")
+    hidden = [path.name for path in (root / "bob" / "topics").glob(".*")]
+    return [*problems, *(f"left beside the pages: {name}" for name in hidden)]
 
 
 def forked(body: Callable[[], object]) -> int:

@@ -121,6 +121,7 @@ async def _work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
     runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.admin.count()
     due = sum(each.due for each in await runner.backlog())
     if not due:
+        await runner.run()  # new items of pages that wait for more
         return {"items": 0, "due": 0, **await _tell_all(run, knowledge)}
     with run.screen.progress() as bar:
         task = bar.add_task("Drawing items, writing pages", total=due)

@@ -63,7 +63,7 @@ class Publishing:
         """See `Whole.portions`."""
         waiting, last = await self._waiting()
         mark = await self._marks.of(self)
-        if last == mark.through:
+        if last == mark.through and not self._at_once:  # else some may wait for more
             return
         is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.admin.count()
         for made in await self._without_gone(mark.through, waiting, is_soon=is_soon):
@@ -72,7 +72,7 @@ class Publishing:
         if is_soon:
             return
         failed = 0
-        if waiting or not mark.through:
+        if waiting or self._at_once or not mark.through:
             async for is_made in self._every():
                 failed += not is_made
                 yield int(is_made), int(not is_made)

@@ -94,9 +94,11 @@ async def test_doing_it_again_writes_nothing_and_few_new_items_wait(
     await runner_of(knowledge, service).run()
     assert (folder / "lea.md").read_bytes() == before
     assert await knowledge.topics.last_change() == record
+    await runner_of(knowledge, service, at_once=True).run()  # nothing else is due
+    assert "lake of Thun" in (folder / "lea.md").read_text()
     await talk_of(ingest, "I grow tomatoes on the balcony every summer.", key="s-2")
     await runner_of(knowledge, service, at_once=True).run()
-    assert "lake of Thun" in (folder / "lea.md").read_text()
+    assert "tomatoes" in (folder / "lea.md").read_text()
 
 
 async def test_a_page_is_made_anew_after_so_many_new_items(
@@ -292,3 +294,22 @@ async def test_what_is_filed_is_found_within_its_topic_and_says_which_it_is(
     assert {item.category for item in within.items} == {"lea"}
     assert f"Lea: {SAID[1]}" not in {item.content for item in within.items}
     await manager.close()
+
+
+async def test_a_proposal_for_a_page_of_many_parts_takes_the_place_of_all_of_them(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
+) -> None:
+    await talk_of(ingest, *[f"I carried box {number} to cellar {number + 400}." for number in range(40)])
+    await runner_of(knowledge, service).run()
+    second = folder / "lea-2.md"
+    second.write_text(second.read_text().replace("## Facts\n", "## Facts\n\nAsk her about the boat.\n"))
+    await talk_of(ingest, "I learned to swim in the lake of Thun.", key="s-2")
+    await runner_of(knowledge, service, at_once=True).run()
+    (folder / "lea.proposed.md").rename(folder / "lea.md")
+    (topic,) = await Pages(knowledge, service).topics()
+    assert (await Pages(knowledge, service).shown(topic)).count("Ask her about the boat.") == 1
+    await talk_of(ingest, "I paint small birds on old plates.", key="s-3")
+    await runner_of(knowledge, service, at_once=True).run()
+    assert all_text(folder).count("Ask her about the boat.") == 1
+    assert all_text(folder).count("- (2026-03-01) Lea: I carried box 7 ") == 1
+    assert all_text(folder).count("- (2026-03-01) Lea: I paint small birds") == 1

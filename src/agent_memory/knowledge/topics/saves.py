@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_in_place
 from agent_memory.files.settled import read_settled
+from agent_memory.files.temporary import remove_leftovers
 from agent_memory.knowledge.topics.file import (
     INDEX,
     PROPOSED,
@@ -98,6 +99,8 @@ class TopicFiles:
         if not contents:
             return None
         files = [read_page_file(content.decode("utf-8", "replace")) for content in contents.values()]
+        if files[0].page.parts == 1 and not files[0].is_edited:
+            files = files[:1]  # whole: a proposal that was moved here, beside what it was made of
         return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
 
     def kept(self, topic: str) -> Kept:
@@ -135,6 +138,7 @@ class TopicFiles:
     def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
         """Write the page that lists the topics: name, title, description and number of items of each."""
         make_private_folder(self._folder)
+        remove_leftovers(self._folder)  # of a process that was killed while it wrote a page
         with translated(self._folder, "write"):
             replace_file(self._folder / INDEX, index_file(topics).encode(), durable=False)
 
