@@ -1,0 +1,33 @@
+"""The service that a session shares makes pages anew when something that stands on them is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.host.registry import ServiceShare
+from agent_memory.knowledge.drafting import Turn
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path), embedder="none")
+    share, knowledge = ServiceShare(), Knowledge("bob", settings)
+    service = await share.opened("s-1", "bob", settings, lambda _: None)
+    talk = await Ingest(knowledge).conversation("s-1")
+    for order, what in enumerate(("canoe", "cello", "bicycle", "kettle", "violin", "ladder")):
+        turn = Turn(f"I sold the old {what} in Bergen last week.", speaker="Lea")
+        await Ingest(knowledge).turn(turn, conversation=talk.record.id, order=order)
+    await runner_of(knowledge, service).run()
+    pages = [tmp_path / "bob" / "topics" / f"{name}.md" for name in ("lea", "bergen")]
+    assert all("kettle" in page.read_text() for page in pages)
+    item = next(each for each in await service.admin.everything() if "kettle" in each.content)
+    await service.forget(item.id)
+    assert not any("kettle" in page.read_text() for page in pages)
+    await knowledge.close()
+    await share.close()
