@@ -12,8 +12,9 @@ WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CAPTION: Final = re.compile(r"\[(?:an? )?(?:photo|photography|picture|image|screenshot)s? of ", re.IGNORECASE)
 _STRESS: Final = re.compile(
     r"(?<!\bnot )(?<!n['\u2019]t )\b(?:really|super|so(?! (?:that|far|long|much|many|i|we|he|she|they|it|you|the|my)\b)"
-    r"|just|definitely|totally|truly|actually|pretty|very(?! (?:much|same)\b)|quite|kinda|absolutely|completely"
-    r"|incredibly|extremely|honestly|basically|literally|also)[ ]+(?=[a-z])"
+    r"|just(?! (?:saying|kidding|in|as|about|like|a|an|one|the)\b)|definitely|totally|truly|actually|pretty"
+    r"|very(?! (?:much|same)\b)|quite|kinda|absolutely|completely|incredibly|extremely|honestly"
+    r"|basically|literally|also)[ ]+(?=[a-z])"
 )
 _YES_NO: Final = re.compile(r"(?:yes|yep|yup|no|nope|nah|ja|nein)\b", re.IGNORECASE)
 OPENERS: Final = re.compile(
@@ -42,6 +43,9 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME: Final = re.compile(r"([^\W\d_][\w'\u2019]{1,20})(?:\s*[,!.\u2013\u2014-]+(?:\s+|$)|$)")
+
+
+EXCLAIMS: Final = re.compile(r"(?:oh|omg|wow|hey|hi|hello|ah|aw+|ooh|haha|lol)\b", re.IGNORECASE)
 
 
 def mends(rest: str) -> bool:

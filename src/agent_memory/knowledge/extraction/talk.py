@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.knowledge.extraction.claims import Claim
 from agent_memory.knowledge.extraction.clauses import Clause, clauses_of
 from agent_memory.knowledge.extraction.common import is_common
-from agent_memory.knowledge.extraction.condensing import WITHDRAWS, WORD, bare, condensed, mends
+from agent_memory.knowledge.extraction.condensing import EXCLAIMS, WITHDRAWS, WORD, bare, condensed, mends
 from agent_memory.knowledge.extraction.sentences import spans_of
 from agent_memory.knowledge.extraction.telling import APPROVAL, ASKS, OTHERS, OWN, THANKS, Situation, names, worth
 
@@ -114,7 +114,8 @@ def _claims(passage: Passage, earlier: Sequence[Passage]) -> Iterator[Claim]:
             and not WITHDRAWS.match(passage.text, start)
             and len(WORD.findall(said)) <= _SHORT_ANSWER
         ):
-            yield Claim(f"{asked} {said}", start, end, ANSWER, speaker=passage.speaker)
+            question = bare(asked, others) or asked
+            yield Claim(f"{question[:1].upper()}{question[1:]} {said}", start, end, ANSWER, speaker=passage.speaker)
         else:
             yield Claim(said, start, end, SAID, speaker=passage.speaker)
 
@@ -160,6 +161,8 @@ def _look(said: str, clause: Clause, situation: Situation) -> _Seen:
         return _Seen(clause, 0, states=False)
     if _WIDE.search(core):
         return _Seen(clause, math.inf, states=True)
+    if not WORD.search(core) and EXCLAIMS.match(said):
+        return _Seen(clause, 0, states=False)
     answers = here.is_answer and not (THANKS.match(said) or APPROVAL.match(core) or OTHERS.search(core))
     if not answers and _is_courtesy(said, core, situation.others):
         return _Seen(clause, 0, states=False)

@@ -90,6 +90,8 @@ def test_what_answers_in_a_word_or_two_stays_before_what_tells_more() -> None:
     found = said("Is it a boy or a girl?", "a girl! we're thinking of calling her Noor, after my late aunt in Tunis")
     assert found == ["a girl! we're thinking of calling her Noor, after my late aunt in Tunis"]
     assert said("Is it a girl?", "omg congrats!!") == []
+    assert said("Bob, are you sitting down?", "Oh no.") == []
+    assert said("Bob, are you sitting down?", "Yes.") == ["Are you sitting down? Yes."]
 
 
 def test_turns_before_are_context_alone() -> None:
