@@ -139,7 +139,9 @@ class Asking:
         """Have those of some texts chosen that answer a query; never raises what the model does."""
         if self.model is not None and not texts:
             return Choice()
-        reply = await self.ask(_prompt(query, texts, count), lambda answer: read_choice(answer, len(texts)), "found")
+        reply = await self.ask(
+            choice_prompt(query, texts, count), lambda answer: read_choice(answer, len(texts)), "found"
+        )
         return Choice(problem=reply.problem) if reply.value is None else Choice(reply.value[:count])
 
     async def ask(self, prompt: str, read: Callable[[str], T | None], done: str) -> Reply[T]:
@@ -182,7 +184,8 @@ class Asking:
         return "", _SILENT
 
 
-def _prompt(query: str, texts: Sequence[str], count: int) -> str:
+def choice_prompt(query: str, texts: Sequence[str], count: int) -> str:
+    """Return what a model is asked to choose the statements that answer a query."""
     rows = [json.dumps({"id": at, "text": text[:_TEXT_CHARS]}, ensure_ascii=True) for at, text in enumerate(texts, 1)]
     asked = json.dumps(query[:_QUERY_CHARS], ensure_ascii=True)
     return "\n".join(
