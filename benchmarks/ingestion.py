@@ -95,9 +95,10 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
     started = time.perf_counter()
     await ingest.file(path)
     whole, started = time.perf_counter() - started, time.perf_counter()
+    worked = time.process_time()
     pending = int(knowledge.episodes.embedding_status().get("pending", 0))
     is_embedded = await knowledge.episodes.prepare(None)
-    backlog = time.perf_counter() - started
+    backlog, worked = time.perf_counter() - started, time.process_time() - worked
     await knowledge.close()
     size = sum(len(turn.text.encode()) for turn in [*given, *more]) + _LOOKED_FOR * chars
     disk = size_of(knowledge.folder.path)
@@ -111,6 +112,7 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
             "seconds": round(backlog, 2),
             "vectors": is_embedded,
             "per_second": round(pending / backlog) if is_embedded else None,
+            "cpu_ms_a_text": round(1000 * worked / pending, 1) if is_embedded else None,
         },
         "disk": {"times": round(disk / size, 2), "bytes_a_turn": round(disk / (2 * count + _LOOKED_FOR + 1))},
         "drawn": drawn,

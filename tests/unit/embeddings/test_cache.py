@@ -110,6 +110,39 @@ def test_an_unreadable_file_is_set_aside_and_begun_anew_with_a_report(path: Path
     cache.close()
 
 
+def test_a_vector_takes_little_more_than_its_numbers(cache: VectorCache, path: Path) -> None:
+    numbers, identity = np.random.default_rng(1).standard_normal((600, 384)), EmbedderIdentity("test", "long", 384)
+    for begin in range(0, len(numbers), 20):
+        cache.put_many(identity, {text_hash(str(at)): rounded(numbers[at]) for at in range(begin, begin + 20)})
+    cache.close()
+    assert path.stat().st_size / len(numbers) < 940  # 768 of which are the numbers
+
+
+def test_a_file_whose_rows_lie_by_their_key_is_used_as_it_is(path: Path) -> None:
+    with sqlite3.connect(path) as database:  # as versions before made it
+        database.executescript(
+            """
+            CREATE TABLE embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE) STRICT;
+            CREATE TABLE vectors (
+                embedder INTEGER NOT NULL REFERENCES embedders(id), hash BLOB NOT NULL, vector BLOB NOT NULL,
+                PRIMARY KEY (embedder, hash)
+            ) STRICT, WITHOUT ROWID;
+            PRAGMA user_version = 1;
+            """
+        )
+        database.execute("INSERT INTO embedders (identity) VALUES (?)", (str(ONE),))
+        old = np.asarray(_vector(1, 0, 0, 0), "<f2").tobytes()
+        database.execute("INSERT INTO vectors VALUES (1, ?, ?)", (KEY, old))
+    database.close()
+    cache, other = VectorCache(path), text_hash("another fact")
+    assert np.allclose(cache.get_many(ONE, [KEY])[KEY], _vector(1, 0, 0, 0))
+    assert cache.put_many(ONE, {other: _vector(0, 1, 0, 0), KEY: _vector(0, 0, 1, 0)})
+    assert np.allclose(cache.get_many(ONE, [KEY, other])[KEY], _vector(0, 0, 1, 0))
+    assert cache.prune({other}) == 1
+    assert cache.get_many(ONE, [KEY, other]).keys() == {other}
+    cache.close()
+
+
 def test_a_file_of_a_newer_version_is_left_to_it(path: Path) -> None:
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE vectors (new)")
