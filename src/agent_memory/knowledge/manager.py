@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.knowledge.categories import CategoryLayer
-from agent_memory.knowledge.consolidating import Consolidation
+from agent_memory.knowledge.consolidating import Consolidation, PageText
 from agent_memory.knowledge.events import (
     CategoryCreatedPayload,
     Events,
@@ -121,17 +121,18 @@ class MemoryManager:
         self.item_layer.filed_under = self._seen.filed_under
         self.category_layer = CategoryLayer(self._knowledge, self._seen)
         layers = (self.resource_layer, self.item_layer, self.category_layer)
-        self._consolidation = Consolidation(self._pages, self._events, self._caller)
-        self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
         self.model_budget = budget = budget or ModelBudget()
 
         def asking(retries: int, backoff: float) -> Asking:
             return Asking(model, retries, backoff, budget.seconds, budget=budget)
 
+        wording = asking(retry.consolidation_max_retries, retry.consolidation_backoff_base)
         drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
+        choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
+        self._consolidation = Consolidation(self._pages, self._events, self._caller, self._knowledge, wording)
+        self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
         self._extraction = Extraction(*layers, self._consolidation, self._events, drawing)
         rules = RAGRetriever(self.item_layer)
-        choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
         chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
         self._ways: dict[RetrievalMode, Retriever] = {
@@ -245,21 +246,29 @@ class MemoryManager:
         topic = await self._seen.required(category_name)
         return await self._seen.shown(topic) or category_of(topic).markdown_content
 
-    async def consolidate_category(self, category_name: str, force: bool = False) -> str:  # noqa: FBT001, FBT002
+    async def consolidate_category(
+        self,
+        category_name: str,
+        force: bool = False,  # noqa: FBT001, FBT002
+        *,
+        with_model: bool = False,
+    ) -> PageText:
         """Make the page of a topic anew from its items, and return it; one that a person edited stays as it is.
 
         Args:
             category_name: Which.
             force: Do so, too, where no item has come or gone since.
+            with_model: Have a language model word its claims; where it fails they are the rules', and `degraded` of
+                what is returned says why. The next time that it is made without, they are the rules' again.
 
         Raises:
             CategoryNotFoundError: There is none of that name.
             ConsolidationError: The page before stays.
         """
         topic = await self._seen.required(category_name)
-        body = await self._consolidation.make(category_name, force=force)
+        body = await self._consolidation.make(category_name, force=force, with_model=with_model)
         await self.check(files=False)
-        return body if self._caller().group is None else await self._seen.shown(topic)
+        return body if self._caller().group is None else body.shown_as(await self._seen.shown(topic))
 
     def get_stats(self) -> MemoryStats:
         """Return how much there is, as of the last change or look; `check` looks."""

@@ -21,6 +21,7 @@ from agent_memory.knowledge.sources import sources_of
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
 from agent_memory.knowledge.topics.rendering import render
+from agent_memory.knowledge.topics.rewording import reworded
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.consolidation import Consolidation
     from agent_memory.knowledge.topics.page import Page
+    from agent_memory.knowledge.topics.rewording import Rewording
     from agent_memory.knowledge.topics.saves import Kept
     from agent_memory.models import Memory, Topic
     from agent_memory.service import MemoryService
@@ -52,12 +54,24 @@ class Made:
         body: The page as Markdown, whole.
         items: How many it is made of.
         milliseconds: Time taken.
+        by_model: How many claims have words of a language model.
     """
 
     topic: Topic
     body: str
     items: int
     milliseconds: float
+    by_model: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """What was made, what its record is to say, whether the file is there, and how many claims a model worded."""
+
+    made: Consolidation
+    rendered: Page
+    done: bool
+    by_model: int
 
 
 class Pages:
@@ -109,8 +123,13 @@ class Pages:
 
     # -- making -------------------------------------------------------------------------------------------------------
 
-    async def make(self, topic: Topic, members: Sequence[Memory]) -> Made:
+    async def make(self, topic: Topic, members: Sequence[Memory], words: Sequence[Rewording] = ()) -> Made:
         """Make a page of these, the oldest first, and write it; one that a person edited is proposed anew.
+
+        Args:
+            topic: Whose page.
+            members: What it is made of.
+            words: Of claims that a language model worded.
 
         Raises:
             StorageError: It is as it was, or will be made again.
@@ -118,40 +137,43 @@ class Pages:
         began = time.perf_counter()
         async with self._making:
             for _ in range(_TRIES):
-                topic, body, done = await self._written(topic, members)
+                topic, body, saved = await self._written(topic, members, words)
                 live = await self._service.admin.valid_among([each.id for each in members])
-                if done and len(live) == len(members):
+                if saved.done and len(live) == len(members):
                     break
                 # Somebody saved the file meanwhile, or forgot something that stands on the page now.
                 members = [each for each in members if each.id in live]
             else:
                 raise BusyError(f"The page of {topic.name} is being changed all the time. It will be made again.")
-        return Made(topic, body, len(members), 1000 * (time.perf_counter() - began))
+        return Made(topic, body, len(members), 1000 * (time.perf_counter() - began), saved.by_model)
 
-    async def _written(self, topic: Topic, members: Sequence[Memory]) -> tuple[Topic, str, bool]:
+    async def _written(
+        self, topic: Topic, members: Sequence[Memory], words: Sequence[Rewording]
+    ) -> tuple[Topic, str, _Saved]:
         sources = await sources_of(self._knowledge, members)
-        made, rendered, done = await asyncio.to_thread(self._saved, topic, members, sources)
+        saved = await asyncio.to_thread(self._saved, topic, members, sources, words)
+        made = saved.made
         if made.dropped:
             log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(one.reason for one in made.dropped)))
-        if not done:
-            return topic, topic.body, False
-        changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": _body(rendered)}
+        if not saved.done:
+            return topic, topic.body, saved
+        changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": _body(saved.rendered)}
         if not made.is_proposal:
             changes["consolidated_at"] = made.page.consolidated_at
         changes = {name: value for name, value in changes.items() if getattr(topic, name) != value}
         if changes:
             clean = await asyncio.to_thread(redact_fields, TOPIC, changes, OnlyNew(topic.body))
             topic = await self._knowledge.topics.update(topic.id, clean)
-        return topic, render(made.page), True
+        return topic, render(made.page), saved
 
     def _saved(
-        self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any]
-    ) -> tuple[Consolidation, Page, bool]:
-        """Write the file of a page; return what was made, what its record is to say, and whether the file is there."""
-        saved = self._files.read(topic.name)
-        made = page_of(topic, members, sources, self._knowledge.clock(), saved)
-        done = self._files.write(topic.name, made, topic.description, saved)
-        return made, shortened(topic, members, sources) if made.is_proposal else made.page, done
+        self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any], words: Sequence[Rewording]
+    ) -> _Saved:
+        """Write the file of a page."""
+        read = self._files.read(topic.name)
+        made, count = reworded(page_of(topic, members, sources, self._knowledge.clock(), read), words)
+        done = self._files.write(topic.name, made, topic.description, read)
+        return _Saved(made, shortened(topic, members, sources) if made.is_proposal else made.page, done, count)
 
     async def catch_up(self) -> list[Made]:
         """Make all pages anew on which something stands that is gone, whoever forgot it; return these.
@@ -224,9 +246,14 @@ class Pages:
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:
     """Return a page of a topic made of these alone, which is written nowhere: for whom not everything is meant."""
+    return render(await drafted(knowledge, topic, members))
+
+
+async def drafted(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> Page:
+    """Return the page that rules make of these, whatever there was before, and write nothing."""
     sources = await sources_of(knowledge, members)
     own = topic.model_copy(update={"body": "", "item_ids": []})
-    return render((await asyncio.to_thread(page_of, own, members, sources, knowledge.clock())).page)
+    return (await asyncio.to_thread(page_of, own, members, sources, knowledge.clock())).page
 
 
 def _claims_of(topics: Sequence[Topic]) -> set[str]:
