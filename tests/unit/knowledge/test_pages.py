@@ -313,3 +313,19 @@ async def test_a_proposal_for_a_page_of_many_parts_takes_the_place_of_all_of_the
     assert all_text(folder).count("Ask her about the boat.") == 1
     assert all_text(folder).count("- (2026-03-01) Lea: I carried box 7 ") == 1
     assert all_text(folder).count("- (2026-03-01) Lea: I paint small birds") == 1
+
+
+async def test_what_is_forgotten_while_a_page_is_made_is_not_on_it(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path, root: Path, clock: FrozenClock
+) -> None:
+    await talk_of(ingest, *SAID)
+    await runner_of(knowledge, service).run()
+    pages = Pages(knowledge, service)
+    (topic,) = await pages.topics()
+    members = await pages.members_of(topic)
+    other = FileStorage("bob", root, settings=knowledge.settings, clock=clock)
+    await other.delete((await item_with(service, WALNUTS)).id)
+    await other.close()
+    made = await pages.make(topic, members)
+    assert (WALNUTS in made.body, WALNUTS in all_text(folder)) == (False, False)
+    assert len(made.topic.item_ids) == len(SAID) - 1
