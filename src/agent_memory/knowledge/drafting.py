@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from agent_memory.models import SourceKind, Trust
     from agent_memory.redaction import Redactor
 
+_TITLE, _SPEAKER = 300, 200
+"""Characters of a title and of a name that are kept."""
+_SEEN: Final = 20
+"""How many times as many are looked at for secrets."""
 _SOURCES: Final[Mapping[str, SourceKind]] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 
 
@@ -116,7 +120,11 @@ def resource(agent_id: str, given: Document, origin: Origin, redactor: Redactor)
     """
     whole, own, redacted = _texts(given.text, redactor)
     values = _head(origin, given.said_at, "import" if origin.file else "user") | own
-    values |= {"resource_type": given.resource_type, "title": given.title.strip()[:300], "tags": list(origin.tags)}
+    values |= {
+        "resource_type": given.resource_type,
+        "title": _cut(given.title, _TITLE, redactor),
+        "tags": list(origin.tags),
+    }
     values["metadata"] = dict(origin.metadata)
     record = make_record(RESOURCE, values, agent_id, redactor)
     return _draft(record, (given.resource_type, origin.group, _digest(whole or record.value.content)), whole, redacted)
@@ -139,7 +147,8 @@ def conversation(
         ValidationError: A value is wrong.
     """
     values = _head(origin, said_at, "import" if origin.file else "user")
-    values |= {"content": title.strip()[:300] or "A conversation", "title": title.strip()[:300]}
+    title = _cut(title, _TITLE, redactor)
+    values |= {"content": title or "A conversation", "title": title}
     values |= {"resource_type": "conversation", "tags": list(origin.tags), "metadata": dict(origin.metadata)}
     record = make_record(RESOURCE, values, agent_id, redactor)
     return replace(_draft(record, ("conversation", origin.group, key)), has_name=True)
@@ -163,7 +172,7 @@ def episode(
     """
     whole, own, redacted = _texts(turn.text, redactor)
     values = _head(origin, turn.said_at, "import" if origin.file else _SOURCES.get(turn.role, "import")) | own
-    values |= {"role": turn.role, "speaker": turn.speaker.strip()[:200], "order": order}
+    values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
     if turn.event_type:
         values |= {"content_type": "event", "event_type": turn.event_type}
     if part_of is not None:
@@ -193,6 +202,12 @@ def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[
         "trust": origin.trust,
         "group": origin.group,
     }
+
+
+def _cut(text: str, most: int, redactor: Redactor) -> str:
+    """Return the beginning of a text without secrets: cut through, one is not seen to be one."""
+    bare = text.strip()
+    return bare if len(bare) <= most else redactor.redact(bare[: most * _SEEN]).text[:most]
 
 
 def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[str, ...]]:

@@ -200,7 +200,7 @@ class Ingest:
         """
         done = FileIngested(path.name)
         tell = progress or (lambda _: None)
-        origin = replace(self._origin(caller, group), file=path.name[:200])
+        origin = replace(self._origin(caller, group), file=self._redactor.redact(path.name).text[:200])
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, Document):
                 await self._take_document(part, origin, caller, done)

@@ -184,3 +184,19 @@ async def test_a_text_is_on_the_disk_before_the_record_that_names_it(
     with pytest.raises(StorageError):
         await ingest.resource(LONG)
     assert Blobs(knowledge.folder.blobs).names(), "nobody names it, so it is swept when it is old"
+
+
+@pytest.mark.parametrize("before", [180, 190, 280, 290])
+async def test_no_part_of_a_secret_is_left_where_a_title_or_a_name_is_cut(
+    ingest: Ingest, knowledge: Knowledge, root: Path, tmp_path: Path, before: int
+) -> None:
+    long = f"{'x' * (before - 1)} {TOKEN} and so on"
+    await ingest.resource(Document("A text.", long))
+    await ingest.conversation("chat", title=long)
+    await ingest.turn(Turn("Hello there, Ada.", speaker=long))
+    file = tmp_path / f"{'x' * min(before - 1, 195)} {TOKEN}.md"
+    file.write_text("Another text.")
+    await ingest.file(file)
+    await knowledge.close()
+    files = [path.read_bytes() for path in root.rglob("*") if path.is_file()]
+    assert not any(TOKEN[:8].encode() in content for content in files)
