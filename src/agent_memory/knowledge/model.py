@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
@@ -31,6 +32,8 @@ _AGAIN: Final = "\n\nYour last answer was not that JSON array. Answer with it al
 _MOST_ANSWER: Final = 200_000
 """Characters of an answer that is looked at: a longer one is none."""
 _SECONDS: Final = 30.0
+_MOST_SILENT: Final = 3
+_REST: Final = 60.0
 _QUERY_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 600
 
@@ -54,6 +57,10 @@ class ModelBudget:
         max_tokens: Tokens of all prompts and answers at most, estimated from their lengths.
         max_prompt_tokens: Tokens of one prompt at most.
         seconds: How long one answer is waited for.
+        max_silent: So many attempts in a row without an answer, and it is asked nothing for a while: who waits for
+            rules is not to wait for a model that is out of order first.
+        rest: How many seconds that is.
+        now: The time in seconds, on a clock that only goes forward.
 
     Attributes:
         calls, tokens: What was spent.
@@ -66,9 +73,15 @@ class ModelBudget:
         max_tokens: int = 500_000,
         max_prompt_tokens: int = 20_000,
         seconds: float = _SECONDS,
+        *,
+        max_silent: int = _MOST_SILENT,
+        rest: float = _REST,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.max_calls, self.max_tokens, self.max_prompt_tokens = max_calls, max_tokens, max_prompt_tokens
         self.seconds = seconds
+        self._max_silent, self._rest, self._now = max_silent, rest, now
+        self._silent, self._asked_again_at = 0, 0.0
         self.calls = self.tokens = 0
         self.failures: Counter[str] = Counter()
 
@@ -77,6 +90,8 @@ class ModelBudget:
         tokens = estimate_tokens(prompt)
         if tokens > self.max_prompt_tokens:
             return f"was not asked: one prompt may have {self.max_prompt_tokens:,} tokens"
+        if self._silent >= self._max_silent and self._now() < self._asked_again_at:
+            return f"was not asked: it gave no answer {self._max_silent} times in a row, and is left alone for a while"
         if self.calls >= self.max_calls:
             return f"was not asked: the limit of {self.max_calls:,} calls is reached"
         if self.tokens + tokens > self.max_tokens:
@@ -88,6 +103,12 @@ class ModelBudget:
     def answered(self, answer: str) -> None:
         """Count the tokens of an answer."""
         self.tokens += estimate_tokens(answer)
+        self._silent = 0
+
+    def silent(self) -> None:
+        """Count an attempt that had no answer."""
+        self._silent += 1
+        self._asked_again_at = self._now() + self._rest
 
 
 class Chosen(BaseModel):
@@ -173,11 +194,12 @@ class Asking:
                 await self.sleep(self.backoff * 2 ** (attempt - 1))
             refusal = self.budget.refusal(prompt)
             if refusal is not None:
-                return "", refusal
+                return "", _SILENT if attempt else refusal
             try:
                 answer = str(await asyncio.wait_for(model(prompt), self.timeout))
             except Exception as error:  # noqa: BLE001 - whatever a foreign model raises, the answer stands without it
                 log.warning("language_model_failed", error=type(error).__name__, attempt=attempt + 1)
+                self.budget.silent()
             else:
                 self.budget.answered(answer)
                 return answer, None

@@ -5,6 +5,7 @@ A portion is of one group and one trust, so that nothing a model says of it can 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from dataclasses import dataclass, field
@@ -87,17 +88,30 @@ class Harvest:
     problem: str | None = None
 
 
-def by_rules(passage: Passage, start: int = 0, end: int | None = None) -> list[Drawn]:
-    """Return what rules draw from a text, or from a part of it."""
-    found = drawing.statements_of(passage.text, is_talk=passage.is_talk)
-    last = len(passage.text) if end is None else end
+def by_rules(passage: Passage) -> list[Drawn]:
+    """Return what rules draw from a text."""
     return [
         Drawn(
             passage, f"{passage.speaker}: {one.text}" if passage.speaker else one.text, one.start, one.end, drawing.RULE
         )
-        for one in found
-        if start <= one.start < last
+        for one in drawing.statements_of(passage.text, is_talk=passage.is_talk)
     ]
+
+
+class _Rules:
+    """What rules draw from parts of texts; each text is read once, however many parts it has."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Passage, list[Drawn]] | None = None
+
+    async def of(self, windows: Sequence[Window]) -> list[Drawn]:
+        """Return what begins in these parts; those of one text follow each other."""
+        found: list[Drawn] = []
+        for window in windows:
+            if self._last is None or self._last[0] is not window.passage:
+                self._last = (window.passage, await asyncio.to_thread(by_rules, window.passage))
+            found += [one for one in self._last[1] if window.start <= one.start < window.end]
+        return found
 
 
 async def by_model(asking: Asking, passages: Sequence[Passage], topics: Sequence[Topic]) -> Harvest:
@@ -108,7 +122,7 @@ async def by_model(asking: Asking, passages: Sequence[Passage], topics: Sequence
         passages: The texts.
         topics: Those that it may name.
     """
-    harvest, left_out = Harvest(), Counter[str]()
+    harvest, left_out, rules = Harvest(), Counter[str](), _Rules()
     for windows in portions(passages):
         group = windows[0].passage.group
         allowed = [topic for topic in topics if topic.group in {"", group}]
@@ -120,7 +134,7 @@ async def by_model(asking: Asking, passages: Sequence[Passage], topics: Sequence
             drawn = _grounded(said, windows, {topic.name for topic in allowed}, left_out)
         problem = reply.problem
         if not drawn:
-            drawn = [one for each in windows for one in by_rules(each.passage, each.start, each.end)]
+            drawn = await rules.of(windows)
             problem = problem or (_NOTHING if drawn else None)
         harvest.drawn += drawn
         if problem is not None:

@@ -82,6 +82,48 @@ async def test_failures_are_counted_by_reason() -> None:
     }
 
 
+class Broken:
+    """A model that is out of order until it is mended."""
+
+    def __init__(self) -> None:
+        self.calls, self.is_mended = 0, False
+
+    async def __call__(self, _: str) -> str:
+        self.calls += 1
+        if not self.is_mended:
+            raise OSError
+        return '[{"id": 4}]'
+
+
+async def test_a_model_that_is_out_of_order_is_left_alone_for_a_while_and_then_asked_again() -> None:
+    time, model = [0.0], Broken()
+    asking = Asking(model, retries=0, budget=ModelBudget(max_silent=2, rest=60, now=lambda: time[0]))
+    told = [(await asked(asking)).problem for _ in range(4)]
+    assert model.calls == 2
+    assert told[:2] == ["The language model did not answer, so this was counted by rules."] * 2
+    why = "was not asked: it gave no answer 2 times in a row, and is left alone for a while"
+    assert told[2:] == [f"The language model {why}, so this was counted by rules."] * 2
+    time[0] = 60.0
+    await asked(asking)
+    assert (await asked(asking)).value is None
+    assert model.calls == 3, "one attempt tells that it is still out of order"
+    time[0], model.is_mended = 120.0, True
+    assert (await asked(asking)).value == [4]
+    model.is_mended = False
+    await asked(asking)
+    assert "did not answer" in ((await asked(asking)).problem or ""), "an answer begins the count anew"
+
+
+async def test_no_attempt_is_made_after_the_last_that_may_be() -> None:
+    async def pause(_: float) -> None:
+        pass
+
+    model = Broken()
+    asking = Asking(model, retries=5, sleep=pause, budget=ModelBudget(max_silent=3))
+    assert "did not answer" in ((await asked(asking)).problem or "")
+    assert (model.calls, dict(asking.budget.failures)) == (3, {"did not answer": 1})
+
+
 async def test_an_answer_without_end_is_none() -> None:
     model, _ = scripted("[" + '{"id": 4},' * 50_000 + '{"id": 4}]')
     assert (await asked(Asking(model))).value is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.knowledge import MemoryEvent, MemoryManager, MemoryRetryConfig, ModelBudget
+from agent_memory.knowledge import MemoryEvent, MemoryManager, MemoryRetryConfig, ModelBudget, drawing
 from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.layers import Passage
@@ -256,6 +256,26 @@ async def test_what_a_budget_leaves_is_drawn_by_rules(opened: Opened) -> None:
     assert items.by_model == 1
     assert "The boat number 199 is moored at pier four." in contents(items)
     assert "the limit of 1 calls is reached" in (items.degraded or "")
+
+
+async def test_a_long_text_is_read_once_by_rules_where_a_model_is_out_of_order(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    statements_of = drawing.statements_of
+
+    def counting(source: str, *, is_talk: bool) -> list[drawing.Statement]:
+        read.append(len(source))
+        return statements_of(source, is_talk=is_talk)
+
+    monkeypatch.setattr(drawing, "statements_of", counting)
+    text = "\n".join(f"The boat number {number} is moored at pier four." for number in range(800))
+    manager, model = await opened(OSError())
+    items = await drawn(manager, text)
+    assert len(items) == 800
+    assert read == [len(text)]
+    assert len(model.prompts) == 3, "a model that does not answer is not asked of every part"
+    assert "did not answer" in items.warnings[0]
 
 
 async def test_the_event_store_hears_how_many_a_model_drew(opened: Opened) -> None:
