@@ -10,6 +10,8 @@ import pytest
 from agent_memory.knowledge.layers import Passage
 from agent_memory.knowledge.model import choice_prompt
 from agent_memory.knowledge.model_items import portions, prompt_of
+from agent_memory.knowledge.model_pages import prompt_of as wording_of
+from agent_memory.knowledge.topics.page import PageClaim
 from agent_memory.scratchpad import estimate_tokens
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
@@ -25,6 +27,10 @@ def drawing(chars: int) -> str:
     return prompt_of(windows, [])
 
 
+def wording(count: int) -> str:
+    return wording_of([PageClaim(WORDS[:100].strip())] * count)
+
+
 @pytest.mark.parametrize(
     ("label", "text"),
     [
@@ -34,6 +40,8 @@ def drawing(chars: int) -> str:
         ("an answer that chooses 5", json.dumps([{"id": at, "confidence": 0.9} for at in range(1, 6)])),
         ("draw items from 600 characters", drawing(600)),
         ("draw items from 6,000 characters, the most without topics", drawing(6_000)),
+        ("word a page of 3 claims of 100 characters", wording(3)),
+        ("word a page of 60 claims of 100 characters, about the most of one call", wording(60)),
     ],
 )
 def test_the_page_says_what_a_call_costs(label: str, text: str) -> None:

@@ -196,6 +196,24 @@ async def test_words_of_a_model_do_not_become_a_persons_when_they_edit_the_page(
     assert "walnuts" not in shown
 
 
+async def test_a_session_of_a_group_asks_of_no_claim_that_it_does_not_see(tmp_path: Path) -> None:
+    model, groups = Scripted(), ["x:1"]
+    manager = MemoryManager(
+        tmp_path,
+        settings=ServiceSettings(embedder="none"),
+        model=model,
+        caller=lambda: Caller(group=groups[0]),
+    )
+    await manager.remember(SAID[0], "lea")
+    groups[0] = "x:2"
+    await manager.remember(SAID[1], "lea")
+    worded = await manager.consolidate_category("lea", force=True, with_model=True)
+    assert "walnuts" in model.prompts[0]
+    assert all("Bern" not in prompt for prompt in model.prompts)
+    assert "Bern" not in worded
+    await manager.close()
+
+
 def note(at: int) -> Footnote:
     return Footnote(f"res-{at:012x}", 0, 1, "x", item=f"mem-{at:012x}")
 
