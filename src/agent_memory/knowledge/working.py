@@ -27,6 +27,7 @@ def runner_of(
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
     """
+    caller = caller.of_no_group()
     stages = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
     pages = Pages(knowledge, service, 1) if at_once else Pages(knowledge, service)
     last = [Publishing(knowledge, service, pages, caller, at_once=at_once)]

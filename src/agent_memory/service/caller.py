@@ -49,6 +49,10 @@ class Caller:
         """Return the caller for what a person did, such as an edit of a file, whichever session takes it over."""
         return replace(self, trust="high")
 
+    def of_no_group(self) -> Caller:
+        """Return the caller for work on what all groups gave, of which nothing is told to the session."""
+        return replace(self, group=None)
+
 
 NOBODY = Caller()
 

@@ -137,3 +137,14 @@ async def test_an_entity_has_a_page_for_who_speaks_enough_of_it(
     assert "lyon" in {each.name for each in await managers[ADA].list_categories()}
     assert "lyon" not in {each.name for each in await managers[BOB].list_categories()}
     assert "bob house" not in await managers[ADA].get_category_content("lyon")
+
+
+async def test_a_session_of_one_group_works_on_what_another_one_gave(service: MemoryService) -> None:
+    knowledge, said = Knowledge("bob", service.settings), "The harbour of Lyon opens in May."
+    for text in (said, f"{said}\n\nThe ferry to Bern is painted green."):
+        await Ingest(knowledge).resource(text, group=ADA)
+        ran = await runner_of(knowledge, service, replace(NOBODY, group=BOB)).run()
+        assert ran.failed == 0
+    [item] = [each for each in await service.admin.everything() if each.content == said]
+    assert (len(item.links), item.group) == (2, ADA)
+    await knowledge.close()
