@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.alike import exact_of
+from agent_memory.knowledge.topics.alike import exact_of, numbers_in
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def place_of(quote: str, text: str, start: int = 0, end: int | None = None) -> t
 def says_no_more(statement: str, quotes: Sequence[str], around: Iterable[str] = ()) -> bool:
     """Tell whether a statement says what quotes say: no other number, no name from nowhere, no denial more or less.
 
+    Names and numbers come in the order of a quote: who owes whom is told by nothing else here.
+
     Args:
         statement: In a model's words.
         quotes: What it rests on.
@@ -48,6 +50,8 @@ def says_no_more(statement: str, quotes: Sequence[str], around: Iterable[str] = 
     said = [exact_of(quote) for quote in quotes]
     numbers, denies = exact_of(statement)
     if not set(numbers) <= {number for found, _ in said for number in found} or denies not in {no for _, no in said}:
+        return False
+    if not any(keeps_order(statement, quote) for quote in quotes):
         return False
     terms, held = set(query_terms(statement)), {term for quote in quotes for term in query_terms(quote)}
     if not terms or len(terms & held) < _LEAST_SHARED * len(terms):
@@ -64,12 +68,29 @@ def leaves_out_nothing(statement: str, claims: Sequence[str]) -> bool:
         names = names_of(claim)
         if not set(wanted) <= set(numbers) or denied != denies or not names <= terms:
             return False
+        if not keeps_order(statement, claim):
+            return False
         own = set(query_terms(claim)) - names
         if len(own & terms) < _LEAST_KEPT * len(own):
             return False
     return True
 
 
+def keeps_order(statement: str, text: str) -> bool:
+    """Tell whether the names and the numbers that two texts share come in the same order in both."""
+    pairs = ((_named(statement), _named(text)), (numbers_in(statement), numbers_in(text)))
+    return all(_shared(first, second) == _shared(second, first) for first, second in pairs)
+
+
 def names_of(text: str) -> set[str]:
     """Return the terms of the words that are written with a capital."""
-    return set(query_terms(" ".join(_CAPITAL.findall(text))))
+    return set(_named(text))
+
+
+def _named(text: str) -> list[str]:
+    return query_terms(" ".join(_CAPITAL.findall(text)))
+
+
+def _shared(terms: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return those terms that are among others, each at its first place."""
+    return [term for term in dict.fromkeys(terms) if term in others]

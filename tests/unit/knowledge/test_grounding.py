@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.knowledge.grounding import leaves_out_nothing, place_of, says_no_more
+from agent_memory.knowledge.grounding import keeps_order, leaves_out_nothing, place_of, says_no_more
 
 TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door is red."
 
@@ -59,3 +59,20 @@ def test_a_statement_says_what_its_quote_says(statement: str, holds: bool) -> No
 )
 def test_what_stands_for_claims_leaves_nothing_out(statement: str, holds: bool) -> None:
     assert leaves_out_nothing(statement, ["Lea: I moved to Bern in 2020.", "Lea has a cat."]) is holds
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "holds"),
+    [
+        ("Marta owes Tom 50 euros.", "Marta owes Tom 50 euros for the boat.", True),
+        ("In May Marta owes Tom 50 euros.", "Marta owes Tom 50 euros for the boat.", True),
+        ("Tom owes Marta 50 euros.", "Marta owes Tom 50 euros.", False),
+        ("The price rose from 3 to 5 euros in May.", "In May the price rose from 3 to 5 euros.", True),
+        ("The price rose from 5 to 3 euros.", "The price rose from 3 to 5 euros.", False),
+    ],
+)
+def test_who_does_what_to_whom_stays(statement: str, text: str, holds: bool) -> None:
+    assert keeps_order(statement, text) is holds
+    if not holds:
+        assert not says_no_more(statement, [text])
+        assert not leaves_out_nothing(statement, [text])

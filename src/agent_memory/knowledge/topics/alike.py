@@ -51,7 +51,12 @@ def _rarest(terms: frozenset[str], common: Mapping[str, int]) -> list[str]:
 def exact_of(text: str) -> tuple[tuple[str, ...], bool]:
     """Return what must be the same where two texts say the same: the numbers, and whether it denies something."""
     denies = bool(_NEGATIONS.intersection(index_terms(text))) or _DENIAL.search(text) is not None
-    return tuple(sorted(_NUMBER.findall(text))), denies
+    return tuple(sorted(numbers_in(text))), denies
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a text in their order."""
+    return _NUMBER.findall(text)
 
 
 def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, ...], bool]]:
