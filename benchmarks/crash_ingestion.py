@@ -67,7 +67,7 @@ class Report:
     ended: int = 0
     rounds: int = 0
     undone: list[int] = field(default_factory=list)
-    stages: Counter[str] = field(default_factory=Counter)
+    stages: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
@@ -250,7 +250,7 @@ def one_round(
         if not died:
             report.ended += 1
             return max(0.05, time.monotonic() - began)
-        report.kills, report.stages[stage] = report.kills + 1, report.stages[stage] + 1
+        report.kills, report.stages[stage] = report.kills + 1, report.stages.get(stage, 0) + 1
     raise AssertionError("counting ends with a process that was not killed")
 
 
