@@ -5,9 +5,8 @@ from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, Vect
 from agent_memory.retrieval.excerpts import GAP, excerpt
 from agent_memory.retrieval.facets import Scope
 from agent_memory.retrieval.index import SearchIndex
-from agent_memory.retrieval.periods import named_periods, read_periods
 from agent_memory.retrieval.query import read_question
-from agent_memory.retrieval.results import Hit, Period, Question, Ranking, RankingSettings, Rejected, SearchLimits
+from agent_memory.retrieval.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
 from agent_memory.retrieval.text_forms import embedded_texts
 from agent_memory.retrieval.tokens import query_terms
 
@@ -17,7 +16,6 @@ __all__ = [
     "DenseIndex",
     "ExactCosines",
     "Hit",
-    "Period",
     "Question",
     "Ranking",
     "RankingSettings",
@@ -29,9 +27,7 @@ __all__ = [
     "VectorSource",
     "embedded_texts",
     "excerpt",
-    "named_periods",
     "of_answer",
     "query_terms",
-    "read_periods",
     "read_question",
 ]

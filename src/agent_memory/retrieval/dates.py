@@ -12,11 +12,10 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.times.days import MONTHS, WEEKDAYS
+
 if TYPE_CHECKING:
     from datetime import datetime
-
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 _NAME: Final = (
     r"(?P<{}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.dates import named_days
 from agent_memory.retrieval.names import capitalised_in, named_in, without_names
-from agent_memory.retrieval.periods import read_periods
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
 from agent_memory.retrieval.wording import asks_for_anything, asks_how_it_is, is_foreign, is_unlatin, names_in
+from agent_memory.times import read_periods
 
 if TYPE_CHECKING:
     from collections.abc import Callable

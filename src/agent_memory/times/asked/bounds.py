@@ -7,14 +7,14 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from agent_memory.retrieval.periods.doubts import is_other_word, words_before
-from agent_memory.retrieval.periods.english import DAY, MONTH, YEAR
-from agent_memory.retrieval.periods.spans import Days, week_of
+from agent_memory.times.asked.doubts import is_other_word, words_before
+from agent_memory.times.asked.english import DAY, MONTH, YEAR
+from agent_memory.times.days import Days, week_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from agent_memory.retrieval.periods.expressions import Named
+    from agent_memory.times.asked.expressions import Named
 
     Bounds: TypeAlias = tuple[date | None, date | None]
 

@@ -6,9 +6,9 @@ import re
 from contextlib import suppress
 from datetime import date, datetime
 
-from agent_memory.retrieval.periods import doubts
-from agent_memory.retrieval.periods.english import NTH, SEASONS
-from agent_memory.retrieval.periods.spans import Days, latest_months, month_of, months_in, one_day, some_months, week_of
+from agent_memory.times.asked import doubts
+from agent_memory.times.asked.english import NTH, SEASONS
+from agent_memory.times.days import Days, latest_months, month_of, months_in, one_day, some_months, week_of
 
 
 def iso_day(match: re.Match[str], now: datetime) -> list[Days]:

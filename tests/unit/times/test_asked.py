@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.retrieval.periods import named_periods, read_periods
-from agent_memory.retrieval.results import Period
+from agent_memory.times import Period, named_periods, read_periods
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)  # a Friday
 

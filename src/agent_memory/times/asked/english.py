@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agent_memory.retrieval.dates import WEEKDAYS
+from agent_memory.times.days import WEEKDAYS
 
 SEASONS: Final = {"winter": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9}
 """The month each begins with, in the north."""

@@ -11,13 +11,13 @@ import re
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.retrieval.periods.bounds import bounds_of, spelt_out
-from agent_memory.retrieval.periods.doubts import REACH
-from agent_memory.retrieval.periods.expressions import expressions
-from agent_memory.retrieval.results import Period
+from agent_memory.times.asked.bounds import bounds_of, spelt_out
+from agent_memory.times.asked.doubts import REACH
+from agent_memory.times.asked.expressions import expressions
+from agent_memory.times.period import Period
 
 if TYPE_CHECKING:
-    from agent_memory.retrieval.periods.expressions import Named
+    from agent_memory.times.asked.expressions import Named
 
 _MAX_CHARS: Final = 2_000  # of a question; days in what is longer are not asked for
 _MOST: Final = 4  # each is searched by itself

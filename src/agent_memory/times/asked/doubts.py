@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from agent_memory.retrieval.periods.english import LED, YEAR
+from agent_memory.times.asked.english import LED, YEAR
 
 REACH: Final = 60
 """Characters before an expression in which what leads up to it stands."""

@@ -6,10 +6,10 @@ import re
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from agent_memory.retrieval.dates import WEEKDAYS
-from agent_memory.retrieval.periods import doubts
-from agent_memory.retrieval.periods.english import NUMBERS, ON_A_DAY, SEASONS
-from agent_memory.retrieval.periods.spans import (
+from agent_memory.times.asked import doubts
+from agent_memory.times.asked.english import NUMBERS, ON_A_DAY, SEASONS
+from agent_memory.times.days import (
+    WEEKDAYS,
     Days,
     last_weekday,
     latest_months,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.retrieval.periods import calendar_days, doubts, relative
-from agent_memory.retrieval.periods.english import EXPRESSION
+from agent_memory.times.asked import calendar_days, doubts, relative
+from agent_memory.times.asked.english import EXPRESSION
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from agent_memory.retrieval.periods.spans import Days
+    from agent_memory.times.days import Days
 
 
 class Named(NamedTuple):
