@@ -78,7 +78,7 @@ def _first(hits: SearchResults) -> First:
 def alike(some: list[First], others: list[First]) -> bool:
     """Tell whether answers are the same; of two hits that score alike either may be the first.
 
-    Sealed vectors are halves of floats, which changes a score in the fourth place.
+    Sealed vectors are rounded, which changes a score in the fourth place.
     """
     return len(some) == len(others) and all(
         mode == other_mode and abs(score - other_score) <= _ROUNDED

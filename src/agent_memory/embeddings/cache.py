@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.files.aside import set_aside
 from agent_memory.files.names import aside_path
+from agent_memory.files.vectors import kept_as, lengths_of, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Mapping
@@ -50,15 +51,9 @@ def text_hash(text: str) -> bytes:
 
 
 def rounded(vector: Vector) -> Vector:
-    """Return `vector` as the cache gives it back: float16 precision, unit length.
-
-    Fresh and cached vectors then rank alike. Rounding moves a cosine by less than 0.0005.
-    """
-    import numpy as np  # nothing slow at import
-
-    coarse = np.asarray(vector, dtype=np.float16).astype(np.float32)
-    length = float(np.linalg.norm(coarse))
-    return coarse / length if length > 0 else coarse
+    """Return `vector` as the cache gives it back: see `files.vectors`; fresh and cached vectors then rank alike."""
+    made: Vector = unpacked(packed(vector[None]))[0]
+    return made
 
 
 class NewerSchemaError(OSError):
@@ -100,7 +95,8 @@ class VectorCache:
 
         if not vectors:
             return True
-        blobs = [(key, np.asarray(vector, dtype="<f2").tobytes()) for key, vector in vectors.items()]
+        kept = packed(np.asarray([*vectors.values()]))
+        blobs = [(key, row.tobytes()) for key, row in zip(vectors, kept, strict=True)]
         return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
 
     def prune(self, keep: Container[bytes]) -> int:
@@ -257,14 +253,10 @@ def _prune(database: sqlite3.Connection, is_kept: Callable[[bytes], bool]) -> in
 
 
 def _decoded(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
-    import numpy as np
-
-    sound = [(key, blob) for key, blob in rows if len(blob) == 2 * dimension]
-    if not sound:
-        return {}
-    matrix = np.frombuffer(b"".join(blob for _, blob in sound), dtype="<f2").reshape(len(sound), dimension)
-    matrix = matrix.astype(np.float32)
-    lengths = np.linalg.norm(matrix, axis=1)
-    usable = np.isfinite(lengths) & (lengths > 0)
-    matrix /= np.where(usable, lengths, 1)[:, None]
-    return {key: matrix[at] for at, (key, _) in enumerate(sound) if usable[at]}
+    found: dict[bytes, Vector] = {}
+    for size in lengths_of(dimension):
+        sound = [(key, blob) for key, blob in rows if len(blob) == size]
+        if sound:
+            matrix = unpacked(kept_as(b"".join(blob for _, blob in sound), len(sound), dimension))
+            found |= {key: matrix[at] for at, (key, _) in enumerate(sound) if matrix[at].any()}
+    return found

@@ -18,6 +18,7 @@ from agent_memory.embeddings.cache import check_version
 from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.files.atomic import signature
 from agent_memory.files.entries import described, kind_of, size_of
+from agent_memory.files.vectors import lengths_of
 
 _ATTEMPTS: Final = 3
 
@@ -88,7 +89,7 @@ def _facts_of(path: Path, *, immutable: bool = True) -> CacheFacts:
         spoilt = set()
         for identity, key, length, is_zero in rows:
             prefixes.setdefault(str(identity), array("Q")).append(prefix_of(bytes(key)))
-            if is_zero or length != 2 * _dimension(str(identity)):
+            if is_zero or length not in lengths_of(_dimension(str(identity))):
                 spoilt.add(bytes(key))
         return CacheFacts({name: Hashes(found) for name, found in prefixes.items()}, frozenset(spoilt))
 

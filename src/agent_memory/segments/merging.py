@@ -164,7 +164,7 @@ def _merge_vectors(folder: Path, parts: Sequence[_Part]) -> None:
             stays = part.renumbered[part.segment.columns["piece.row"]] != _GONE
             if len(vectors[name]) == len(stays):
                 sources.append((vectors[name], np.flatnonzero(stays)))
-        if len(sources) == len(parts) and len({each.halves.shape[1] for each, _ in sources}) == 1:
+        if len(sources) == len(parts) and len({each.dimension for each, _ in sources}) == 1:
             join_vectors(folder / name, sources)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of a segment's pieces, added to it once they are there: halves of floats, and a sign of each dimension.
+"""Vectors of a segment's pieces, added to it once they are there: a byte and a sign of each dimension.
 
 A sign code takes a bit a dimension. Two codes differ in about as many bits as the angle between their vectors is wide
 (Charikar, 2002), so a few hundred nearest by code hold the nearest by cosine, which are then compared exactly.
@@ -15,6 +15,7 @@ import numpy as np
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import sync_folder, translated
+from agent_memory.files.vectors import packed, unpacked
 from agent_memory.segments.columns import ColumnFile, Columns, finish_columns, write_columns
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 _WORD_BITS: Final = 64
 _AT_ONCE: Final = 20_000
 _PREFIX: Final = "vectors-"
+_KEPT: Final = "bytes"
+_HALVES: Final = "halves"
+"""Name of the array of vectors that are no bytes."""
 
 
 class Vectors:
@@ -35,7 +39,7 @@ class Vectors:
         folder: Where they are.
 
     Attributes:
-        halves: Shape (pieces, dimension), float16, unit length.
+        kept: Shape (pieces, dimension), as `files.vectors` has them; of versions before always float16, unit length.
         codes: Shape (words, pieces), uint64: so that one word of all pieces is compared at a time, in a fifth of the
             time that rows of six words take.
 
@@ -45,13 +49,18 @@ class Vectors:
 
     def __init__(self, folder: Path) -> None:
         columns = Columns(folder)
-        self.halves: NDArray[np.float16] = columns["halves"]
+        self.kept: NDArray[Any] = columns[_KEPT if _KEPT in columns else _HALVES]
         self.codes: NDArray[np.uint64] = columns["codes"]
-        if self.codes.shape != (_words(self.halves.shape[-1]), len(self.halves)):
+        if self.codes.shape != (_words(self.dimension), len(self.kept)):
             raise StorageError(f"{folder.name} of an index does not hold what it should.")
 
     def __len__(self) -> int:
-        return len(self.halves)
+        return len(self.kept)
+
+    @property
+    def dimension(self) -> int:
+        """Of each vector."""
+        return int(self.kept.shape[-1])
 
     def distances(self, query: NDArray[np.float32]) -> NDArray[np.uint16]:
         """Return in how many signs each piece differs from a query, shape (pieces,)."""
@@ -62,8 +71,13 @@ class Vectors:
         return found
 
     def of(self, pieces: NDArray[Any] | slice) -> NDArray[np.float32]:
-        """Return the vectors of some pieces as floats: a product of halves takes a hundred times as long."""
-        return self.halves[pieces].astype(np.float32)
+        """Return the vectors of some pieces as floats of unit length, with which products are fast."""
+        return unpacked(self.kept[pieces])
+
+    def packed(self, pieces: NDArray[Any]) -> NDArray[Any]:
+        """Return the vectors of some pieces as they are kept now."""
+        kept = self.kept[pieces]
+        return kept if kept.dtype == np.int8 else packed(kept)
 
 
 def folder_name(embedder: str) -> str:
@@ -88,11 +102,11 @@ def add_vectors(segment: Path, embedder: str, dimension: int, vectors: Iterable[
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
     try:
-        file = ColumnFile(unfinished, "halves", np.float16, dimension)
+        file = _column(unfinished, dimension)
         codes = [np.empty((_words(dimension), 0), np.uint64)]
         with contextlib.closing(file):
             for portion in vectors:
-                file.append(portion)
+                file.append(packed(portion))
                 codes.append(codes_of(portion))
         write_columns(unfinished, {"codes": np.concatenate(codes, axis=1)})
         finish_columns(unfinished)
@@ -136,11 +150,11 @@ def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64
     with translated(folder, "write"):
         folder.mkdir(mode=0o700)
     first = sources[0][0]
-    halves = ColumnFile(folder, "halves", np.float16, first.halves.shape[1])
-    with contextlib.closing(halves):
+    kept = _column(folder, first.dimension)
+    with contextlib.closing(kept):
         for vectors, pieces in sources:
             for begin in range(0, len(pieces), _AT_ONCE):
-                halves.append(vectors.halves[pieces[begin : begin + _AT_ONCE]])
+                kept.append(vectors.packed(pieces[begin : begin + _AT_ONCE]))
     codes = ColumnFile(folder, "codes", np.uint64, sum(len(pieces) for _, pieces in sources))
     with contextlib.closing(codes):
         for word in range(len(first.codes)):
@@ -148,6 +162,11 @@ def join_vectors(folder: Path, sources: Sequence[tuple[Vectors, NDArray[np.int64
     finish_columns(folder)
     with translated(folder, "write"):
         sync_folder(folder)
+
+
+def _column(folder: Path, dimension: int) -> ColumnFile:
+    kind = packed(np.zeros((1, dimension), np.float32)).dtype
+    return ColumnFile(folder, _KEPT if kind == np.int8 else _HALVES, kind, dimension)
 
 
 def codes_of(vectors: NDArray[np.floating[Any]]) -> NDArray[np.uint64]:

@@ -14,6 +14,7 @@ import pytest
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.embeddings import cache as cache_module
 from agent_memory.embeddings.cache import rounded
+from agent_memory.embeddings.inspection import inspect_cache
 
 ONE = EmbedderIdentity("test", "one", 4)
 TWO = EmbedderIdentity("test", "two", 4)
@@ -93,6 +94,17 @@ def test_a_damaged_schema_is_begun_anew(cache: VectorCache, path: Path) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("dimension", [4, 384])
+def test_what_is_kept_as_it_should_be_is_not_spoilt(path: Path, dimension: int) -> None:
+    """Short vectors are kept as halves of floats, long ones as bytes."""
+    identity = EmbedderIdentity("test", "one", dimension)
+    cache = VectorCache(path)
+    cache.put_many(identity, {KEY: np.ones(dimension, np.float32)})
+    cache.close()
+    facts = inspect_cache(path)
+    assert (len(facts.hashes[str(identity)]), facts.spoilt) == (1, frozenset())
+
+
 def test_forgetting_by_hash(cache: VectorCache) -> None:
     cache.put_many(ONE, {KEY: _vector(1, 0, 0, 0)})
     cache.forget([KEY])
@@ -115,7 +127,21 @@ def test_a_vector_takes_little_more_than_its_numbers(cache: VectorCache, path: P
     for begin in range(0, len(numbers), 20):
         cache.put_many(identity, {text_hash(str(at)): rounded(numbers[at]) for at in range(begin, begin + 20)})
     cache.close()
-    assert path.stat().st_size / len(numbers) < 940  # 768 of which are the numbers
+    assert path.stat().st_size / len(numbers) < 540  # 384 of which are the numbers
+
+
+def test_rows_with_halves_of_floats_are_read_beside_others(cache: VectorCache, path: Path) -> None:
+    numbers, identity = np.random.default_rng(2).standard_normal((2, 384)), EmbedderIdentity("test", "long", 384)
+    vectors, other = [each / np.linalg.norm(each) for each in numbers], text_hash("another fact")
+    cache.put_many(identity, {KEY: vectors[0], other: vectors[1]})
+    cache.close()
+    with sqlite3.connect(path) as database:  # as versions before kept it
+        old = (np.asarray(vectors[0], "<f2").tobytes(), KEY)
+        database.execute("UPDATE vectors SET vector = ? WHERE hash = ?", old)
+    database.close()
+    found = cache.get_many(identity, [KEY, other])
+    assert np.allclose(found[KEY], vectors[0], atol=1e-4)
+    assert np.array_equal(found[other], rounded(vectors[1]))
 
 
 def test_a_file_whose_rows_lie_by_their_key_is_used_as_it_is(path: Path) -> None:
