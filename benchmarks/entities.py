@@ -1,0 +1,211 @@
+"""How well names are found: in noisy posts of strangers, and in texts as agents keep them.
+
+    python -m benchmarks.entities [--data DIR] [--part dev|test] [--resamples 1000] [--seed 0] [--json]
+
+DIR is a copy of `leondz/emerging_entities_17` (posts, questions and comments; CC BY 4.0), which is not part of this
+repository; without it only the texts of agents are judged. Its kinds are person, place, group, corporation, product
+and creative work: group and corporation are organisations here, a creative work is `other`. A name counts as found
+where both its ends are right. Files, hosts, packages, services, orders, issues and accounts are no names to that corpus
+and are not counted there; a hashtag's sign belongs to the name there.
+
+`benchmarks/data/mentions.jsonl` has texts as agents write them, labelled by somebody who did not write the rules. Half
+of them, by the hash of the text, may be looked at while rules are made; the other half is only counted.
+
+Intervals are of 95 in 100, over texts drawn again. Ends with 1 if a judged part does not reach what is wanted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.entities import mentions_in
+from benchmarks._entities_baselines import BASELINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Span = tuple[int, int, str]
+    Finder = Callable[[str], list[Span]]
+
+FILES: Final = {"dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
+KINDS: Final = {"person": "person", "location": "place", "group": "organisation", "corporation": "organisation",
+                "product": "product", "creative-work": "other"}  # fmt: skip
+OWN_TEXTS: Final = Path(__file__).parent / "data" / "mentions.jsonl"
+WANTED: Final = {"posts": {"f1": 0.5}, "agent texts": {"precision": 0.9, "recall": 0.8}}
+_NO_NAMES_THERE: Final = {"file", "host", "package", "service", "order", "issue"}
+_NO_RULES_THERE: Final = {"account", "e-mail"}
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text and the names in it: start, end, kind."""
+
+    text: str
+    names: tuple[tuple[int, int, str], ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may be looked at: the last hex digit of its hash is even."""
+        return int(hashlib.sha256(self.text.encode()).hexdigest()[-1], 16) % 2 == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Of one text: names found that are right, all that were found, all there are; and by kind."""
+
+    right: int
+    said: int
+    wanted: int
+
+
+def posts(path: Path) -> list[Labelled]:
+    """Return the texts of a file of the corpus, its words joined by spaces."""
+    found: list[Labelled] = []
+    text, names = "", list[tuple[int, int, str]]()
+    for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
+        word, _, label = line.strip().partition("\t")
+        word, label = word.strip(), label.strip().split("\t")[0]
+        if not label:
+            if text:
+                found.append(Labelled(text, tuple(names)))
+            text, names = "", []
+            continue
+        start = len(text) + bool(text)
+        text = f"{text} {word}" if text else word
+        if label.startswith("I-") and names and names[-1][1] == start - 1:
+            names[-1] = (names[-1][0], len(text), names[-1][2])
+        elif label != "O":
+            names.append((start, len(text), KINDS[label[2:].lower()]))
+    return found
+
+
+def agent_texts(path: Path) -> list[Labelled]:
+    """Return the labelled texts of agents: a line each, `{"text": …, "mentions": [[start, end, kind], …]}`."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [Labelled(row["text"], tuple((start, end, kind) for start, end, kind in row["mentions"])) for row in rows]
+
+
+def in_posts(text: str) -> list[Span]:
+    """Return names as the corpus of posts counts them."""
+    return [
+        (mention.start - (text[mention.start - 1 : mention.start] == "#"), mention.end, mention.kind)
+        for mention in mentions_in(text)
+        if mention.kind not in _NO_NAMES_THERE and mention.rule not in _NO_RULES_THERE
+    ]
+
+
+def in_agent_texts(text: str) -> list[Span]:
+    """Return all names of a text."""
+    return [(mention.start, mention.end, mention.kind) for mention in mentions_in(text)]
+
+
+def counted(texts: Sequence[Labelled], find: Finder, *, typed: bool) -> list[Counts]:
+    """Return how many names of each text are found, whatever their kind, or with the kind right."""
+    found = []
+    for each in texts:
+        wanted = Counter(span if typed else span[:2] for span in each.names)
+        said = Counter(span if typed else span[:2] for span in find(each.text))
+        found.append(Counts((wanted & said).total(), said.total(), wanted.total()))
+    return found
+
+
+def rates(counts: Sequence[Counts]) -> tuple[float, float, float]:
+    """Return precision, recall and F1."""
+    right, said, wanted = (sum(getattr(each, name) for each in counts) for name in ("right", "said", "wanted"))
+    return right / max(said, 1), right / max(wanted, 1), 2 * right / max(said + wanted, 1)
+
+
+def row_of(name: str, counts: Sequence[Counts], resamples: int, seed: int) -> dict[str, Any]:
+    """Return a row of the table: rates, and the interval of each."""
+    chance = random.Random(seed)
+    drawn = sorted(rates(chance.choices(counts, k=len(counts))) for _ in range(resamples))
+    low, high = int(0.025 * resamples), max(int(0.975 * resamples) - 1, 0)
+    row: dict[str, Any] = {"what": name}
+    for at, rate in enumerate(("precision", "recall", "f1")):
+        ordered = sorted(each[at] for each in drawn)
+        row[rate] = round(rates(counts)[at], 3)
+        row[f"{rate}_interval"] = [round(ordered[low], 3), round(ordered[high], 3)]
+    return row
+
+
+def measured(texts: Sequence[Labelled], find: Finder, resamples: int, seed: int) -> list[dict[str, Any]]:
+    """Return the rows of a part: the product, typed too, then the baselines."""
+    rows = [
+        row_of("names", counted(texts, find, typed=False), resamples, seed),
+        row_of("names and kinds", counted(texts, find, typed=True), resamples, seed),
+    ]
+    return rows + [row_of(name, counted(texts, each, typed=False), resamples, seed) for name, each in BASELINES.items()]
+
+
+def speed(texts: Sequence[Labelled], find: Finder) -> float:
+    """Return CPU milliseconds a text."""
+    find(texts[0].text)
+    begun = time.process_time()
+    for each in texts:
+        find(each.text)
+    return round((time.process_time() - begun) / len(texts) * 1000, 3)
+
+
+def parts_of(options: argparse.Namespace) -> dict[str, tuple[list[Labelled], Finder]]:
+    """Return what is measured, by name."""
+    parts: dict[str, tuple[list[Labelled], Finder]] = {}
+    if options.data is not None:
+        parts["posts"] = (posts(options.data / FILES[options.part]), in_posts)
+    if OWN_TEXTS.exists():
+        texts = agent_texts(OWN_TEXTS)
+        parts["agent texts, open half"] = ([each for each in texts if each.is_open], in_agent_texts)
+        parts["agent texts"] = ([each for each in texts if not each.is_open], in_agent_texts)
+    return parts
+
+
+def main() -> int:
+    """Measure, print; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None)
+    parser.add_argument("--part", choices=sorted(FILES), default="dev")
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    report: dict[str, Any] = {}
+    for name, (texts, find) in parts_of(options).items():
+        report[name] = {
+            "texts": len(texts),
+            "names": sum(len(each.names) for each in texts),
+            "cpu_ms_a_text": speed(texts, find),
+            "rows": measured(texts, find, options.resamples, options.seed),
+        }
+    if options.json:
+        print(json.dumps(report, indent=1))
+    else:
+        _print(report)
+    missed = [name for name, wanted in WANTED.items() if name in report and not _reaches(report[name], wanted)]
+    return 1 if missed else 0
+
+
+def _reaches(part: dict[str, Any], wanted: dict[str, float]) -> bool:
+    return all(part["rows"][0][rate] >= least for rate, least in wanted.items())
+
+
+def _print(report: dict[str, Any]) -> None:
+    for name, part in report.items():
+        print(f"{name}: {part['texts']} texts, {part['names']} names, {part['cpu_ms_a_text']} ms of CPU a text")
+        print(f"  {'':28}{'precision':>22}{'recall':>22}{'F1':>22}")
+        for row in part["rows"]:
+            cells = "".join(
+                f"{row[rate]:>8.3f} [{row[f'{rate}_interval'][0]:.3f}, {row[f'{rate}_interval'][1]:.3f}]".rjust(22)
+                for rate in ("precision", "recall", "f1")
+            )
+            print(f"  {row['what']:28}{cells}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,83 @@
+"""Finds listed names in the words of a text, the longest first. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from agent_memory.entities.tagger import word_lists
+from agent_memory.entities.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_memory.entities.mention import Gazetteer, Kind
+    from agent_memory.entities.tokens import Token
+
+_EVERYDAY: Final = 5
+"""Power of ten from which on a word is so frequent that its small form is likely no name."""
+_TABLE: Final = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listed name: its words, small; its kind; how it has to be written, or empty where that is free."""
+
+    words: tuple[str, ...]
+    kind: Kind
+    written: str
+
+
+Table = dict[str, list[Listed]]
+
+
+def table_of(kinds: Mapping[str, Kind], *, as_written: bool) -> Table:
+    """Return the names by their first word, longer ones first."""
+    table: Table = {}
+    for name, kind in kinds.items():
+        words = tuple(token.word.lower() for token in tokens_of(name))
+        if words:
+            exact = as_written or (len(words) == 1 and word_lists().frequency.get(words[0], 0) >= _EVERYDAY)
+            table.setdefault(words[0], []).append(Listed(words, kind, name if exact else ""))
+    for listed in table.values():
+        listed.sort(key=lambda each: -len(each.words))
+    return table
+
+
+def table_for(gazetteer: Gazetteer) -> Table:
+    """Return the table of an agent's own names, made when first asked for."""
+    if _TABLE not in gazetteer.index:
+        gazetteer.index[_TABLE] = table_of(gazetteer.kinds, as_written=False)
+    return cast("Table", gazetteer.index[_TABLE])
+
+
+def listed_in(text: str, tokens: Sequence[Token], table: Table) -> Iterable[tuple[int, int, Kind]]:
+    """Yield where listed names stand and their kinds; what is part of a path or a longer word is none."""
+    at = 0
+    while at < len(tokens):
+        size = 1
+        for listed in table.get(tokens[at].word.lower(), ()):
+            if found := _matched(text, tokens, at, listed):
+                size = len(listed.words)
+                yield found[0], found[1], listed.kind
+                break
+        at += size
+
+
+def _matched(text: str, tokens: Sequence[Token], at: int, listed: Listed) -> tuple[int, int] | None:
+    inside = tokens[at : at + len(listed.words)]
+    if tuple(token.word.lower() for token in inside) != listed.words:
+        return None
+    start, end = inside[0].start, inside[-1].end
+    if listed.written and text[start:end] != listed.written:
+        return None
+    return None if _is_part(text, start, end) else (start, end)
+
+
+def _is_part(text: str, start: int, end: int) -> bool:
+    before, behind = text[max(0, start - 1) : start], text[end : end + 2]
+    return (
+        before in {"/", "@", "_", "-", "\\", "#"}
+        or behind[:1] in {"/", "_", "-", "\\", "@"}
+        or (behind[:1] in {".", ":"} and behind[1:2].isalnum())
+    )

@@ -1,0 +1,9 @@
+"""Whether two descriptions are of one entity: normal forms, comparing, finding one among many, clusters."""
+
+from __future__ import annotations
+
+from agent_memory.entities.matching.clusters import Clusters, Pair, clusters
+from agent_memory.entities.matching.matcher import Matcher, Near
+from agent_memory.entities.matching.normal import normal_form
+
+__all__ = ["Clusters", "Matcher", "Near", "Pair", "clusters", "normal_form"]

@@ -1,0 +1,130 @@
+"""Names of people: initials, nicknames, order, e-mail addresses. Pure functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from agent_memory.entities.matching.letters import misspelt
+from agent_memory.entities.matching.words import GENERATIONS, GIVEN_NAMES, ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Kinship: TypeAlias = Literal[
+    "same", "nickname", "initial", "given", "surname", "misspelt", "generation", "apart", ""
+]  # fmt: skip
+"""How two names of people stand: the same words; a nickname; an initial for a given name; a given name or a surname
+alone; a letter changed; `Jr.` or the like in one of them alone; different given names beside one surname; or nothing to
+be said."""
+
+_FULL, _LONG = 2, 7
+_GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
+
+
+def nickname(one: str, other: str) -> bool:
+    """Tell whether two given names are used for one: `bob` and `robert`."""
+    return bool(GIVEN_NAMES.get(one, frozenset()) & GIVEN_NAMES.get(other, frozenset()))
+
+
+def nicknames_of(word: str) -> frozenset[int]:
+    """Return the numbers of the groups of given names, used for one another, that a word is in."""
+    return GIVEN_NAMES.get(word, frozenset())
+
+
+def known_given_name(word: str) -> bool:
+    """Tell whether a word stands among the given names that are known here."""
+    return word in GIVEN_NAMES
+
+
+def compatible(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Tell whether two names may be of one person: one surname, and given names or initials that agree."""
+    return kinship(ours, theirs) in {"same", "nickname", "initial", "misspelt", "generation"}
+
+
+def kinship(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
+    """Tell how two names of people stand to each other."""
+    if not ours or not theirs or sorted(ours) == sorted(theirs):
+        return "same" if ours and theirs else ""
+    ours_last, theirs_last = (_generation(words) for words in (ours, theirs))
+    if ours_last and theirs_last and ours_last != theirs_last:
+        return "apart"
+    stand = _parts([*ours][: -1 if ours_last else None], [*theirs][: -1 if theirs_last else None])
+    return "generation" if stand == "same" and ours_last != theirs_last else stand
+
+
+def _parts(ours: list[str], theirs: list[str]) -> Kinship:
+    """Compare names without their generations."""
+    if sorted(ours) == sorted(theirs):
+        return "same"
+    if min(len(ours), len(theirs)) == 1:
+        return _alone(*sorted((ours, theirs), key=len))
+    for one, other in ((ours, theirs), (_turned(ours), theirs), (ours, _turned(theirs))):
+        if one[-1] == other[-1] and len(one[-1]) > 1:
+            return _given(one[:-1], other[:-1])
+    if misspelt(ours[-1], theirs[-1]) and _given(ours[:-1], theirs[:-1]) == "same":
+        return "misspelt"
+    return ""
+
+
+def _turned(words: Sequence[str]) -> list[str]:
+    """Return a name whose surname was written first."""
+    return [*words[1:], words[0]]
+
+
+def _generation(words: Sequence[str]) -> str:
+    found = words[-1] if len(words) > 1 and words[-1] in _GENERATIONS_AND_NUMBERS else ""
+    return {"jr": "junior", "sr": "senior"}.get(found, found)
+
+
+def _given(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
+    """Compare given names in their order; one side may have fewer, as middle names are left out."""
+    worst: Kinship = "same"
+    for one, other in zip(ours, theirs, strict=False):
+        if one == other:
+            continue
+        if len(one) == 1 or len(other) == 1:
+            if one[0] != other[0]:
+                return "apart"
+            worst = "initial"
+        elif nickname(one, other):
+            worst = worst if worst == "initial" else "nickname"
+        elif misspelt(one, other):
+            worst = worst if worst == "initial" else "misspelt"
+        else:
+            return "apart"
+    return worst
+
+
+def _alone(single: list[str], full: list[str]) -> Kinship:
+    word = single[0]
+    if len(full) == 1:
+        if nickname(word, full[0]):
+            return "given"
+        return "misspelt" if min(len(word), len(full[0])) >= _LONG and misspelt(word, full[0]) else ""
+    if word == full[0] or nickname(word, full[0]):
+        return "given"
+    return "surname" if word == full[-1] and len(word) > 1 else ""
+
+
+def mailbox(address: str) -> list[str]:
+    """Return the words of the name an e-mail address is made of; none where it is of a role: `info@`, `support@`."""
+    local = address.partition("@")[0].partition("+")[0].casefold()
+    for separator in "._-":
+        local = local.replace(separator, " ")
+    words = [word.rstrip("0123456789") for word in local.split()]
+    words = [word for word in words if word]
+    return [] if not words or any(word in ROLES for word in words) else words
+
+
+def owns(mail: Sequence[str], name: Sequence[str]) -> Literal["full", "short", ""]:
+    """Tell whether the words of an e-mail address are those of a name: all of them, or an initial with the rest."""
+    if len(name) < _FULL:
+        return "short" if len(mail) == 1 and mail[0] == name[0] else ""
+    if list(mail) == list(name) or list(mail) == [name[0], name[-1]] or list(mail) == [name[-1], name[0]]:
+        return "full"
+    if len(mail) == 1:
+        first, last = name[0], name[-1]
+        if mail[0] == first + last:
+            return "full"
+        return "short" if mail[0] in {first[0] + last, first + last[0], last + first[0], first, last} else ""
+    return "short" if kinship(list(mail), list(name)) in {"initial", "nickname"} else ""

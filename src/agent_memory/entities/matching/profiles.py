@@ -1,0 +1,182 @@
+"""`Profile`: a description, prepared once for all the comparisons that it takes part in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from agent_memory.entities.matching.known import known_form
+from agent_memory.entities.matching.normal import (
+    fold,
+    has_digit,
+    is_email,
+    legal_forms,
+    name_words,
+    normal_form,
+    words_of,
+)
+from agent_memory.entities.matching.people import mailbox
+from agent_memory.entities.matching.telling import codes_of, is_measure, marks_of
+
+if TYPE_CHECKING:
+    from agent_memory.entities.record import Described
+
+ValueKind: TypeAlias = Literal["phone", "email", "url", "year", "price", "id", "people", "address", "text", "label"]
+"""How values of an attribute are compared. `label` is any short value, `text` any long one."""
+
+_KEYS: Final[dict[str, ValueKind]] = {
+    **dict.fromkeys(("phone", "tel", "telephone", "mobile", "cell", "fax", "telefon"), "phone"),
+    **dict.fromkeys(("email", "mail"), "email"),
+    **dict.fromkeys(("url", "website", "homepage", "web", "link"), "url"),
+    **dict.fromkeys(("year", "founded", "published", "born", "birthyear"), "year"),
+    **dict.fromkeys(("price", "cost", "amount"), "price"),
+    **dict.fromkeys(
+        ("id", "sku", "isbn", "ean", "upc", "gtin", "asin", "serial", "model", "mpn", "vin", "doi", "orcid", "uuid",
+         "ip", "mac", "commit", "sha", "number", "ticket", "version", "modelno", "iban", "vat"), "id"
+    ),
+    **dict.fromkeys(("author", "authors", "people", "members", "editors", "artists", "artist"), "people"),
+    **dict.fromkeys(("addr", "address", "street", "adresse"), "address"),
+    **dict.fromkeys(("description", "notes", "note", "summary", "text", "abstract", "comment", "bio"), "text"),
+}  # fmt: skip
+_LONG: Final = 12
+_MOST_NAMES: Final = 8
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_KEY_PART: Final = re.compile(r"[^a-z]+")
+_BETWEEN_PEOPLE: Final = re.compile(r"[,;]|\band\b|&")
+_LETTER_DIGIT: Final = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of an attribute: how it is compared, its words, and its number where it is one."""
+
+    kind: ValueKind
+    words: tuple[str, ...]
+    text: str
+    number: float | None = None
+
+
+@dataclass(frozen=True)
+class Name:
+    """One of the names of an entity: its words and what in them is never accidental."""
+
+    text: str
+    kind: str
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Of its normal form, with known short names for the long ones."""
+        return tuple(self.known.split() if name_words(self.text, self.kind) else ())
+
+    @cached_property
+    def form(self) -> str:
+        """Its normal form."""
+        return normal_form(self.text, self.kind)
+
+    @cached_property
+    def joined(self) -> str:
+        """Its normal form without spaces; numbers stay apart from each other."""
+        return re.sub(r"(?<=\d) (?=\d)", "\0", self.form).replace(" ", "").replace("\0", " ")
+
+    @cached_property
+    def known(self) -> str:
+        """Its normal form with known short names for the long ones."""
+        return self.form if self.kind == "person" else known_form(self.form)
+
+    @cached_property
+    def mailbox(self) -> tuple[str, ...]:
+        """The words of a person's name if it is an e-mail address."""
+        return tuple(mailbox(self.text)) if is_email(self.text) else ()
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """See `marks_of`."""
+        return marks_of(self.words)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Bare numbers, short enough to be a version, a size or a year."""
+        return frozenset(word for word in self.words if len(word) < 5 and _NUMBER.fullmatch(word))  # noqa: PLR2004 - longer ones are codes
+
+    @cached_property
+    def measures(self) -> frozenset[str]:
+        """Numbers with their units, and units that stand apart from theirs put to them."""
+        pairs = zip(self.words, self.words[1:], strict=False)
+        apart = {first + second for first, second in pairs if _NUMBER.fullmatch(first) and is_measure(first + second)}
+        return frozenset({word for word in self.words if is_measure(word)} | apart)
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """See `codes_of`."""
+        return codes_of(self.text) if has_digit(self.text) else frozenset()
+
+    @cached_property
+    def legal(self) -> frozenset[str]:
+        """See `legal_forms`."""
+        return legal_forms(self.text, self.kind)
+
+
+class Profile:
+    """A description in the form it is compared in. All that is expensive is made when first asked for."""
+
+    def __init__(self, described: Described) -> None:
+        self.kind = described.kind
+        texts = dict.fromkeys((described.name, *described.aliases))
+        self.names = tuple(Name(text, described.kind) for text in texts)[:_MOST_NAMES]
+        self.values: dict[str, Value] = {}
+        for key, text in described.attributes.items():
+            if text.strip():
+                plain = _KEY_PART.sub("", key.casefold())
+                self.values[plain] = _value(key, text)
+
+    def of_kind(self, kind: ValueKind) -> list[Value]:
+        """Return the values that are compared in one way."""
+        return [value for value in self.values.values() if value.kind == kind]
+
+    @cached_property
+    def is_offer(self) -> bool:
+        """Whether it is something that is sold, by what is known of it: it has a price."""
+        return any(value.kind == "price" for value in self.values.values())
+
+    @property
+    def name(self) -> Name:
+        """The one it is known by."""
+        return self.names[0]
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """The normal forms of all its names."""
+        return frozenset(name.form for name in self.names)
+
+    @cached_property
+    def beside(self) -> frozenset[str]:
+        """The words of its short values, such as a maker or a place, which others put into the name."""
+        return frozenset(word for value in self.values.values() if value.kind == "label" for word in value.words)
+
+    @cached_property
+    def told(self) -> frozenset[str]:
+        """The words of its long values."""
+        return frozenset(word for value in self.values.values() if value.kind == "text" for word in value.words)
+
+    @cached_property
+    def every_word(self) -> frozenset[str]:
+        """The words and codes of all names and values."""
+        words = {word for name in self.names for word in (*name.words, *name.codes)}
+        return frozenset(words.union(*(value.words for value in self.values.values())))
+
+
+def _value(key: str, text: str) -> Value:
+    words = tuple(words_of(text))
+    parts = _KEY_PART.split(key.casefold())
+    kind = next((_KEYS[part] for part in (*parts, "".join(parts)) if part in _KEYS), None)
+    if kind is None:
+        kind = "email" if is_email(text) else "text" if len(words) > _LONG else "label"
+    number = _NUMBER.search(text.replace(",", "")) if kind in {"price", "year"} else None
+    return Value(kind, words, fold(text).strip(), float(number[0]) if number else None)
+
+
+def people_in(text: str) -> list[list[str]]:
+    """Return the words of each person's name in a list of people."""
+    return [words for part in _BETWEEN_PEOPLE.split(text) if (words := words_of(part))]

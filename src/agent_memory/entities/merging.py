@@ -1,0 +1,142 @@
+"""Two entities made one, and parted again. Pure functions; nothing is stored.
+
+What a merge changes is written down in the entity itself, under `metadata.merged`, so that `split` gives back what was.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
+
+from agent_memory.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_memory.models import Entity
+    from agent_memory.models.record import Trust
+
+MERGED: Final = "merged"
+"""Key of metadata under which the merges of an entity stand."""
+_RANK: Final[dict[Trust, int]] = {"low": 0, "medium": 1, "high": 2}
+_MOST_BYTES: Final = 6_144
+"""Of the 8 KiB that metadata may have."""
+
+
+class Said(TypedDict):
+    """What one entity says of an attribute: the value, the trust of who said it, and the entity's id."""
+
+    value: str
+    trust: Trust
+    by: str
+
+
+class Merges(TypedDict):
+    """What was merged into an entity.
+
+    `ids` are the entities, in the order in which they were merged. `attributes` has, for each attribute of which one of
+    them says something, all that is said of it, in that order, what the entity itself says first. `aliases` has, for
+    each of them, the names that it brings and the entity did not have.
+    """
+
+    ids: list[str]
+    attributes: dict[str, list[Said]]
+    aliases: dict[str, list[str]]
+
+
+def merge(existing: Entity, new: Entity) -> Entity:
+    """Return an entity with what a new one adds; its id, name, group and moments stay.
+
+    A value of the new one takes the place of an older one of the same attribute, unless less is to be trusted of who
+    said it. Its name and aliases become aliases.
+
+    Raises:
+        ValidationError: They are one record, belong to two groups, were merged before, or the merge would be too large
+            to be taken back.
+    """
+    merges = merges_of(existing)
+    if new.id == existing.id or new.id in merges["ids"]:
+        raise ValidationError(f"{new.id} is part of {existing.id} already.")
+    if new.group != existing.group:
+        raise ValidationError(f"{new.id} and {existing.id} belong to two groups; entities of one group can be merged.")
+    merges["ids"].append(new.id)
+    for key, value in new.attributes.items():
+        said = merges["attributes"].setdefault(key, [])
+        if not said and key in existing.attributes:
+            said.append(_said(existing.attributes[key], existing))
+        said.append(_said(value, new))
+    own = {existing.name, *_own_aliases(existing, merges)}
+    merges["aliases"][new.id] = [name for name in dict.fromkeys((new.name, *new.aliases)) if name not in own]
+    return _with(existing, merges)
+
+
+def split(merged: Entity, other_id: str) -> Entity:
+    """Return the entity as it would be had the other one never been merged into it.
+
+    Raises:
+        ValidationError: It was not merged.
+    """
+    merges = merges_of(merged)
+    if other_id not in merges["ids"]:
+        raise ValidationError(f"{other_id} is no part of {merged.id}.")
+    merges["ids"].remove(other_id)
+    for said in merges["attributes"].values():
+        said[:] = [each for each in said if each["by"] != other_id]
+    del merges["aliases"][other_id]
+    return _with(merged, merges)
+
+
+def merges_of(entity: Entity) -> Merges:
+    """Return what was merged into an entity; a copy."""
+    found = cast("Mapping[str, Any]", entity.metadata.get(MERGED) or {})
+    return Merges(
+        ids=list(found.get("ids", ())),
+        attributes={key: list(said) for key, said in found.get("attributes", {}).items()},
+        aliases={each: list(names) for each, names in found.get("aliases", {}).items()},
+    )
+
+
+def trust_of(entity: Entity, attribute: str) -> Trust:
+    """Return how far the value of an attribute is to be trusted: as who said it, or as the entity.
+
+    Raises:
+        KeyError: The entity has no such attribute.
+    """
+    entity.attributes[attribute]
+    said = merges_of(entity)["attributes"].get(attribute)
+    return _holds(said)["trust"] if said else entity.trust
+
+
+def _said(value: str, entity: Entity) -> Said:
+    return Said(value=value, trust=entity.trust, by=entity.id)
+
+
+def _holds(said: list[Said]) -> Said:
+    """Return what holds of all that was said: the latest of the highest trust."""
+    return max(enumerate(said), key=lambda each: (_RANK[each[1]["trust"]], each[0]))[1]
+
+
+def _own_aliases(entity: Entity, merges: Merges) -> list[str]:
+    brought = {name for names in merges["aliases"].values() for name in names}
+    return [name for name in entity.aliases if name not in brought]
+
+
+def _with(entity: Entity, merges: Merges) -> Entity:
+    """Return an entity with these merges instead of those it has."""
+    before = merges_of(entity)
+    attributes = {key: value for key, value in entity.attributes.items() if key not in before["attributes"]}
+    attributes |= {key: _holds(said)["value"] for key, said in merges["attributes"].items() if said}
+    brought = (name for each in merges["ids"] for name in merges["aliases"][each])
+    aliases = list(dict.fromkeys((*_own_aliases(entity, before), *brought)))
+    merges["attributes"] = {
+        key: said for key, said in merges["attributes"].items() if any(each["by"] != entity.id for each in said)
+    }
+    metadata = {key: value for key, value in entity.metadata.items() if key != MERGED}
+    if merges["ids"]:
+        if len(json.dumps(merges, ensure_ascii=False).encode()) > _MOST_BYTES:
+            raise ValidationError(
+                f"What would be merged into {entity.id} is too much to be taken back: merge what says less."
+            )
+        metadata[MERGED] = cast("Any", merges)
+    fields = entity.model_dump() | {"attributes": attributes, "aliases": aliases, "metadata": metadata}
+    return type(entity)(**fields)

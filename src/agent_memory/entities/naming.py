@@ -1,0 +1,230 @@
+"""What a text names: the agent's own names, forms, known software, and what reads as a name. Pure, no network."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.entities.capitals import capitals_in
+from agent_memory.entities.han import han_in, is_eastern
+from agent_memory.entities.kinds import kind_of
+from agent_memory.entities.known import EVERYDAY, KNOWN_NAMES, NO_NAMES
+from agent_memory.entities.languages import language_of
+from agent_memory.entities.lookup import listed_in, table_for, table_of
+from agent_memory.entities.mention import KNOWN, Gazetteer, Mention
+from agent_memory.entities.shapes import is_standard, shapes_in
+from agent_memory.entities.stretches import Stretches
+from agent_memory.entities.tagger import NAMED_LISTS, confidence, known_names, labels_of
+from agent_memory.entities.tokens import tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent_memory.entities.lookup import Table
+    from agent_memory.entities.tokens import Token
+
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_FENCE: Final = "```"
+_LOOK_BACK: Final = 16
+_CODE_NAME: Final = re.compile(r"\w_\w|[a-z]\.[a-z_]\w+$")
+_CAMEL: Final = re.compile(
+    r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[a-z]{1,2}[A-Z][a-z]+\w*)(?![\w/(`-]|\.\w|::)"
+)
+_FAULT: Final = re.compile(r"(?:Error|Exception|Warning|Interrupt)$")
+_LINE: Final = re.compile(r"[^\n]+")
+_SPLITTING: Final = frozenset({"in", "at", "from", "to", "near"})
+_LEADING_WORDS: Final = """
+    the a an my our your his her their this that these those @
+"""
+_APART: Final = frozenset({";", "|", "(", ")", "[", "]", "\u2022", "="})
+_LEADING: Final = frozenset(_LEADING_WORDS.split())
+_GENERIC_WORDS: Final = """
+    office offices project app account region warehouse server contract meeting release file page site website dataset
+    repo repository branch database table endpoint bucket channel release upgrade migration deployment integration
+"""
+_GENERIC: Final = frozenset(_GENERIC_WORDS.split())
+"""Written small behind a name, what the named thing is: "the Hamburg office"."""
+_TITLES: Final = frozenset({"dr", "mr", "mrs", "ms", "prof", "sir", "professor"})
+_SIGNS: Final = re.compile(r"[\W_\d]*")
+_SHORT: Final = 2
+_LISTED_CONFIDENCE: Final = 0.95
+_CAMEL_CONFIDENCE: Final = 0.6
+
+
+def mentions_in(text: str, *, gazetteer: Gazetteer | None = None, speaker: str = "") -> tuple[Mention, ...]:
+    """Return the names in a text in order; none overlap.
+
+    Args:
+        text: Anything a person or an agent wrote.
+        gazetteer: Names that are known already; they are found however they are written.
+        speaker: Who says it. Their name is known, and is no mention where it only labels what is said: `Ann: I …`.
+    """
+    label = f"{speaker}: "
+    offset = len(label) if speaker and text.startswith(label) else 0
+    read = " " * offset + text[offset:]
+    tokens = tokens_of(read)
+    taken = Stretches()
+    candidates = _candidates(read, tokens, gazetteer, speaker)
+    found = [mention for mention, start, end in candidates if taken.take(start, end)]
+    return tuple(sorted(found, key=lambda each: each.start))
+
+
+def _candidates(
+    text: str, tokens: Sequence[Token], gazetteer: Gazetteer | None, speaker: str
+) -> Iterator[tuple[Mention, int, int]]:
+    """Yield what may be a name, the surest first, with the stretch that is then used up."""
+    if gazetteer is not None:
+        yield from _listed(text, tokens, table_for(gazetteer), KNOWN, "known name")
+    if speaker:
+        yield from _listed(text, tokens, table_of({speaker: "person"}, as_written=False), KNOWN, "speaker")
+    code = Stretches(match.span() for match in _CODE.finditer(text)) if "`" in text else Stretches()
+    fences = Stretches(match.span() for match in _FENCED.finditer(text)) if _FENCE in text else Stretches()
+    listed = [
+        each
+        for each in _listed(text, tokens, _software(), _LISTED_CONFIDENCE, "known software")
+        if not fences.meet(each[1], each[2])
+    ]
+    known = Stretches((start, end) for _, start, end in listed)
+    for mention, start, end in shapes_in(text):
+        if known.within(mention.start, mention.end) != [(mention.start, mention.end)]:
+            yield mention, start, end
+    names = [name for name in _names(text, tokens) if not _is_code(text, name, code)]
+    yield from (_whole(name) for name in names if _is_longer(name, known.within(name.start, name.end)))
+    yield from (each for each in listed if not _opens_with_everyday(text, each[0]))
+    yield from (_whole(name) for name in names)
+    yield from (_whole(mention) for mention in _camel(text) if not _is_code(text, mention, code))
+
+
+def _whole(mention: Mention) -> tuple[Mention, int, int]:
+    return mention, mention.start, mention.end
+
+
+def _listed(
+    text: str, tokens: Sequence[Token], table: Table, sure: float, rule: str
+) -> Iterator[tuple[Mention, int, int]]:
+    for start, end, kind in listed_in(text, tokens, table):
+        yield Mention(text[start:end], kind, start, end, sure, rule), start, end
+
+
+@cache
+def _software() -> Table:
+    return table_of(KNOWN_NAMES, as_written=True)
+
+
+def _is_longer(name: Mention, known: Sequence[tuple[int, int]]) -> bool:
+    """Whether a name is more than the known ones in it: "Google Cloud Next"."""
+    shorter = all(end - start < name.end - name.start for start, end in known)
+    return bool(known) and shorter and _is_titled(name.name)
+
+
+def _is_titled(name: str) -> bool:
+    return all(word[0].isupper() or word[0].isdigit() for word in name.split())
+
+
+def _opens_with_everyday(text: str, mention: Mention) -> bool:
+    before = text[max(0, mention.start - _LOOK_BACK) : mention.start]
+    return mention.name in EVERYDAY and not before.strip(" -*\n\t\"'(")[-1:].isalnum()
+
+
+def _is_code(text: str, mention: Mention, code: Stretches) -> bool:
+    if _CODE_NAME.search(mention.name) or text[mention.end : mention.end + 1] in {"(", "_", "="}:
+        return True
+    return code.meet(mention.start, mention.end)
+
+
+def _camel(text: str) -> Iterator[Mention]:
+    for match in _CAMEL.finditer(text):
+        if not _FAULT.search(match["name"]):
+            start, end = match.span("name")
+            yield Mention(match["name"], "product", start, end, _CAMEL_CONFIDENCE, "capitals within")
+
+
+def _names(text: str, tokens: Sequence[Token]) -> list[Mention]:
+    language = language_of(text)
+    found = han_in(text) if is_eastern(text) else []
+    if language == "en" or (not language and not found):
+        return [*found, *_learnt(text, tokens)]
+    return [*found, *capitals_in(text, language)]
+
+
+def _learnt(text: str, tokens: Sequence[Token]) -> Iterator[Mention]:
+    at = 0
+    for line in _LINE.finditer(text):
+        first = at
+        while at < len(tokens) and tokens[at].start < line.end():
+            at += 1
+        yield from _in_line(text, tokens[first:at])
+
+
+def _in_line(text: str, tokens: Sequence[Token]) -> Iterator[Mention]:
+    words = [token.word for token in tokens]
+    labels, scores = labels_of(words)
+    has_capitals = any(word[0].isupper() for word in words)
+    for begin, close in _spans(labels):
+        for start, end in _parts(words, begin, close):
+            if has_capitals and not _is_likely(words[start:end]):
+                continue
+            first, last = tokens[start].start, tokens[end - 1].end
+            first += text[first] == "#"
+            yield Mention(
+                text[first:last],
+                kind_of(words, start, end),
+                first,
+                last,
+                confidence(scores[start:end]),
+                "model of names",
+            )
+
+
+def _spans(labels: str) -> Iterator[tuple[int, int]]:
+    for match in re.finditer("BI*", labels):
+        yield match.start(), match.end()
+
+
+def _parts(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the names in a stretch: without articles and signs around, apart where a place follows "in"."""
+    for at in range(start + 1, end - 1):
+        if words[at] in _APART:
+            yield from _trimmed(words, start, at)
+            yield from _parts(words, at + 1, end)
+            return
+        rest = " ".join(words[at + 1 : end]).lower()
+        if words[at].lower() in _SPLITTING and _is_place(rest):
+            yield from _trimmed(words, start, at)
+            yield from _trimmed(words, at + 1, end)
+            return
+    yield from _trimmed(words, start, end)
+
+
+def _is_likely(words: Sequence[str]) -> bool:
+    """Whether words can be a name where others are written large: they are, too, or a list has one of them."""
+    words = [word for word in words if word.lower() not in NO_NAMES]
+    if any(any(letter.isupper() for letter in word) for word in words):
+        return True
+    names = known_names()
+    return any(word in names[each] for word in words for each in NAMED_LISTS)
+
+
+def _is_place(small: str) -> bool:
+    return small in known_names()["city"] or small in known_names()["country"]
+
+
+def _trimmed(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end and (_SIGNS.fullmatch(words[end - 1]) or words[end - 1] in {"'s", "\u2019s", "'", "\u2019"}):
+        end -= 1
+    while (
+        start < end and (words[start].lower() in _LEADING or not words[start][0].isalnum()) and words[start][0] != "#"
+    ):
+        start += 1
+    while end - start > 1 and words[start].lower().rstrip(".") in _TITLES:
+        start += 1 + (words[start + 1] == "." and end - start > 2)  # noqa: PLR2004 - a title, its point and a name
+    while end - start > 1 and words[end - 1] in _GENERIC:
+        end -= 1
+    if end - start == 1 and _FAULT.search(words[start]):
+        return
+    if start < end and not all(
+        word.lower() in NO_NAMES or is_standard(word) or _SIGNS.fullmatch(word) for word in words[start:end]
+    ):
+        yield start, end

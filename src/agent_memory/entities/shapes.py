@@ -1,0 +1,187 @@
+"""Names that are told by their form alone: files, hosts, packages, services, orders, tickets, accounts. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.entities.mention import Mention
+from agent_memory.entities.tagger import word_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_memory.entities.mention import Kind
+
+LONGEST: Final = 160
+"""Characters in a row: a path or address is not longer; looking for its parts takes time by the square of them."""
+_LONG_RUN: Final = re.compile(rf"\S{{{LONGEST},}}")
+
+_ENDINGS: Final = (
+    "py|pyi|ipynb|js|jsx|mjs|ts|tsx|vue|rs|go|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|pl|lua|sh|bash|zsh|ps1|bat|md|rst|"
+    "txt|toml|yaml|yml|json|jsonl|xml|sql|html|css|scss|ini|cfg|conf|lock|csv|tsv|parquet|env|log|pem|crt|key|"
+    "proto|tf|tfvars|gradle|docx?|xlsx?|pptx?|odt|pdf|png|jpe?g|svg|gif|zip|tar\\.gz|tgz|gz|whl|db|sqlite3?|service|plist"
+)
+_BARE_FILES: Final = (
+    "Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile|Caddyfile|CODEOWNERS|CHANGELOG|"
+    r"README|\.env(?:\.\w+)?|\.gitignore|\.dockerignore|\.bashrc|\.zshrc|\.npmrc|\.editorconfig|\.gitattributes|\.netrc"
+)
+_DOMAINS: Final = (
+    "com|org|net|io|dev|app|ai|co|de|at|ch|fr|es|it|nl|uk|eu|us|jp|cn|edu|gov|me|sh|cloud|tech|xyz|info|biz|"
+    "local|internal|lan|corp|intra|example|test|svc"
+)
+_MACHINES: Final = (
+    "db|web|app|srv|server|node|host|prod|staging|stage|dev|build|ci|gpu|cache|redis|pg|postgres|mysql|kafka|k8s|vm|"
+    "edge|proxy|lb|nas|bastion|jump|runner|backup|mail|dns|vpn|worker|api|etl|ml|nfs|log|monitor|master|replica|mirror"
+)
+_SERVICES: Final = (
+    "service|svc|api|worker|gateway|server|proxy|frontend|backend|queue|scheduler|consumer|producer|daemon|operator|"
+    "controller|cron|bot|ui|db|store|cache|indexer|exporter|processor|handler|engine|hub|pipeline|router|runner|"
+    "dispatcher|ingest|ingestor|importer|listener|agent|registry|portal|dashboard|cluster|topic|job|lambda|web|sync"
+)
+_NO_SERVICES_WORDS: Final = """
+    co-worker self-service full-service customer-service room-service in-service out-of-service re-sync multi-agent
+    sub-agent single-agent user-agent web-service non-service inter-service cross-service per-service half-hub rest-
+    api web-api public-api open-api multi-cluster cross-cluster per-job on-job day-job off-topic on-topic hot-topic
+    vector-store app-store drug-store in-store message-queue job-queue task-queue dead-letter-queue multi-db no-db
+    web-server file-server http-server mail-server api-server ci-pipeline data-pipeline ci-runner search-engine
+    real-time-sync two-way-sync code-agent ai-agent coding-agent event-handler error-handler reverse-proxy api-
+    gateway in-cache read-cache write-cache double-agent deep-web world-wide-web cron-job
+"""
+_NO_SERVICES: Final = frozenset(_NO_SERVICES_WORDS.split())
+_NO_ISSUES_WORDS: Final = """
+    UTF SHA ISO RFC GPT COVID AES RSA HTTP MP MD IEEE H DDR USB PEP ECMA ES WIN X F A B C D E G T CUDA RTX GTX RS
+    IPV TLS SSL CO PM AM Q DIN EN EC BASE CRC BM TOP FY KB MB GB V PHASE STEP PART ROOM CHAPTER SECTION TYPE CLASS
+"""
+_NO_ISSUES: Final = frozenset(_NO_ISSUES_WORDS.split())
+_NUMBERED: Final = (
+    r"orders?|invoices?|shipments?|purchase orders?|P\.?O\.?|bo"
+    r"okings?|reservations?|parcels?|refunds?|returns?|quotes?|"
+    r"bestellung(?:en)?|auftrag|auftr\u00e4ge|rechnung(?:en)?|lieferung|sendung|pedidos?|factura|reserva|commandes?|"
+    r"facture|r\u00e9servation|\u8ba2\u5355|\u8a02\u55ae|\u6ce8\u6587"
+)
+_COUNTED: Final = r"(?:\s*(?:numbers?|no\.?|nr\.?|id|ref\.?|nummer|n\u00famero|n\u00b0|\u53f7|\u865f|\u756a\u53f7))?"
+_TICKETS: Final = (
+    r"issues?|bugs?|tickets?|PRs?|pull requests?|MRs?|merge requests?|GH|incidents?|cases?|defects?|vorgang|"
+    r"incidencias?"
+)
+_INSTALL: Final = (
+    r"(?:pip3?|uv pip|uv|npm|pnpm|yarn|bun|cargo|brew|gem|poetry|conda|apt|apt-get|dnf|go)\s+"
+    r"(?:install|add|get|i)(?:\s+--?[\w-]+)*\s+"
+)
+_ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
+_TECHNICAL: Final = r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_](?=[a-z0-9]*)[a-z0-9]+)+)(?![\w/(=-]|\.\w)"
+_CALLED: Final[tuple[tuple[Kind, str], ...]] = (
+    ("service", "service|microservice|worker|job|queue|bucket|cluster|namespace|function|pipeline|topic|deployment"),
+    ("host", "host|server|node|machine|VM|box"),
+    ("package", "package|library|module|crate|gem|plugin"),
+    ("product", "repo|repository|project|app"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    rule: str
+    kind: Kind
+    pattern: str
+    confidence: float
+    accepts: Callable[[str], bool] = bool
+
+
+def _shape(rule: str, kind: Kind, pattern: str, confidence: float, accepts: Callable[[str], bool] = bool) -> _Shape:
+    return _Shape(rule, kind, pattern, confidence, accepts)
+
+
+def _is_service(name: str) -> bool:
+    return name not in _NO_SERVICES
+
+
+def is_standard(name: str) -> bool:
+    """Whether a name is a standard, a format or a size: UTF-8, SHA-256."""
+    return re.fullmatch(r"[A-Z]+-\d+", name) is not None and name.partition("-")[0] in _NO_ISSUES
+
+
+def _is_issue(name: str) -> bool:
+    return not is_standard(name)
+
+
+def _is_rare(name: str) -> bool:
+    return name not in word_lists().frequency and name not in _NO_SERVICES
+
+
+def _is_route(path: str) -> bool:
+    return re.match(r"/(?:api|v\d|graphql|rest|health|oauth|login|auth)\b", path) is not None
+
+
+def _is_path(path: str) -> bool:
+    return not _is_route(path)
+
+
+_SHAPES: Final = (
+    _shape("e-mail", "other", r"(?P<name>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,10}\b)", 0.99),
+    _shape("address", "host", r"\b(?:[a-z][a-z0-9+]{1,9})://(?:[\w.-]+(?::[^@\s/]*)?@)?(?P<name>[\w.-]*\w(?::\d{1,5})?)[^\s)>\]]*",
+           0.95),
+    _shape("site", "product", r"(?<![\w./@-])(?P<name>[A-Z]\w+\.(?:io|ai|com|js|net|org))(?![\w/-]|\.\w|\()", 0.8),
+    _shape("scoped package", "package", r"(?<![\w@/])(?P<name>@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*)", 0.95),
+    _shape("repository issue", "issue", r"(?<![\w/])(?P<name>[\w.-]+/[\w.-]+#\d+)\b", 0.95),
+    _shape("file", "file",
+           rf"(?<![\w/.@\\-])(?P<name>(?:[A-Za-z]:)?(?:[~.]{{0,2}}[\\/])?(?:[\w.@+-]+[\\/])*[\w@+.-]*\.(?:{_ENDINGS}))"
+           r"(?![\w\\/-]|\.\w|\(|@)", 0.95),
+    _shape("named file", "file", rf"(?<![\w/.-])(?P<name>(?:[\w.-]+/)*(?:{_BARE_FILES}))(?![\w/-]|\.\w)", 0.9),
+    _shape("path", "file", r"(?<![\w/.:<])(?P<name>(?:~|\.{1,2})?(?:/[\w.@+-]*\w){2,}/?|~/[\w.-]*\w/?)(?![\w/])", 0.8,
+           _is_path),
+    _shape("folder", "file", r"(?<![\w/.:<-])(?P<name>(?:[a-z_.][\w.-]*"
+           r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`]|$))", 0.8),
+    _shape("numeric address", "host", r"(?<![\w.])(?P<name>(?:\d{1,3}\.){3}\d{1,3}"
+           r"(?:/\d{1,2}|:\d{1,5})?)(?![\w.]\d)", 0.9),
+    _shape("host", "host", rf"(?<![\w.@/-])(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+(?:{_DOMAINS})(?::\d{{1,5}})?)\b"
+           r"(?![.(]\w|-|\()", 0.9),
+    _shape("local host", "host", r"\b(?P<name>localhost(?::\d{1,5})?)\b", 0.8),
+    _shape("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
+    _shape("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
+    _shape("order", "order", rf"(?i)\b(?:{_NUMBERED}){_COUNTED}[\s:]*(?P<name>{_ID})(?![\w%]|[.,]\d)", 0.9,
+           lambda name: len(name) > 2),  # noqa: PLR2004 - "order 12 cakes"
+    _shape("order in Han", "order", r"(?:\u8ba2\u5355|\u8a02\u55ae|\u6ce8\u6587)(?:\u53f7|\u865f|\u756a\u53f7)?"
+           rf"[\s:\uff1a]*(?P<name>{_ID})", 0.9),
+    _shape("ticket key", "issue", r"(?<![\w-])(?P<name>[A-Z][A-Z0-9]{1,9}-\d{1,6})(?![\w-])", 0.9, _is_issue),
+    _shape("ticket", "issue", rf"(?i)\b(?:{_TICKETS}){_COUNTED}[\s:-]*(?P<name>#?\d{{1,7}})(?![\w%]|[.,]\d)", 0.85),
+    _shape("numbered", "issue", r"(?<![\w#&/])(?P<name>#\d{2,6})\b", 0.7),
+    _shape("installed", "package", _INSTALL + r"(?P<name>@?[A-Za-z][\w./-]*\w)", 0.95),
+    _shape("required", "package", r"(?<![\w./-])(?P<name>[A-Za-z][\w.-]*\w)(?:\["
+           r"[\w,-]+\])?(?=\s?(?:==|>=|~=|<=|@\^?)\s?v?\d)", 0.9),
+    _shape("versioned", "package", r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)"
+           r"(?=\s+(?:v\d|\d+\.\d+\.\d))", 0.8, _is_rare),
+    _shape("machine", "host", rf"(?<![\w./@-])(?P<name>(?:[a-z0-9]+-)*(?:{_MACHINES})(?:-?[a-z0-9]+)*-?\d{{1,3}}[a-z]?)"
+           r"(?![\w/-]|\.\w)", 0.85, lambda name: "-" in name),
+    _shape("service", "service", rf"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:-["
+           rf"a-z0-9]+)*-(?:{_SERVICES}))(?![\w/-]|\.\w)", 0.85,
+           _is_service),
+    *(_shape(f"called {nouns.partition('|')[0]}", kind, rf"\b(?:{nouns})\s+[`'\"\u201c]?{_TECHNICAL}", 0.85)
+      for kind, nouns in _CALLED),
+    *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85)
+      for kind, nouns in _CALLED),
+    _shape("account", "person", r"(?<![\w.`/])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/)", 0.8),
+)  # fmt: skip
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile when first needed: all of them take as long as reading a hundred texts."""
+    return re.compile(pattern)
+
+
+def shapes_in(text: str) -> list[tuple[Mention, int, int]]:
+    """Return what is told by form, the surest first, each with where the whole of what told it begins and ends."""
+    looked_at = _LONG_RUN.sub(lambda match: " " * len(match[0]), text)
+    found = []
+    for shape in _SHAPES:
+        for match in _compiled(shape.pattern).finditer(looked_at):
+            name = match["name"]
+            if shape.accepts(name):
+                start, end = match.span("name")
+                found.append(
+                    (Mention(name, shape.kind, start, end, shape.confidence, shape.rule), match.start(), match.end())
+                )
+    return found

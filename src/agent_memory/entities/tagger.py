@@ -1,0 +1,125 @@
+"""A small statistical model of English: which words of a sentence are a name. No network, no libraries.
+
+A linear chain of begins, continues and is none, over the features of each word; trained by `scripts/names`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.entities.features import WordLists, features_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LABELS: Final = "OBI"
+NAMED_LISTS: Final = ("given", "family", "city", "country")
+_SCALE: Final = 100
+_NEVER: Final = -1e9
+_SURE: Final = 20.0
+_SLOPE: Final = 0.34
+_OFFSET: Final = -0.88
+_Scores = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Weights of features and of steps from label to label, and how much a word has to look like no name."""
+
+    weights: Mapping[str, _Scores]
+    steps: tuple[_Scores, _Scores, _Scores]
+    reluctance: float = 0.0
+
+    def scores(self, features: Sequence[Sequence[str]]) -> list[_Scores]:
+        """Return for each word how much it looks like none, like the beginning and like the rest of a name."""
+        weights = self.weights
+        found = []
+        for each in features:
+            none, begins, within = self.reluctance, 0.0, 0.0
+            for feature in each:
+                if weight := weights.get(feature):
+                    none += weight[0]
+                    begins += weight[1]
+                    within += weight[2]
+            found.append((none, begins, within))
+        return found
+
+    def best(self, scores: Sequence[_Scores]) -> str:
+        """Return the most likely labels of a sentence: `OBI` says that a name stands behind one other word."""
+        if not scores:
+            return ""
+        before: _Scores = (scores[0][0], scores[0][1], _NEVER)
+        came: list[tuple[int, int, int]] = []
+        columns = tuple(zip(*self.steps, strict=True))
+        for own in scores[1:]:
+            reached, origins = zip(*(_best_step(before, columns[label]) for label in range(3)), strict=True)
+            came.append((origins[0], origins[1], origins[2]))
+            before = (reached[0] + own[0], reached[1] + own[1], reached[2] + own[2])
+        label = max(range(3), key=before.__getitem__)
+        path = [label]
+        for origins in reversed(came):
+            label = origins[label]
+            path.append(label)
+        return "".join(LABELS[each] for each in reversed(path))
+
+
+def _best_step(before: _Scores, steps: Sequence[float]) -> tuple[float, int]:
+    reached = (before[0] + steps[0], before[1] + steps[1], before[2] + steps[2])
+    origin = max(range(3), key=reached.__getitem__)
+    return reached[origin], origin
+
+
+def confidence(scores: Sequence[_Scores]) -> float:
+    """Return how likely a span is a name, 0 to 1: from how far its words are from being none, fitted on posts."""
+    margins = [max(begins, within) - none for none, begins, within in scores]
+    fitted = _SLOPE * sum(margins) / len(margins) + _OFFSET
+    return round(1 / (1 + math.exp(-max(-_SURE, min(_SURE, fitted)))), 3)
+
+
+@cache
+def chain() -> Chain:
+    """Return the model that ships with the package."""
+    read = _read("model.json.gz")
+    weights = {
+        feature: (none / _SCALE, begins / _SCALE, within / _SCALE)
+        for feature, (none, begins, within) in read["weights"].items()
+    }
+    steps = tuple(tuple(step) for step in read["steps"])
+    return Chain(weights, steps, read["reluctance"])  # type: ignore[arg-type]
+
+
+@cache
+def word_lists() -> WordLists:
+    """Return classes and frequencies of words, and the lists of names that the model knows."""
+    classes: dict[str, str] = {}
+    frequency: dict[str, int] = {}
+    text = gzip.decompress((files(__package__) / "data" / "classes.txt.gz").read_bytes()).decode()
+    for line in text.split("\n"):
+        path, often, *words = line.split(" ")
+        classes.update(dict.fromkeys(words, path))
+        frequency.update(dict.fromkeys(words, int(often)))
+    names = known_names()
+    return WordLists(classes, frequency, {name: names[name] for name in NAMED_LISTS})
+
+
+@cache
+def known_names() -> Mapping[str, frozenset[str]]:
+    """Return given and family names, cities, countries, and such in Han script, by the name of the list."""
+    return {name: frozenset(words) for name, words in _read("names.json.gz").items()}
+
+
+def _read(name: str) -> Any:
+    return json.loads(gzip.decompress((files(__package__) / "data" / name).read_bytes()))
+
+
+def labels_of(words: Sequence[str]) -> tuple[str, list[_Scores]]:
+    """Return the label of each word of a sentence, and its scores."""
+    model = chain()
+    scores = model.scores(features_of(words, word_lists()))
+    return model.best(scores), scores
