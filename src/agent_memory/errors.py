@@ -16,7 +16,9 @@
     │   └── VectorIndexError   an index of vectors is damaged or missing; words still find everything
     ├── UnsupportedError       what was asked for is nothing this storage can do
     ├── EmbeddingError         an embedder is missing, broken or answered nonsense
-    ├── ExtractionError        nothing could be drawn from a resource, which is stored
+    ├── IngestionError         a turn or an event could not be taken in; nothing of it was stored
+    ├── ExtractionError        nothing could be drawn from a resource or an episode, which is stored
+    ├── SummarizationError     no summary could be made; what it was to cover is stored
     ├── ConsolidationError     a topic's page could not be made anew; the one before stays
     ├── RetrievalError         knowledge could not be searched
     ├── MigrationError         a move between backends failed and was rolled back
@@ -29,10 +31,13 @@ The root is not called `MemoryError`: that name is Python's own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_Text: TypeAlias = str | None
 
 
 class AgentMemoryError(Exception):
@@ -285,13 +290,50 @@ class EmbeddingError(AgentMemoryError):
     )
 
 
+class IngestionError(AgentMemoryError):
+    """A turn or an event could not be taken in; nothing of it was stored."""
+
+    number = "MEM-021"
+    default_code = "ingestion"
+    default_recovery = "Take it in again later: what is there is not taken in twice."
+
+    def __init__(
+        self, message: str, episode_id: _Text = None, group_id: _Text = None, cause: Exception | None = None,
+        *, code: _Text = None, recovery: _Text = None,
+    ) -> None:  # fmt: skip
+        super().__init__(message, code=code, recovery=recovery)
+        self.episode_id, self.group_id, self.cause = episode_id, group_id, cause
+
+
 class ExtractionError(AgentMemoryError):
-    """Nothing could be drawn from a resource; the resource itself is stored."""
+    """Nothing could be drawn from a resource or an episode, which is stored; `provider_error` has no keys and texts."""
 
     number = "MEM-005"
     default_code = "extraction"
     default_recovery = "Try again later; the resource is stored."
     suggestions: ClassVar[tuple[str, ...]] = ("Check the model's key.", "Try smaller content.", "Try a simpler prompt.")
+
+    def __init__(
+        self, message: str, episode_id: _Text = None, provider_error: _Text = None, cause: Exception | None = None,
+        *, code: _Text = None, recovery: _Text = None,
+    ) -> None:  # fmt: skip
+        super().__init__(message, code=code, recovery=recovery)
+        self.episode_id, self.provider_error, self.cause = episode_id, provider_error, cause
+
+
+class SummarizationError(AgentMemoryError):
+    """No summary could be made; what it was to cover is stored. `summary_type` is window or meta."""
+
+    number = "MEM-022"
+    default_code = "summarization"
+    default_recovery = "Try again later; what it was to cover is stored."
+
+    def __init__(
+        self, message: str, group_id: _Text = None, summary_type: _Text = None, cause: Exception | None = None,
+        *, code: _Text = None, recovery: _Text = None,
+    ) -> None:  # fmt: skip
+        super().__init__(message, code=code, recovery=recovery)
+        self.group_id, self.summary_type, self.cause = group_id, summary_type, cause
 
 
 class ConsolidationError(AgentMemoryError):

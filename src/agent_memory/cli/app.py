@@ -66,6 +66,12 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "List topics, those with the most items first, and how many items are on no page.",
         ),
         "topic": _Entry("topics", "Show the page of a topic."),
+        "entities": _Entry("entities", "List who and what the agent was told of, those that most texts name first."),
+        "entity": _Entry("entities", "Show one entity: what is known of it, in the order of time."),
+        "episodes": _Entry(
+            "entities",
+            "List what was said and what happened, the newest first; or one conversation, in its order.",
+        ),
     },
     "Take along": {
         "export": _Entry("transfer", "Write all memories, and what the agent was given, to a file or to stdout."),

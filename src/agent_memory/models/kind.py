@@ -52,6 +52,8 @@ class Kind(Generic[R]):
         references: Returns the ids of the records that a record points to.
         view: Returns what each answer shows of a record, as plain JSON; whoever answers adds times, score and trust.
         beside: Returns the other kinds whose records lie in the same file, so that a compaction folds all of them.
+        read_ahead: Whether the words of a record are read behind its write, so that the next search need not; for
+            kinds that are looked through by name alone that is work for nobody.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Kind(Generic[R]):
     references: Callable[[R], Iterable[str]] = references_of
     view: Callable[[R], dict[str, Any]] = view_of
     beside: Callable[[], tuple[Kind[Any], ...]] = tuple
+    read_ahead: bool = True
 
     @property
     def in_journal(self) -> tuple[Kind[Any], ...]:

@@ -177,6 +177,6 @@ RESOURCE: Final[Kind[Resource]] = Kind(
 EPISODE: Final = Kind(name="episode", model=Episode, prefix="epi-", journal="episodes.yaml", text="content")
 TOPIC: Final[Kind[Topic]] = Kind(
     name="topic", model=Topic, prefix="top-", journal="knowledge.yaml", text="body", prose=("description",),
-    beside=lambda: (RESOURCE,),
+    beside=lambda: (RESOURCE,), read_ahead=False,
 )  # fmt: skip
-MARK: Final = Kind(name="stage_mark", model=Mark, prefix="mrk-", journal="tasks.yaml", text="stage")
+MARK: Final = Kind(name="stage_mark", model=Mark, prefix="mrk-", journal="tasks.yaml", text="stage", read_ahead=False)

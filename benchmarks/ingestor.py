@@ -1,0 +1,193 @@
+"""What `MemoryIngestor` costs: latencies and throughputs of each operation, and what collecting signals adds.
+
+    python -m benchmarks.ingestor [--turns 500] [--chars 1000] [--json]
+
+Turns of common words are taken in one after the other, each with an answer, so each makes two episodes; every 20
+episodes a summary is due, and every name in them an entity. Nothing is embedded here (`benchmarks.ingestion` does
+that). A fresh process each:
+
+- `episode`, `event`: milliseconds of a call, synced: half, 95 and 99 in 100 are faster; and how many a second
+- `extraction`, `lookup`, `window`, `meta`: the same of drawing entities from an episode, of looking one up among those
+  that are known, and of both kinds of summaries
+- `memory`: KB of private memory that 1,000 episodes add
+- `signals`: processor time of a turn, by how much more than without it: with Prometheus and OpenTelemetry imported, and
+  with a tracer that collects in memory; the least of several rounds, since other programs only add
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.ingestion import (
+    ConversationSummarizer,
+    EntityDeduplicator,
+    EntityExtractor,
+    MemoryIngestionConfig,
+    MemoryIngestor,
+    Turn,
+)
+from agent_memory.ingestion.shapes import episode_of, summary_of
+from agent_memory.settings import ServiceSettings
+from benchmarks.ingestion import turns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+_NAMES: Final = ("Ada", "Tobias Reuter", "Turin", "Acme GmbH", "PostgreSQL", "ORD-4711", "api.example.org", "Lena")
+_BEGUN: Final = datetime(2026, 1, 5, tzinfo=UTC)
+_ROUNDS: Final = 5
+_SESSION: Final = SimpleNamespace(tenant_id="acme", id="bench")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestor", description=__doc__.partition("\n")[0])
+    parser.add_argument("--turns", type=int, default=500)
+    parser.add_argument("--chars", type=int, default=1000, help="of what the user says; an answer has half of that")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--collect", choices=["nothing", "libraries", "spans"], help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.collect is not None:
+        sys.stdout.write(json.dumps(asyncio.run(_signalled(args.collect, args.turns, args.chars))) + "\n")
+        return 0
+    found = asyncio.run(_measured(args.turns, args.chars)) | {"signals": _signals(args.turns, args.chars)}
+    if args.json:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        return 0
+    print(f"{'':12}{'p50 ms':>9}{'p95':>9}{'p99':>9}{'a second':>10}")
+    for name in ("episode", "event", "extraction", "lookup", "window", "meta"):
+        row = found[name]
+        print(f"{name:12}{row['p50']:>9.2f}{row['p95']:>9.2f}{row['p99']:>9.2f}{row['per_second']:>10.0f}")
+    print(f"memory: {found['memory']:.0f} KB for 1,000 episodes of {args.chars} and {args.chars // 2} characters")
+    for name, row in found["signals"].items():
+        print(f"signals, {name}: {row['ms']:.3f} ms of the processor a turn ({row['more']:+.1%})")
+    return 0
+
+
+def _said(chars: int, number: int) -> str:
+    """Return common words with a name among them now and then, in sentences of ten."""
+    drawn, (common,) = random.Random(number), turns_of(1, chars, number)
+    words = [word if drawn.random() > 0.05 else drawn.choice(_NAMES) for word in common.text.split()]
+    return " ".join(f"{word}." if at % 10 == 9 else word for at, word in enumerate(words))[:chars]
+
+
+def _turns(count: int, chars: int) -> list[Turn]:
+    return [
+        Turn(_said(chars, at), _said(chars // 2, -1 - at), timestamp=_BEGUN + timedelta(minutes=at))
+        for at in range(count)
+    ]
+
+
+def _times(spent: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(spent)
+
+    def share(part: float) -> float:
+        return 1000 * ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+    return {"p50": share(0.5), "p95": share(0.95), "p99": share(0.99), "per_second": len(spent) / sum(spent)}
+
+
+async def _timed(calls: Sequence[Callable[[], Awaitable[Any]]]) -> dict[str, float]:
+    spent = []
+    for call in calls:
+        began = time.perf_counter()
+        await call()
+        spent.append(time.perf_counter() - began)
+    return _times(spent)
+
+
+async def _measured(count: int, chars: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = ServiceSettings(storage_root=folder, embedder="none")
+        off = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
+        found: dict[str, Any] = {}
+        async with MemoryIngestor("bench", settings, off) as ingestor:
+            turns, before = _turns(count, chars), _private_kb()
+            found["episode"] = await _timed([_call(ingestor.ingest_turn, turn, _SESSION) for turn in turns])
+            found["memory"] = 1000 * (_private_kb() - before) / (2 * count)
+            texts = [_said(chars, at) for at in range(count // 5)]
+            found["event"] = await _timed([_call(ingestor.ingest_event, "run", text, "acme:bench") for text in texts])
+        async with MemoryIngestor("bench", settings) as ingestor:
+            await ingestor.background.tell()
+            await ingestor.background.settle()
+            found |= await _behind(ingestor, count)
+    return found
+
+
+async def _behind(ingestor: MemoryIngestor, count: int) -> dict[str, Any]:
+
+    knowledge, extractor = ingestor.knowledge, EntityExtractor()
+    episodes = [episode_of(each) for each in (await knowledge.episodes.valid())[:count]]
+    deduplicator = EntityDeduplicator(knowledge)
+    entities = [each for each in await knowledge.entities.valid() if each.group]
+    await deduplicator.find_duplicate(entities[0], "acme:bench")  # read once
+    summarizer = ConversationSummarizer(knowledge)
+    windows = [episodes[at : at + 20] for at in range(0, len(episodes) - 19, 20)]
+    summaries = [summary_of(each) for each in await knowledge.summaries.valid() if each.level == "window"]
+    metas = [summaries[at : at + 5] for at in range(0, len(summaries) - 4, 5)]
+    return {
+        "extraction": await _timed([_call(extractor.extract, each) for each in episodes]),
+        "lookup": await _timed([_call(deduplicator.find_duplicate, each, "acme:bench") for each in entities]),
+        "window": await _timed([_call(summarizer.summarize_window, each, "acme:bench") for each in windows]),
+        "meta": await _timed([_call(summarizer.create_meta_summary, each, "acme:bench") for each in metas]),
+    }
+
+
+def _call(function: Callable[..., Awaitable[Any]], *given: Any) -> Callable[[], Awaitable[Any]]:
+    return lambda: function(*given)
+
+
+def _private_kb() -> float:
+    rows = Path("/proc/self/smaps_rollup").read_text("ascii").splitlines()
+    return sum(float(row.split()[1]) for row in rows if row.startswith("Private_"))
+
+
+def _signals(count: int, chars: int) -> dict[str, dict[str, float]]:
+    least: dict[str, float] = {}
+    for _ in range(_ROUNDS):
+        for name in ("nothing", "libraries", "spans"):
+            command = [sys.executable, "-m", "benchmarks.ingestor", "--collect", name]
+            command += ["--turns", str(count), "--chars", str(chars)]
+            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            least[name] = min(least.get(name, told), told)
+    return {name: {"ms": ms, "more": ms / least["nothing"] - 1} for name, ms in least.items()}
+
+
+async def _signalled(collect: str, count: int, chars: int) -> float:
+    """Return the milliseconds of the processor that a turn takes, with what a program collects."""
+    if collect != "nothing":
+        import prometheus_client  # noqa: F401 - being imported is what matters
+        from opentelemetry import trace
+    if collect == "spans":
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+        trace.set_tracer_provider(provider)
+    turns = _turns(count, chars)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = ServiceSettings(storage_root=folder, embedder="none")
+        off = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
+        async with MemoryIngestor("bench", settings, off) as ingestor:
+            await ingestor.ingest_turn(turns[0], _SESSION)
+            began = time.process_time()
+            for turn in turns[1:]:
+                await ingestor.ingest_turn(turn, _SESSION)
+            return 1000 * (time.process_time() - began) / (count - 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

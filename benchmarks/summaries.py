@@ -1,0 +1,136 @@
+"""What summaries keep of a conversation, without a model.
+
+    python -m benchmarks.summaries --locomo FILE [--turns 20] [--json]
+
+Each conversation of LoCoMo is cut into windows of 20 turns; each window has a summary of at most 30 % of its
+characters, who speaks included, each sentence a quote. Beside it stand as many characters of
+sentences drawn at random, and of the first ones (lead). The columns:
+
+- `characters`: of the summary as a share of those of the turns.
+- `kept`: share of the pairs of a question and a turn that its makers name as evidence of which the turn has a sentence
+  in the summary, with a 95 % interval (Wilson).
+- `survive`: those of them whose sentences also hold every word (Snowball stem, no stop words) of the expected answer
+  that the turn holds.
+
+LoCoMo is not part of the project (see `benchmarks.retrieval`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_memory.ingestion.quoting import as_lines, quotes_of
+from agent_memory.ingestion.summarizing import WINDOW_SHARE
+from agent_memory.knowledge.extraction.claims import Passage
+from agent_memory.knowledge.extraction.sentences import spans_of
+from benchmarks.items import _locomo, _terms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from benchmarks.items import Kept, Talk
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.summaries", description=__doc__.partition("\n")[0])
+    parser.add_argument("--locomo", type=Path, required=True, help="data/locomo10.json of snap-research/locomo")
+    parser.add_argument("--turns", type=int, default=20, help="of a window")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args()
+    talks = _locomo(args.locomo)
+    drawn = random.Random(1)
+    ways: dict[str, Callable[[Sequence[Passage], int], Kept]] = {
+        "summaries": _ours,
+        "random sentences": partial(_random, drawn),
+        "lead": _lead,
+    }
+    rows = {name: _measured(talks, way, args.turns) for name, way in ways.items()}
+    if args.json:
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        return 0
+    print(f"{'':20}{'characters':>11}{'kept':>8}{'95 % interval':>17}{'survive':>9}{'ms a window':>13}")
+    for name, row in rows.items():
+        interval = f"{row['low']:.3f} to {row['high']:.3f}"
+        told = f"{row['characters']:>11.3f}{row['kept']:>8.3f}{interval:>17}{row['survive']:>9.3f}"
+        print(f"{name:20}{told}{row['ms']:>13.2f}")
+    return 0
+
+
+def _windows(talk: Talk, turns: int) -> Iterator[list[Passage]]:
+    passages = [Passage(each.key, each.text, talk.speakers[each.key], said_at=each.when) for each in talk.group.items]
+    for at in range(0, len(passages), turns):
+        yield passages[at : at + turns]
+
+
+def _measured(talks: Sequence[Talk], way: Callable[[Sequence[Passage], int], Kept], turns: int) -> dict[str, float]:
+    pairs = kept = survive = chars = whole = windows = 0
+    spent = 0.0
+    for talk in talks:
+        held: dict[str, list[str]] = {}
+        for passages in _windows(talk, turns):
+            own = sum(len(each.text) for each in passages)
+            began = time.process_time()
+            said = way(passages, int(WINDOW_SHARE * own))
+            spent += time.process_time() - began
+            whole, windows = whole + own, windows + 1
+            chars += sum(len(text) + 1 for text, _ in said)
+            for text, key in said:
+                held.setdefault(key, []).append(text)
+        texts = {each.key: each.text for each in talk.group.items}
+        for key, answer in talk.answers:
+            wanted = _terms([answer or ""]) & _terms([texts[key]])
+            pairs, kept = pairs + 1, kept + (key in held)
+            survive += key in held and wanted <= _terms(held[key])
+    low, high = _wilson(kept, pairs)
+    share = {"characters": chars / whole, "kept": kept / pairs, "low": low, "high": high, "survive": survive / pairs}
+    return {**share, "ms": 1000 * spent / windows, "windows": windows, "pairs": pairs}
+
+
+def _ours(passages: Sequence[Passage], most: int) -> Kept:
+    quotes = quotes_of(passages, most)
+    assert len(as_lines(quotes)) <= most
+    return [(each.text, each.passage.id) for each in quotes]
+
+
+def _every(passages: Sequence[Passage]) -> Kept:
+    return [(each.text[start:end], each.id) for each in passages for start, end in spans_of(each.text)]
+
+
+def _lead(passages: Sequence[Passage], most: int) -> Kept:
+    kept, left = [], most
+    for text, key in _every(passages):
+        if len(text) > left:
+            break
+        kept.append((text, key))
+        left -= len(text)
+    return kept
+
+
+def _random(drawn: random.Random, passages: Sequence[Passage], most: int) -> Kept:
+    every, left = _every(passages), most
+    kept = []
+    for at in drawn.sample(range(len(every)), len(every)):
+        if len(every[at][0]) <= left:
+            kept.append(at)
+            left -= len(every[at][0])
+    return [every[at] for at in sorted(kept)]
+
+
+def _wilson(hits: int, count: int) -> tuple[float, float]:
+    z, share = 1.96, hits / count
+    middle = share + z * z / (2 * count)
+    reach = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return (middle - reach) / (1 + z * z / count), (middle + reach) / (1 + z * z / count)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

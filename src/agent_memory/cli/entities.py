@@ -1,0 +1,209 @@
+"""Commands about who and what an agent knows of: entities, one in time, and what was said."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+
+import typer
+
+from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.options import moment_of
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.text import day, minute
+from agent_memory.errors import ValidationError
+from agent_memory.files.wording import counted
+from agent_memory.ingestion.entities import Entities, KnownEntity, Moment
+from agent_memory.models import EntityType, Episode, to_text, visible
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_COLUMNS: Final = ("name", "entity_type", "mentions", "also", "id")
+_EPISODE_COLUMNS: Final = ("id", "timestamp", "speaker", "content")
+_SHOWN: Final = 30
+_NAMED: Final = 3
+_GroupOption = Annotated[
+    str, typer.Option("--group", help="Of this group (tenant:session); else what belongs to none.", metavar="GROUP")
+]
+
+
+@command(rows=True)
+async def entities(
+    run: Run,
+    *,
+    kind: Annotated[
+        str | None, typer.Option("--type", help=f"One of {', '.join(get_args(EntityType))}.", metavar="TYPE")
+    ] = None,
+    maybe: Annotated[bool, typer.Option("--maybe", help="Only those that may be the same as another one.")] = False,
+    group: _GroupOption = "",
+    every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_SHOWN}.")] = False,
+) -> None:
+    """List who and what the agent was told of, those that most texts name first."""
+    if kind is not None and kind not in get_args(EntityType):
+        raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
+    async with opened_knowledge(run) as knowledge:
+        everything = await Entities(knowledge, group).all(kind)
+    found = [each for each in everything if each.maybe or not maybe]
+    names = {each.entity.id: each.entity.name for each in everything}
+    shown = found if every else found[:_SHOWN]
+    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(found)}
+    run.screen.rows({**head, "entities": [_document(each) for each in shown]}, "entities", _COLUMNS)
+    for each in shown:
+        also = _also(each.names[1:])
+        run.screen.show(visible(f"{each.entity.name}{also}"))
+        told = f"{each.entity.entity_type} · {counted(each.mentions, 'text')} · {each.entity.id}"
+        run.screen.show(told, indent=2, style="dim")
+        if each.maybe:
+            others = ", ".join(names.get(one, one) for one in each.maybe)
+            run.screen.show(visible(f"maybe the same as {others}"), indent=2, style="yellow")
+    if not found:
+        run.screen.note(
+            f"{run.service.agent_id} knows no {'such ' if kind or maybe else ''}entities"
+            f"{f' in {group}' if group else ''}. `agent-memory ingest FILE` draws them from what it is given."
+        )
+    elif len(found) > len(shown):
+        run.screen.note(f"{len(shown):,} of {len(found):,}; --all shows more.", style="dim")
+
+
+@command()
+async def entity(
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, one of its other names, or its id.")],
+    *,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="What held on this day, 2026-01-30.", metavar="DATE")
+    ] = None,
+    merge: Annotated[
+        str | None, typer.Option("--merge", help="Take another one for the same from now on.", metavar="OTHER")
+    ] = None,
+    split: Annotated[bool, typer.Option("--split", help="Take what was merged into it apart again.")] = False,
+    group: _GroupOption = "",
+    every: Annotated[bool, typer.Option("--all", help=f"Not only the last {_SHOWN} moments.")] = False,
+) -> None:
+    """Show one entity: what is known of it, in the order of time."""
+    if merge is not None and split:
+        raise ValidationError("Either --merge or --split; nothing was changed.", code="invalid")
+    async with opened_knowledge(run) as knowledge:
+        known, found = Entities(knowledge, group), None
+        found = await known.get(name)
+        if merge is not None:
+            other = await known.get(merge)
+            await known.merge(other, found)
+            run.screen.note(visible(f"{other.entity.name} is the same as {found.entity.name} now. --split undoes it."))
+        elif split:
+            apart = await known.split(found)
+            told = ", ".join(each.name for each in apart)
+            run.screen.note(visible(f"Apart again: {told}." if apart else "Nothing was merged into it."))
+        found = await known.get(found.entity.id)
+        moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True))
+        names = {each.entity.id: each.entity.name for each in await known.all()}
+    _show(run, found, moments, names, every=every)
+
+
+@command(rows=True)
+async def episodes(
+    run: Run,
+    conversation: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Those of one conversation, in its order.", show_default=False)
+    ] = None,
+    *,
+    group: _GroupOption = "",
+    every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+) -> None:
+    """List what was said and what happened, the newest first; or one conversation, in its order."""
+    async with opened_knowledge(run) as knowledge:
+        if conversation is not None:
+            found = sorted(await knowledge.episodes.linked_to(conversation), key=lambda each: each.order)
+        else:
+            found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
+            found = sorted(found, key=lambda each: (each.observed_at or each.timestamp, each.order), reverse=True)
+    total = len(found)
+    shown = found if every or conversation is not None else found[:_SHOWN]
+    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}
+    run.screen.rows({**head, "episodes": [_episode(each) for each in shown]}, "episodes", _EPISODE_COLUMNS)
+    for each in shown:
+        who = each.speaker or (each.event_type or each.role)
+        run.screen.show(visible(f"{each.id} · {minute(each.observed_at or each.timestamp)} · {who}"), style="dim")
+        run.screen.show(visible(each.content), indent=2, max_lines=2)
+    if not total:
+        run.screen.note("Nothing was said there. `agent-memory resources` lists conversations.")
+    elif total > len(shown):
+        run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
+
+
+def _show(run: Run, found: KnownEntity, moments: list[Moment], names: dict[str, str], *, every: bool) -> None:
+    run.screen.document({**_document(found), "timeline": [_moment(each) for each in moments]})
+    run.screen.show(visible(found.entity.name))
+    also = _also(found.names[1:])
+    told = f"{found.entity.entity_type}{also} · {counted(found.mentions, 'text')} · {found.entity.id}"
+    run.screen.show(visible(told), indent=2, style="dim")
+    for key, value in found.entity.attributes.items():
+        run.screen.show(visible(f"{key}: {value}"), indent=2)
+    for each in found.merged:
+        why = each.metadata.get("merge")
+        stage = why.get("stage", "") if isinstance(why, dict) else ""
+        run.screen.show(visible(f"same as {each.name} ({stage})"), indent=2, style="dim")
+    for one in found.maybe:
+        run.screen.show(visible(f"maybe the same as {names.get(one, one)}; --merge says so"), indent=2, style="yellow")
+    for moment in moments if every else moments[-_SHOWN:]:
+        run.screen.show(visible(_line(moment)), indent=2, max_lines=2)
+    if not every and len(moments) > _SHOWN:
+        run.screen.note(f"The last {_SHOWN} of {len(moments):,}; --all shows more.", style="dim")
+    if not moments:
+        run.screen.note("Nothing is known of it at that time.")
+
+
+def _also(names: tuple[str, ...]) -> str:
+    return f" · also {', '.join(names[:_NAMED])}{' …' if names[_NAMED:] else ''}" if names else ""
+
+
+def _line(moment: Moment) -> str:
+    until = f" to {day(moment.until)}" if moment.until is not None else ""
+    if moment.what == "mention":
+        return f"{day(moment.at)}  {' '.join(moment.text.split())} · {moment.source}"
+    relation = moment.what.replace("_", " ")
+    told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} it"
+    return f"{day(moment.at)}{until}  {told}: “{' '.join(moment.text.split())}” · {moment.source}"
+
+
+def _document(known: KnownEntity) -> dict[str, Any]:
+    return {
+        "id": known.entity.id,
+        "name": known.entity.name,
+        "entity_type": known.entity.entity_type,
+        "also": list(known.names[1:]),
+        "mentions": known.mentions,
+        "attributes": dict(known.entity.attributes),
+        "trust": known.entity.trust,
+        "group": known.entity.group,
+        "merged": [{"id": each.id, "name": each.name, "why": each.metadata.get("merge")} for each in known.merged],
+        "maybe": list(known.maybe),
+    }
+
+
+def _moment(moment: Moment) -> dict[str, Any]:
+    return {
+        "at": to_text(moment.at),
+        "until": _text(moment.until),
+        "what": moment.what,
+        "other": moment.other,
+        "is_subject": moment.is_subject,
+        "text": moment.text,
+        "source": moment.source,
+    }
+
+
+def _text(moment: "datetime | None") -> str | None:
+    return None if moment is None else to_text(moment)
+
+
+def _episode(episode: Episode) -> dict[str, Any]:
+    return {
+        "id": episode.id,
+        "timestamp": to_text(episode.observed_at or episode.timestamp),
+        "speaker": episode.speaker or episode.role,
+        "content": episode.content,
+        "content_type": episode.content_type,
+        "conversation": episode.conversation,
+        "order": episode.order,
+        "group": episode.group,
+        "trust": episode.trust,
+    }

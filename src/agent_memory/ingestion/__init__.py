@@ -1,0 +1,81 @@
+"""What sessions say and do, taken in group by group: episodes, and the entities, relations and summaries of them.
+
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.errors import ExtractionError, IngestionError, SummarizationError
+    from agent_memory.ingestion.config import (
+        EntityDeduplicationConfig,
+        EntityExtractionConfig,
+        MemoryIngestionConfig,
+        MetaConfig,
+        SummarizationConfig,
+        WindowConfig,
+    )
+    from agent_memory.ingestion.entities import Entities, KnownEntity, Moment
+    from agent_memory.ingestion.entity_extractor import EntityDeduplicator, EntityExtractor
+    from agent_memory.ingestion.ingestor import MemoryIngestor
+    from agent_memory.ingestion.queue import InMemoryQueue, Queue
+    from agent_memory.ingestion.shapes import (
+        EntityExtractionResult,
+        Episode,
+        ExtractedEntity,
+        ExtractedRelationship,
+        Session,
+        Turn,
+    )
+    from agent_memory.ingestion.summarizer import ConversationSummarizer
+    from agent_memory.ingestion.working import runner_of
+    from agent_memory.models import Entity, Relation
+
+__all__ = [
+    "ConversationSummarizer",
+    "Entities",
+    "Entity",
+    "EntityDeduplicationConfig",
+    "EntityDeduplicator",
+    "EntityExtractionConfig",
+    "EntityExtractionResult",
+    "EntityExtractor",
+    "Episode",
+    "ExtractedEntity",
+    "ExtractedRelationship",
+    "ExtractionError",
+    "InMemoryQueue",
+    "IngestionError",
+    "KnownEntity",
+    "MemoryIngestionConfig",
+    "MemoryIngestor",
+    "MetaConfig",
+    "Moment",
+    "Queue",
+    "Relation",
+    "Session",
+    "SummarizationConfig",
+    "SummarizationError",
+    "Turn",
+    "WindowConfig",
+    "runner_of",
+]
+
+__getattr__, __dir__ = _offer(
+    __name__,
+    {
+        "errors": "ExtractionError IngestionError SummarizationError",
+        "ingestion.config": "EntityDeduplicationConfig EntityExtractionConfig MemoryIngestionConfig MetaConfig "
+        "SummarizationConfig WindowConfig",
+        "ingestion.entities": "Entities KnownEntity Moment",
+        "ingestion.entity_extractor": "EntityDeduplicator EntityExtractor",
+        "ingestion.ingestor": "MemoryIngestor",
+        "ingestion.queue": "InMemoryQueue Queue",
+        "ingestion.shapes": "EntityExtractionResult Episode ExtractedEntity ExtractedRelationship Session Turn",
+        "ingestion.summarizer": "ConversationSummarizer",
+        "ingestion.working": "runner_of",
+        "models": "Entity Relation",
+    },
+)

@@ -1,0 +1,72 @@
+"""What rules draw from one text: who and what it names, and how these stand to each other. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.entities import mentions_in
+from agent_memory.entities.relating import relations_in
+from agent_memory.ingestion.shapes import (
+    EntityExtractionResult,
+    ExtractedEntity,
+    ExtractedRelationship,
+    confidence_name,
+    least_score,
+)
+
+if TYPE_CHECKING:
+    from agent_memory.entities import Gazetteer, Mention
+    from agent_memory.entities.relating import Relation
+    from agent_memory.ingestion.shapes import Confidence
+
+
+def drawn(
+    text: str,
+    *,
+    speaker: str = "",
+    gazetteer: Gazetteer | None = None,
+    least: Confidence = "medium",
+) -> EntityExtractionResult:
+    """Return what a text names and relates.
+
+    Args:
+        text: All of it.
+        speaker: Who says it: whom `I` means.
+        gazetteer: Names that are known.
+        least: Confidence of what is returned.
+    """
+    mentions = mentions_in(text, gazetteer=gazetteer, speaker=speaker)
+    enough = least_score(least)
+    entities = [_entity(each) for each in mentions if each.confidence >= enough]
+    relations = [
+        (_relationship(each, text), each)
+        for each in relations_in(text, speaker=speaker, mentions=mentions)
+        if min(each.subject.confidence, each.object.confidence) >= enough
+    ]
+    known = {each.name for each in entities}
+    ends = (mention for each in relations for mention in (each[1].subject, each[1].object))
+    for mention in ends:  # who speaks is named by no name of the text
+        if mention.name not in known:
+            known.add(mention.name)
+            entities.append(ExtractedEntity(mention.name, mention.kind, "high", 1.0))
+    return EntityExtractionResult(entities, [each[0] for each in relations])
+
+
+def _relationship(relation: Relation, text: str) -> ExtractedRelationship:
+    score = min(relation.subject.confidence, relation.object.confidence)
+    return ExtractedRelationship(
+        relation.subject.name,
+        relation.object.name,
+        relation.name,
+        quote=text[relation.start : relation.end].strip(),
+        is_functional=relation.functional,
+        confidence=confidence_name(score),
+        score=score,
+    )
+
+
+def _entity(mention: Mention) -> ExtractedEntity:
+    score = mention.confidence
+    return ExtractedEntity(
+        mention.name, mention.kind, confidence_name(score), score, start=mention.start, end=mention.end
+    )

@@ -1,0 +1,284 @@
+"""`Entities`: who and what one agent knows of, group by group: found by name, told in time, merged and split."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.entities.matching import normal_form
+from agent_memory.entities.merging import merge
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.ingestion.resolving import FROM
+from agent_memory.knowledge.extraction.sentences import MAX_CHARS, spans_of
+from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Entity, Mentions, Relation
+
+_MOST_STEPS: Final = 100
+"""Merges that are followed from one entity: more of them are a circle."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEntity:
+    """An entity, with what was merged into it.
+
+    Attributes:
+        entity: The one that the others are the same as.
+        names: All its names, its own first.
+        merged: Those that are the same as it.
+        maybe: Ids of those that may be, by their own word or by its.
+        mentions: How many sources speak of it.
+    """
+
+    entity: Entity
+    names: tuple[str, ...]
+    merged: tuple[Entity, ...] = ()
+    maybe: tuple[str, ...] = ()
+    mentions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of the time of an entity.
+
+    Attributes:
+        at: When it was said, or from when on it holds.
+        what: `mention`, or the type of a relation.
+        text: The words around the name, or those that say how they stand to each other.
+        source: Id of the episode or resource.
+        until: From when on it does not hold any more.
+        other: The other entity of a relation, by its name.
+        is_subject: Whether it is said of this entity.
+    """
+
+    at: datetime
+    what: str
+    text: str
+    source: str
+    until: datetime | None = None
+    other: str = ""
+    is_subject: bool = True
+
+
+@dataclass(slots=True)
+class _View:
+    """The entities of one group as they stand."""
+
+    by_id: dict[str, Entity]
+    into: dict[str, list[Entity]] = field(default_factory=dict)
+
+    def same(self, entity: Entity) -> Entity:
+        for _ in range(_MOST_STEPS):
+            into = self.by_id.get(entity.merged_into or "")
+            if into is None:
+                break
+            entity = into
+        return entity
+
+
+class Entities:
+    """Reads what background work drew, and lets a person merge and split.
+
+    A group sees its own entities and none of another; None sees those of no group.
+
+    Args:
+        knowledge: The records.
+        group: `tenant:session`; empty for what belongs to no group.
+    """
+
+    def __init__(self, knowledge: Knowledge, group: str = "") -> None:
+        self._knowledge, self.group = knowledge, group
+
+    async def all(self, entity_type: str | None = None) -> list[KnownEntity]:
+        """Return the entities, those that most sources name first.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        view = await self._view()
+        counts = await self._counts(view)
+        found = [
+            self._known(view, each, counts)
+            for each in view.by_id.values()
+            if view.same(each) is each and entity_type in {None, each.entity_type}
+        ]
+        return sorted(found, key=lambda each: (-each.mentions, each.entity.name.casefold(), each.entity.id))
+
+    async def get(self, name: str) -> KnownEntity:
+        """Return the entity of a name, an alias, an id or the beginning of one.
+
+        Raises:
+            UnknownIdError: There is none, or there are several.
+            StorageError: They cannot be read.
+        """
+        view = await self._view()
+        found = {view.same(each).id: view.same(each) for each in _of_name(view.by_id.values(), name)}
+        if len(found) != 1:
+            several = ", ".join(sorted(each.name for each in found.values())[:5])
+            raise UnknownIdError(
+                f"{len(found)} entities are called like that: {several}."
+                if found
+                else "No entity is called like that.",
+                code="ambiguous_entity" if found else "unknown_entity",
+                recovery="`agent-memory entities` lists those there are; ids begin with ent-.",
+            )
+        (entity,) = found.values()
+        return self._known(view, entity, await self._counts(view))
+
+    async def relations(self, known: KnownEntity, as_of: datetime | None = None) -> list[Relation]:
+        """Return the relations of an entity, by when they began; with a moment only those that hold at it.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        ids = [known.entity.id, *(each.id for each in known.merged)]
+        found = {each.id: each for one in ids for each in await self._knowledge.relations.linked_to(one)}
+        own = [each for each in found.values() if each.group == self.group]
+        told = [each for each in own if as_of is None or each.holds_at(as_of)]
+        return sorted(told, key=lambda each: (each.valid_from or each.timestamp, each.id))
+
+    async def timeline(self, known: KnownEntity, as_of: datetime | None = None) -> list[Moment]:
+        """Return what was said of an entity, in the order of time; with a moment, what was known or held then.
+
+        Raises:
+            StorageError: The records cannot be read.
+        """
+        view = await self._view()
+        own = {known.entity.id, *(each.id for each in known.merged)}
+        found = [_told(each, own, view) for each in await self.relations(known, as_of)]
+        related = {each.source for each in found}
+        mentions = [each for each in await self._mentions(own) if _source_of(each.links) not in related]
+        texts = await self._texts([_source_of(each.links) for each in mentions])
+        for mention in mentions:
+            moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
+            if as_of is None or moment <= as_of:
+                found.append(Moment(moment, "mention", _around(mention, own, texts.get(source, "")), source))
+        return sorted(found, key=lambda each: (each.at, each.source, each.what))
+
+    async def merge(self, one: KnownEntity, other: KnownEntity, why: str = "a person said so") -> None:
+        """Have one entity be the same as another one from now on; `split` takes it back.
+
+        Raises:
+            ValidationError: They are the same already.
+            StorageError: Nothing was changed.
+        """
+        if one.entity.id == other.entity.id:
+            raise ValidationError("They are the same already; nothing was changed.", code="same_entity")
+        told = {"stage": "person", "score": 1.0, "evidence": [why]}
+        await self._link(one.entity, other.entity.id, {"merge": told})
+
+    async def split(self, known: KnownEntity) -> list[Entity]:
+        """Have all that was merged into an entity stand by itself again; return these.
+
+        Raises:
+            StorageError: Some may stand by themselves; doing it again does the rest.
+        """
+        apart = [each for each in known.merged if each.merged_into == known.entity.id]
+        for each in apart:
+            told = {**_plain(each.metadata.get("merge")), "into": known.entity.id}
+            await self._link(each, None, {"split": told})
+        return apart
+
+    async def _link(self, entity: Entity, into: str | None, told: dict[str, Any]) -> None:
+        links = [link.model_dump() for link in entity.links if link.rel != MERGED_INTO]
+        links += [] if into is None else [Link(rel=MERGED_INTO, id=into).model_dump()]
+        kept = {key: value for key, value in entity.metadata.items() if key not in {"merge", "split", "maybe"}}
+        await self._knowledge.entities.update(entity.id, {"links": links, "metadata": {**kept, **told}})
+
+    async def _view(self) -> _View:
+        own = [each for each in await self._knowledge.entities.valid() if each.group == self.group]
+        view = _View({each.id: each for each in own})
+        for each in own:
+            root = view.same(each)
+            if root is not each:
+                view.into.setdefault(root.id, []).append(each)
+        return view
+
+    async def _counts(self, view: _View) -> dict[str, int]:
+        """Return how many sources speak of each entity."""
+        sources: dict[str, set[str]] = {}
+        named = [(each.group, each.entities, each.links) for each in await self._knowledge.mentions.valid()]
+        related = await self._knowledge.relations.valid()
+        named += [(each.group, [each.from_id, each.to_id], each.links) for each in related]
+        for group, ids, links in named:
+            if group == self.group:
+                for one in ids:
+                    if one in view.by_id:
+                        sources.setdefault(view.same(view.by_id[one]).id, set()).add(_source_of(links))
+        return {one: len(named) for one, named in sources.items()}
+
+    async def _texts(self, sources: Sequence[str]) -> dict[str, str]:
+        """Return the texts of episodes and documents, of long ones the beginning."""
+        knowledge = self._knowledge
+        episodes = await knowledge.episodes.valid_among([one for one in sources if one.startswith(EPISODE.prefix)])
+        documents = await knowledge.resources.valid_among([one for one in sources if one.startswith(RESOURCE.prefix)])
+        return {one: each.content for one, each in (*episodes.items(), *documents.items())}
+
+    async def _mentions(self, ids: Iterable[str]) -> list[Mentions]:
+        found = {each.id: each for one in ids for each in await self._knowledge.mentions.linked_to(one)}
+        return [each for each in found.values() if each.group == self.group]
+
+    def _known(self, view: _View, entity: Entity, counts: dict[str, int]) -> KnownEntity:
+        merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda each: each.name))
+        every, whole = [entity, *merged], entity
+        for each in merged:
+            with contextlib.suppress(ValidationError):  # more than can be told apart again: it is shown without
+                whole = merge(whole, each)
+        names = dict.fromkeys(name for each in every for name in (each.name, *each.aliases))
+        maybe = [_plain(each.metadata.get("maybe")).get("id") for each in every]
+        maybe += [
+            each.id
+            for each in view.by_id.values()
+            if _plain(each.metadata.get("maybe")).get("id") in {one.id for one in every} and view.same(each) is each
+        ]
+        others = dict.fromkeys(view.same(view.by_id[str(one)]).id for one in maybe if one in view.by_id)
+        others.pop(entity.id, None)
+        return KnownEntity(whole, tuple(names), merged, tuple(others), counts.get(entity.id, 0))
+
+
+def _of_name(entities: Iterable[Entity], name: str) -> list[Entity]:
+    """Return the entities of a name: by id, else by the normal form of a name, else by a word of one."""
+    every, wanted = list(entities), normal_form(name)
+    by_id = [each for each in every if name.startswith("ent-") and each.id.startswith(name)]
+    if by_id:
+        return by_id
+    exact = [each for each in every if wanted in map(normal_form, (each.name, *each.aliases))]
+    return exact or [each for each in every if wanted and wanted in normal_form(each.name).split()]
+
+
+def _plain(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _source_of(links: Sequence[Link]) -> str:
+    return next((link.id for link in links if link.rel == FROM), "")
+
+
+def _around(mention: Mentions, own: set[str], text: str) -> str:
+    """Return the sentence in which a source first names an entity; the name where its text is not at hand."""
+    rows = zip(mention.content.splitlines(), mention.entities, mention.at, strict=False)
+    name, at = next(((name, at) for name, one, at in rows if one in own), ("", 0))
+    for start, end in spans_of(text, max(0, at - MAX_CHARS), min(len(text), at + MAX_CHARS)):
+        if start <= at < end:
+            return text[start:end]
+    return name
+
+
+def _told(relation: Relation, own: set[str], view: _View) -> Moment:
+    is_subject = relation.from_id in own
+    other = view.by_id.get(relation.to_id if is_subject else relation.from_id)
+    return Moment(
+        relation.valid_from or relation.observed_at or relation.timestamp,
+        relation.relation_type,
+        relation.content,
+        _source_of(relation.links),
+        relation.valid_to,
+        view.same(other).name if other is not None else "",
+        is_subject,
+    )

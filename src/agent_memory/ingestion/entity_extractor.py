@@ -1,0 +1,161 @@
+"""`EntityExtractor` draws entities from episodes; `EntityDeduplicator` finds those that are known already."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from agent_memory.entities import described
+from agent_memory.entities.merging import merge
+from agent_memory.ingestion import metrics
+from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtractionConfig
+from agent_memory.ingestion.drawing import drawn
+from agent_memory.ingestion.known import KnownEntities
+from agent_memory.ingestion.model_entities import named_by_model
+from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
+from agent_memory.logs import get_logger
+from agent_memory.signals import span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.entities import Gazetteer
+    from agent_memory.ingestion.shapes import Episode
+    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Entity, Resource
+    from agent_memory.models import Episode as EpisodeRecord
+
+log = get_logger(__name__)
+
+
+class EntityExtractor:
+    """Draws entities and relations from texts, by rules, or by a language model that a program gives.
+
+    What a model names must stand in the text. Where it fails, is silent or talks nonsense, rules draw, and the result
+    says so.
+
+    Args:
+        config: What is drawn, and how long that may take.
+        asking: How a language model is asked; rules do without.
+    """
+
+    def __init__(self, config: EntityExtractionConfig | None = None, asking: Asking | None = None) -> None:
+        self.config, self._asking = config or EntityExtractionConfig(), asking
+
+    async def extract(self, episode: Episode) -> EntityExtractionResult:
+        """Return what an episode names; nothing where it is disabled, or where that takes too long, which is logged.
+
+        The text of an episode above 8,192 characters is its beginning.
+        """
+        return await self._drawn(episode.id, episode.content, "", None, self._asking)
+
+    async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
+        """Return what some episodes name, in their order; one that fails has an empty result."""
+        at_once = asyncio.Semaphore(self.config.batch_size)
+
+        async def one(episode: Episode) -> EntityExtractionResult:
+            async with at_once:
+                return await self.extract(episode)
+
+        return list(await asyncio.gather(*map(one, episodes)))
+
+    async def of_text(
+        self, source: EpisodeRecord | Resource, text: str, gazetteer: Gazetteer | None
+    ) -> EntityExtractionResult:
+        """Return what the whole text of a stored record names."""
+        speaker = str(getattr(source, "speaker", ""))
+        asking = self._asking if self._asking is not None and self._asking.may_see(source.group) else None
+        return await self._drawn(source.id, text, speaker, gazetteer, asking)
+
+    async def _drawn(
+        self, episode_id: str, text: str, speaker: str, gazetteer: Gazetteer | None, asking: Asking | None
+    ) -> EntityExtractionResult:
+        if not self.config.enabled:
+            return EntityExtractionResult()
+        began = time.perf_counter()
+        with span("memory.extract_entities", episode_id=episode_id) as told:
+            try:
+                async with asyncio.timeout(self.config.timeout_ms / 1000):
+                    result = await self._by_model_or_rules(text, speaker, gazetteer, asking)
+            except TimeoutError:
+                log.warning("extraction_timeout", episode_id=episode_id, timeout_ms=self.config.timeout_ms)
+                return EntityExtractionResult()
+            spent = (time.perf_counter() - began) * 1000
+            told.set_attribute("latency_ms", round(spent, 3))
+        metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
+        for each in result.entities:
+            metrics.ENTITIES_EXTRACTED.add(entity_type=each.entity_type)
+        log.info(
+            "entities_extracted",
+            episode_id=episode_id,
+            entity_count=len(result.entities),
+            relationship_count=len(result.relationships),
+            latency_ms=round(spent, 3),
+        )
+        return result
+
+    async def _by_model_or_rules(
+        self, text: str, speaker: str, gazetteer: Gazetteer | None, asking: Asking | None
+    ) -> EntityExtractionResult:
+        if asking is not None:
+            found = await named_by_model(asking, text, speaker, self.config.min_confidence)
+            if found is not None:
+                return found
+        least = self.config.min_confidence
+        return await asyncio.to_thread(drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
+
+
+class EntityDeduplicator:
+    """Finds which known entity of a group a new one is the same as, in four stages; the first that finds one decides.
+
+    Args:
+        knowledge: The records.
+        config: Which stages there are.
+    """
+
+    def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig | None = None) -> None:
+        self._knowledge, self.config = knowledge, config or EntityDeduplicationConfig()
+        self._known: KnownEntities | None = None
+        self._read = ("", "")
+
+    async def find_duplicate(self, entity: Entity, group_id: str) -> Entity | None:
+        """Return the known entity that one is surely the same as; None where there is none, or where it is not sure.
+
+        Args:
+            entity: A new one.
+            group_id: Among whose entities it is looked for, and in no other group.
+
+        Raises:
+            ValidationError: The group has no such name.
+            StorageError: The entities cannot be read.
+        """
+        began = time.perf_counter()
+        with span("memory.deduplicate_entity", group_id=group_id):
+            known = await self._of(checked_group(group_id))
+            match = await asyncio.to_thread(known.match, described(entity))
+        metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
+        if match is None or match.decision != "merge" or match.id == entity.id:
+            return None
+        metrics.DEDUPLICATION_MATCHES.add(stage=match.stage)
+        return known.get(match.id)
+
+    async def merge_entities(self, existing: Entity, new: Entity) -> Entity:
+        """Return an entity with what a new description of it says; it is not kept.
+
+        Id and `valid_from` stay. A new attribute goes before the one that was there, unless its trust is lower; how it
+        was before stands in the metadata, so that `agent_memory.entities.merging.split` gives it back.
+
+        Raises:
+            ValidationError: They are one record, or belong to two groups.
+        """
+        return merge(existing, new)
+
+    async def _of(self, group: str) -> KnownEntities:
+        """Return the entities of a group; they are read again when something changed."""
+        read = (group, await self._knowledge.entities.last_change() or "")
+        if self._known is None or self._read != read:
+            own = [each for each in await self._knowledge.entities.valid() if each.group == group]
+            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config), read
+        return self._known

@@ -1,0 +1,89 @@
+"""`KnownEntities`: the entities of one group as a new one is compared with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.entities import Gazetteer, Matching, described
+from agent_memory.entities.matching import Matcher, normal_form
+from agent_memory.models import ENTITY, derived_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_memory.entities import Described, Match
+    from agent_memory.ingestion.config import EntityDeduplicationConfig
+    from agent_memory.models import Entity
+
+
+class KnownEntities:
+    """Entities of one group and of none other, those that were merged under the one that they are the same as.
+
+    Args:
+        entities: All of the group.
+        group: Which.
+        config: Which stages compare them.
+    """
+
+    def __init__(self, entities: Iterable[Entity], group: str, config: EntityDeduplicationConfig) -> None:
+        self.group = group
+        self._by_id: dict[str, Entity] = {}
+        self._matcher = Matcher(config=matching_of(config))
+        for each in entities:
+            self.add(each)
+
+    def add(self, entity: Entity) -> None:
+        """Make an entity known, or known anew."""
+        if entity.group != self.group:
+            return
+        self._by_id[entity.id] = entity
+        if entity.merged_into is None:
+            self._matcher.add(entity.id, described(entity))
+        else:
+            self._matcher.remove(entity.id)
+
+    def get(self, entity_id: str) -> Entity | None:
+        """Return one by its id, as it is."""
+        return self._by_id.get(entity_id)
+
+    def named(self, name: str) -> Entity | None:
+        """Return the one that has this name, as it is."""
+        return self._by_id.get(id_of(name, self.group))
+
+    def same(self, entity: Entity) -> Entity:
+        """Return what an entity is the same as; itself where it is one of its own."""
+        seen = {entity.id}
+        while (into := entity.merged_into) is not None and into not in seen and into in self._by_id:
+            seen.add(into)
+            entity = self._by_id[into]
+        return entity
+
+    def match(self, entity: Described) -> Match | None:
+        """Return the known one that a description is likely of."""
+        return self._matcher.find(entity)
+
+    def gazetteer(self) -> Gazetteer:
+        """Return the names that are known; of what is no more than a guess the kind is left to the text."""
+        return Gazetteer({
+            name: each.entity_type
+            for each in self._by_id.values()
+            if each.entity_type != "other"
+            for name in (each.name, *each.aliases)
+        })  # fmt: skip
+
+
+def id_of(name: str, group: str) -> str:
+    """Return the id of the entity of a name: the same one in whatever order texts are read."""
+    return derived_id(ENTITY.prefix, group, normal_form(name))
+
+
+def matching_of(config: EntityDeduplicationConfig) -> Matching:
+    """Return the stages that a configuration names."""
+    return Matching(
+        exact_match_enabled=config.exact_match_enabled,
+        fuzzy_match_enabled=config.fuzzy_match_enabled,
+        fuzzy_threshold=config.fuzzy_threshold,
+        embedding_match_enabled=config.embedding_match_enabled,
+        embedding_threshold=config.embedding_threshold,
+        rule_based_enabled=config.rule_based_enabled,
+    )

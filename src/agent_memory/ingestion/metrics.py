@@ -1,0 +1,40 @@
+"""What ingestion counts, by the names of its contract; see `agent_memory.signals`."""
+
+from __future__ import annotations
+
+from typing import Final, get_args
+
+from agent_memory.entities.verbs import VERBS
+from agent_memory.ingestion.shapes import ContentType, EpisodeSource, SummaryType
+from agent_memory.models.entities import EntityType
+from agent_memory.signals import Counter, Gauge, Histogram
+
+_OPERATIONS: Final = ("episode_create", "event_create")
+_EXTRACTIONS: Final = ("entity_extract", "deduplicate", "summarize_window", "summarize_meta")
+
+EPISODES_CREATED: Final = Counter(
+    "focal_episodes_created",
+    "Episodes that were taken in.",
+    {"content_type": get_args(ContentType), "source": get_args(EpisodeSource)},
+)
+ENTITIES_EXTRACTED: Final = Counter(
+    "focal_entities_extracted", "Entities that episodes name.", {"entity_type": get_args(EntityType)}
+)
+RELATIONSHIPS_CREATED: Final = Counter(
+    "focal_relationships_created", "Relations that were kept.", {"relation_type": [verb.name for verb in VERBS]}
+)
+SUMMARIES_CREATED: Final = Counter(
+    "focal_summaries_created", "Summaries that were kept.", {"summary_type": get_args(SummaryType)}
+)
+DEDUPLICATION_MATCHES: Final = Counter(
+    "focal_deduplication_matches",
+    "Entities that were found to be known, by the stage that found it.",
+    {"stage": ("exact", "fuzzy", "embedding", "rule")},
+)
+INGESTION_LATENCY: Final = Histogram(
+    "focal_ingestion_latency_milliseconds", "From the call until it is on the disk.", {"operation": _OPERATIONS}
+)
+EXTRACTION_LATENCY: Final = Histogram(
+    "focal_extraction_latency_milliseconds", "Of one piece of background work.", {"operation": _EXTRACTIONS}
+)
+ACTIVE_SESSIONS: Final = Gauge("focal_active_sessions", "Sessions whose turns this process has taken in and not ended.")

@@ -1,0 +1,193 @@
+"""From what was drawn from a source to records: new entities, where they are mentioned, and relations in time.
+
+Everything has an id made of its source, so that doing it again stores nothing twice. Nothing is deleted: a relation
+that another one ends gets an end, and a link to that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.entities import Described
+from agent_memory.ingestion.known import id_of
+from agent_memory.models import (
+    ENTITY,
+    MENTIONS,
+    MERGED_INTO,
+    NAMES,
+    OBJECT,
+    RELATION,
+    SUBJECT,
+    derived_id,
+    may_stand_for,
+)
+from agent_memory.storage.cleaning import make_record, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.entities import Match
+    from agent_memory.ingestion.known import KnownEntities
+    from agent_memory.ingestion.shapes import EntityExtractionResult, ExtractedEntity, ExtractedRelationship
+    from agent_memory.models import Entity, Episode, Mentions, Relation, Resource
+    from agent_memory.storage.cleaning import Redacted
+
+FROM: Final = "from"
+ENDED_BY: Final = "ended_by"
+"""Name of the link of a relation to the one that ended it."""
+RULES: Final = "rules"
+_MOST_NAMES: Final = 90
+"""Entities of one record of mentions: a record has 100 links at most."""
+
+
+@dataclass(slots=True)
+class Drafts:
+    """What is to be stored of one source.
+
+    Attributes:
+        entities, mentions, relations: New records.
+        merged: Of the new entities, by what stage they were found to be known.
+        raised: Ids of entities that a source of more trust names now, with that trust.
+    """
+
+    entities: list[Redacted[Entity]] = field(default_factory=list)
+    mentions: list[Redacted[Mentions]] = field(default_factory=list)
+    relations: list[Redacted[Relation]] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    raised: dict[str, Any] = field(default_factory=dict)
+
+
+def resolve(source: Episode | Resource, result: EntityExtractionResult, known: KnownEntities, now: datetime) -> Drafts:
+    """Return the records of what was drawn from a source; what is new is known to `known` then.
+
+    Args:
+        source: Whence it is.
+        result: What was drawn.
+        known: The entities of the source's group.
+        now: The present.
+    """
+    drafts = Drafts()
+    ids: dict[str, str] = {}
+    for each in result.entities:
+        if each.name not in ids:
+            entity = known.named(each.name)
+            if entity is None:
+                entity = _new(source, each, known, now, drafts)
+            elif may_raise(source.trust, entity.trust) and entity.id not in drafts.raised:
+                drafts.raised[entity.id] = source.trust
+            ids[each.name] = entity.id
+    drafts.mentions = list(_mentions(source, result.entities, ids, now))
+    for number, related in enumerate(result.relationships):
+        ends = ids.get(related.from_name), ids.get(related.to_name)
+        if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
+            drafts.relations.append(_relation(source, related, (ends[0], ends[1]), now, number))
+    return drafts
+
+
+def may_raise(trust: str, before: str) -> bool:
+    """Tell whether a trust is higher than another one."""
+    order = ("low", "medium", "high")
+    return order.index(trust) > order.index(before)
+
+
+def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "timestamp": now,
+        "observed_at": source.observed_at or source.timestamp,
+        "group": source.group,
+        "source": {"kind": "extraction", "detail": RULES},
+        "trust": source.trust,
+        "created_by_session": source.created_by_session,
+        "links": list(links),
+    }
+
+
+def _new(
+    source: Episode | Resource, drawn: ExtractedEntity, known: KnownEntities, now: datetime, drafts: Drafts
+) -> Entity:
+    """Return the new entity of a name; one that is surely the same as a known one is linked to that."""
+    kind = "" if drawn.entity_type == "other" else drawn.entity_type
+    match = known.match(Described(drawn.name, kind, drawn.attributes))
+    values = _head(source, now) | {
+        "name": drawn.name[:200],
+        "entity_type": drawn.entity_type,
+        "attributes": drawn.attributes,
+        "confidence": round(min(1.0, drawn.score), 3),
+        "valid_from": source.observed_at or source.timestamp,
+    }
+    if match is not None:
+        values |= _told(match)
+        if match.decision == "merge":
+            drafts.merged.append(match.stage)
+    record = make_record(ENTITY, values, source.agent_id)
+    own = with_fields(record, id=id_of(drawn.name, source.group))
+    drafts.entities.append(own)
+    known.add(own.value)
+    return own.value
+
+
+def _told(match: Match) -> dict[str, Any]:
+    """Return what an entity says of a match: the link, and why."""
+    why = {"stage": match.stage, "score": round(match.score, 3), "evidence": list(match.evidence)[:8]}
+    if match.decision == "merge":
+        return {"links": [{"rel": MERGED_INTO, "id": match.id}], "metadata": {"merge": why}}
+    return {"metadata": {"maybe": {"id": match.id, **why}}}
+
+
+def _mentions(
+    source: Episode | Resource, drawn: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
+) -> Iterator[Redacted[Mentions]]:
+    first: dict[str, ExtractedEntity] = {}
+    for each in drawn:
+        if each.end:  # it stands there
+            first.setdefault(ids[each.name], each)
+    rows = list(first.items())
+    for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
+        some = rows[at : at + _MOST_NAMES]
+        links = [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)]
+        values = _head(source, now, *links) | {
+            "content": "\n".join(" ".join(each.name.split()) for _, each in some),
+            "at": [each.start for _, each in some],
+        }
+        record = make_record(MENTIONS, values, source.agent_id)
+        yield with_fields(record, id=derived_id(MENTIONS.prefix, source.id, part))
+
+
+def _relation(
+    source: Episode | Resource, drawn: ExtractedRelationship, ends: tuple[str, str], now: datetime, number: int
+) -> Redacted[Relation]:
+    links = [{"rel": SUBJECT, "id": ends[0]}, {"rel": OBJECT, "id": ends[1]}, {"rel": FROM, "id": source.id}]
+    values = _head(source, now, *links) | {
+        "relation_type": drawn.relation_type,
+        "content": drawn.quote[:1000] or f"{drawn.from_name} {drawn.relation_type} {drawn.to_name}",
+        "attributes": drawn.attributes,
+        "confidence": round(min(1.0, drawn.score), 3),
+        "valid_from": drawn.valid_from or source.observed_at or source.timestamp,
+        "valid_to": drawn.valid_to,
+        "metadata": {"functional": True} if drawn.is_functional else {},
+    }
+    record = make_record(RELATION, values, source.agent_id)
+    return with_fields(record, id=derived_id(RELATION.prefix, source.id, drawn.relation_type, *ends, number))
+
+
+def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, datetime, Relation]]:
+    """Return which relations end, when, and by which one: of a functional type the earlier ones by the next.
+
+    Args:
+        new: A functional relation.
+        others: The relations of the same type of the same subject.
+    """
+    begun = new.valid_from or new.timestamp
+    found: list[tuple[Relation, datetime, Relation]] = []
+    for each in others:
+        own = each.valid_from or each.timestamp
+        if each.to_id == new.to_id or not each.metadata.get("functional"):
+            continue
+        if own <= begun and (each.valid_to is None or each.valid_to > begun):
+            if may_stand_for(new.trust, each.trust):
+                found.append((each, begun, new))
+        elif own > begun and (new.valid_to is None or new.valid_to > own) and may_stand_for(each.trust, new.trust):
+            found.append((new, own, each))
+    return found

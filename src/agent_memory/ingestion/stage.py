@@ -1,0 +1,134 @@
+"""`EntityStage`: the step of background work that draws entities and relations from what came in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.ingestion import metrics
+from agent_memory.ingestion.known import KnownEntities
+from agent_memory.ingestion.resolving import ENDED_BY, Drafts, ends_of, resolve
+from agent_memory.models import SUBJECT, Episode, to_text
+from agent_memory.signals import span
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.ingestion.config import MemoryIngestionConfig
+    from agent_memory.ingestion.entity_extractor import EntityExtractor
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Relation, Resource
+    from agent_memory.tasks.stage import Batch
+
+STAGE: Final = "entities"
+_OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
+"""Errors that are about one record, rather than about the disk."""
+
+
+class EntityStage:
+    """Draws entities from the records of one kind. See `agent_memory.tasks.stage.Stage`.
+
+    Args:
+        knowledge: The records.
+        source: Name of the kind: resources or episodes.
+        config: How.
+        extractor: Draws from one text.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = STAGE
+    version = 1
+
+    def __init__(
+        self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
+    ) -> None:
+        self._knowledge, self.source, self._config, self._extractor = knowledge, source, config, extractor
+        self._known: dict[str, KnownEntities] = {}
+        self._seen = ""
+
+    async def gone(self) -> Collection[str]:
+        """See `Stage.gone`. What was undone may come again; what a person forgot is put on the mark by who does it."""
+        return ()
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """See `Stage.do`."""
+        failed: dict[str, str] = {}
+        await self._refresh({each.group for each in batch.records})
+        for record in batch.records:
+            if isinstance(record, Episode) or record.resource_type != "conversation":
+                try:
+                    text = await self._knowledge.text_of(record)
+                except StorageError as error:
+                    if error.code not in _OF_ONE:
+                        raise
+                    failed[record.id] = error.code
+                    continue
+                await self._one(record, text, batch.never)
+        return failed
+
+    async def _refresh(self, groups: Collection[str]) -> None:
+        """Read the entities of some groups, unless nothing changed since they were read."""
+        last = await self._knowledge.entities.last_change() or ""
+        if last != self._seen:
+            self._known, self._seen = {}, last
+        missing = [group for group in groups if group not in self._known]
+        if missing:
+            every = await self._knowledge.entities.valid()
+            for group in missing:
+                own = [each for each in every if each.group == group]
+                self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
+
+    async def _one(self, record: Episode | Resource, text: str, never: Collection[str]) -> None:
+        known = self._known[record.group]
+        result = await self._extractor.of_text(record, text, known.gazetteer())
+        with span("memory.deduplicate_entity", count=len(result.entities)):
+            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
+        for stage in drafts.merged:
+            metrics.DEDUPLICATION_MATCHES.add(stage=stage)
+        await self._keep(drafts, never)
+
+    async def _keep(self, drafts: Drafts, never: Collection[str]) -> None:
+        """Store what is new, entities before what names them."""
+        knowledge = self._knowledge
+        entities = [each for each in drafts.entities if each.value.id not in never]
+        if entities:
+            await knowledge.entities.store_many(entities)
+        for entity_id, trust in drafts.raised.items():
+            await knowledge.entities.update(entity_id, {"trust": trust})
+        for each in drafts.mentions:
+            before = await knowledge.mentions.get(each.value.id)
+            if before is None:
+                await knowledge.mentions.store_many([each])
+        for relation in drafts.relations:
+            if await knowledge.relations.get(relation.value.id) is None:
+                await knowledge.relations.store_many([relation])
+                metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.value.relation_type)
+                await self._end(relation.value)
+        self._seen = await knowledge.entities.last_change() or ""
+
+    async def _end(self, new: Relation) -> None:
+        """End what a functional relation ends."""
+        if not new.metadata.get("functional"):
+            return
+        linked = await self._knowledge.relations.linked_to(new.from_id)
+        same = [
+            each
+            for each in linked
+            if each.id != new.id
+            and each.relation_type == new.relation_type
+            and each.group == new.group
+            and any(link.rel == SUBJECT and link.id == new.from_id for link in each.links)
+        ]
+        await end_relations(self._knowledge, ends_of(new, same))
+
+
+async def end_relations(knowledge: Knowledge, ends: Sequence[tuple[Relation, datetime, Relation]]) -> None:
+    """Give relations the end that another one makes, with a link to that."""
+    for relation, moment, by in ends:
+        links = [link.model_dump() for link in relation.links if link.rel != ENDED_BY]
+        changes: dict[str, Any] = {"valid_to": to_text(moment), "links": [*links, {"rel": ENDED_BY, "id": by.id}]}
+        await knowledge.relations.update(relation.id, changes)

@@ -1,0 +1,256 @@
+"""Summaries of what was taken in: which are due, made and kept; the step of background work that does so."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Self
+
+from agent_memory.errors import StorageError
+from agent_memory.ingestion import metrics
+from agent_memory.ingestion.model_summaries import MODEL, worded
+from agent_memory.ingestion.quoting import as_lines, lines_of, quotes_of
+from agent_memory.ingestion.summarizing import (
+    META_SHARE,
+    RULES,
+    WINDOW_SHARE,
+    lines_as_passages,
+    made,
+    most_of,
+    passages_of,
+)
+from agent_memory.logs import get_logger
+from agent_memory.models import EPISODE
+from agent_memory.signals import span
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.ingestion.config import SummarizationConfig
+    from agent_memory.ingestion.shapes import SummaryType
+    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Episode, Summary
+    from agent_memory.storage.cleaning import Redacted
+    from agent_memory.tasks.stage import Batch
+
+log = get_logger(__name__)
+
+STAGE: Final = "summaries"
+_OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
+"""Errors that are about one text, rather than about the disk."""
+
+
+class Summaries:
+    """Makes what summaries are due of the conversations whose turns it is given. See `agent_memory.tasks.stage.Stage`.
+
+    Args:
+        knowledge: The records.
+        config: From how many turns on.
+        asking: How a language model is asked; rules do without.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = STAGE
+    version = 1
+    source = EPISODE.name
+
+    def __init__(self, knowledge: Knowledge, config: SummarizationConfig, asking: Asking | None = None) -> None:
+        self._knowledge, self._config, self._asking = knowledge, config, asking
+        self._open: dict[str, Conversation] = {}
+
+    async def gone(self) -> Collection[str]:
+        """See `Stage.gone`. What covers something that was forgotten is gone as well, and may be made anew."""
+        return ()
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """See `Stage.do`."""
+        turns: dict[str, list[Episode]] = {}
+        for each in batch.records:
+            if each.conversation is not None and each.content_type == "message":
+                turns.setdefault(each.conversation, []).append(each)
+        for conversation, new in turns.items():
+            known = self._open.get(conversation)
+            if known is not None:
+                known.add(new)
+            elif await self._may_be_due(conversation, new):
+                known = self._open[conversation] = await Conversation.read(self._knowledge, conversation, batch.never)
+            if known is not None:
+                await known.summarise(self._knowledge, self._config, self._asking)
+        return {}
+
+    async def _may_be_due(self, conversation: str, new: Sequence[Episode]) -> bool:
+        """Tell whether enough was said since the last summary; a long talk is not read for each of its turns."""
+        known = await self._knowledge.summaries.linked_to(conversation)
+        through = max((_through(each) for each in known), default=-1)
+        return max(each.order for each in new) - through >= self._config.window.turns_per_summary
+
+
+class Conversation:
+    """One conversation: which of its turns, and which of its summaries, no summary covers yet.
+
+    Args:
+        turns: Its turns.
+        summaries: Its summaries.
+        never: Ids of turns of which something was forgotten: they are in no summary.
+    """
+
+    def __init__(
+        self, turns: Iterable[Episode], summaries: Sequence[Summary], never: Collection[str] = frozenset()
+    ) -> None:
+        self._covered = {*never, *(one for each in summaries for one in each.covers)}
+        self._waiting: dict[str, Episode] = {}
+        self._count = 0
+        self._windows = [each for each in summaries if each.level == "window" and each.id not in self._covered]
+        self.add(turns)
+
+    @classmethod
+    async def read(cls, knowledge: Knowledge, conversation: str, never: Collection[str] = frozenset()) -> Self:
+        """Return a conversation as it stands.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        turns = await knowledge.episodes.linked_to(conversation)
+        known = await knowledge.summaries.linked_to(conversation)
+        return cls([each for each in turns if each.content_type == "message"], known, never)
+
+    def add(self, turns: Iterable[Episode]) -> None:
+        """Note turns that came in."""
+        for each in turns:
+            if each.id not in self._covered and each.id not in self._waiting:
+                self._waiting[each.id] = each
+                self._count += 1
+
+    async def summarise(
+        self, knowledge: Knowledge, config: SummarizationConfig, asking: Asking | None = None
+    ) -> list[Summary]:
+        """Make and keep the summaries that are due; return them, those of summaries last.
+
+        Raises:
+            StorageError: What was kept before is on the disk; doing it again does the rest.
+        """
+        size = config.window.turns_per_summary
+        new: list[Summary] = []
+        waiting = sorted(self._waiting.values(), key=_order)
+        for at in range(0, len(waiting) - size + 1, size):
+            covered = waiting[at : at + size]
+            made = await _kept(knowledge, await window(knowledge, covered, config, asking, is_due=True))
+            self._covered |= {each.id for each in covered}
+            self._waiting = {one: each for one, each in self._waiting.items() if one not in self._covered}
+            self._windows += made
+            new += made
+        if self._count + len(self._covered) < config.meta.enabled_at_turn_count:
+            return new
+        self._windows.sort(key=lambda each: (each.observed_at or each.timestamp, each.id))
+        count = config.meta.summaries_per_meta
+        while len(self._windows) >= count:
+            some, self._windows = self._windows[:count], self._windows[count:]
+            new += await _kept(knowledge, await meta(knowledge, some, config, asking))
+            self._covered |= {each.id for each in some}
+        return new
+
+
+async def window(
+    knowledge: Knowledge,
+    episodes: Sequence[Episode],
+    config: SummarizationConfig,
+    asking: Asking | None = None,
+    *,
+    is_due: bool = False,
+) -> Redacted[Summary]:
+    """Return the summary of some turns, not kept.
+
+    Args:
+        knowledge: The records.
+        episodes: The turns.
+        config: How long it may be.
+        asking: How a language model is asked; rules do without.
+        is_due: Make one also of turns that state nothing: of their first words.
+
+    Raises:
+        SummarizationError: They state nothing, or are of several groups.
+        StorageError: A text cannot be read.
+    """
+    with _told("window", len(episodes)):
+        texts = [await _text_of(knowledge, each) for each in episodes]
+        passages = passages_of(episodes, texts)
+        most = most_of(texts, WINDOW_SHARE, config.window.max_tokens)
+        may_ask = asking is not None and all(asking.may_see(each.group) for each in episodes)
+        form, content = MODEL, await worded(asking, passages, most) if asking is not None and may_ask else None
+        if content is None:
+            form, content = RULES, as_lines(await asyncio.to_thread(quotes_of, passages, most))
+        if not content and is_due:
+            content = " ".join(" ".join(texts).split())[: max(1, most)]
+        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock(), form=form)
+
+
+async def meta(
+    knowledge: Knowledge, summaries: Sequence[Summary], config: SummarizationConfig, asking: Asking | None = None
+) -> Redacted[Summary]:
+    """Return the summary of some summaries, not kept.
+
+    Raises:
+        SummarizationError: They are of several groups.
+    """
+    with _told("meta", len(summaries)):
+        texts = [each.content for each in summaries]
+        most = most_of(texts, META_SHARE, config.meta.max_tokens)
+        may_ask = asking is not None and all(asking.may_see(each.group) for each in summaries)
+        passages = lines_as_passages(summaries)
+        form, content = MODEL, await worded(asking, passages, most) if asking is not None and may_ask else None
+        if content is None:
+            form, content = RULES, lines_of(texts, most)
+        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock(), form=form)
+
+
+@contextmanager
+def _told(level: SummaryType, covered: int) -> Iterator[None]:
+    """Tell a tracer and a collector what is made meanwhile, and how long it takes."""
+    began = time.perf_counter()
+    with span(f"memory.summarize_{level}", covered=covered):
+        yield
+    metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation=f"summarize_{level}")
+
+
+async def _text_of(knowledge: Knowledge, episode: Episode) -> str:
+    """Return the whole text of a turn; its beginning where the rest is gone, which the step of the items reports."""
+    try:
+        return await knowledge.text_of(episode)
+    except StorageError as error:
+        if error.code not in _OF_ONE:
+            raise
+        return episode.content
+
+
+async def _kept(knowledge: Knowledge, draft: Redacted[Summary] | None) -> list[Summary]:
+    """Keep a summary, unless it is there; return it."""
+    if draft is None or await knowledge.summaries.get(draft.value.id) is not None:
+        return []
+    began = time.perf_counter()
+    await knowledge.summaries.store_many([draft])
+    metrics.SUMMARIES_CREATED.add(summary_type=draft.value.level)
+    log.info(
+        "summary_created",
+        group_id=draft.value.group,
+        summary_type=draft.value.level,
+        episodes_covered=len(draft.value.covers),
+        summary_id=draft.value.id,
+        compression_ratio=draft.value.metadata["compression_ratio"],
+        latency_ms=round((time.perf_counter() - began) * 1000, 3),
+    )
+    return [draft.value]
+
+
+def _order(episode: Episode) -> tuple[int, datetime, str]:
+    return episode.order, episode.observed_at or episode.timestamp, episode.id
+
+
+def _through(summary: Summary) -> int:
+    """Return the place of the last turn that a summary covers; -1 for one of summaries."""
+    through = summary.metadata.get("through")
+    return through if isinstance(through, int) else -1

@@ -1,0 +1,165 @@
+"""Who and what is spoken of is known by group, told in time, and merged so that it can be taken back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.ingestion import EntityDeduplicator, EntityExtractor, MemoryIngestor, Turn
+from agent_memory.ingestion.entities import Entities
+from agent_memory.ingestion.known import id_of
+from agent_memory.knowledge.drafting import Turn as Said
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.undoing import undo
+from agent_memory.models import Entity
+from agent_memory.service import NOBODY
+
+if TYPE_CHECKING:
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.service import MemoryService
+
+SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
+GROUP, OTHER = "acme:7f3a", "umbrella:1"
+
+
+async def say(ingestor: MemoryIngestor, *texts: str, group: str = GROUP) -> None:
+    """Take in what a user says, a day apart, and have it worked on."""
+    tenant, _, session = group.partition(":")
+    for number, text in enumerate(texts):
+        turn = Turn(text, timestamp=SAID + timedelta(days=number))
+        await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id=tenant, id=session))
+    await ingestor.background.settle()
+
+
+async def test_what_is_named_is_an_entity_of_its_group_with_where_it_was_named(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.", "Tobias Reuter runs api.example.org.")
+    entities = Entities(knowledge, GROUP)
+    known = {each.entity.name: each for each in await entities.all()}
+    assert {"Tobias Reuter", "Berlin", "api.example.org"} <= known.keys()
+    assert known["Tobias Reuter"].mentions == 2
+    assert {known["Tobias Reuter"].entity.entity_type, known["Berlin"].entity.entity_type} == {"person", "place"}
+    moments = await entities.timeline(known["Berlin"])
+    assert [(each.what, each.text, each.at) for each in moments] == [
+        ("mention", "I met Tobias Reuter in Berlin.", SAID)
+    ]
+    source = await knowledge.episodes.get(moments[0].source)
+    assert source is not None
+    assert "Berlin" in source.content
+    assert await Entities(knowledge, OTHER).all() == []
+    assert await Entities(knowledge).all() == []
+
+
+async def test_working_again_makes_nothing_twice(
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.")
+    counts = [await each.count() for each in (knowledge.entities, knowledge.mentions, knowledge.relations)]
+    mark = next(each for each in await knowledge.marks.valid() if each.stage == "entities" and each.through)
+    await knowledge.marks.update(mark.id, {"through": 0})
+    again = MemoryIngestor(knowledge=knowledge, service=service)
+    await again.background.tell()
+    await again.background.settle()
+    assert [await each.count() for each in (knowledge.entities, knowledge.mentions, knowledge.relations)] == counts
+    await again.close()
+
+
+async def test_a_person_merges_and_splits(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.", "We call him Tobsen Maier, he lives in Hamburg.")
+    entities = Entities(knowledge, GROUP)
+    one, other = await entities.get("Tobias Reuter"), await entities.get("Tobsen Maier")
+    await entities.merge(other, one)
+    both = await entities.get("tobsen maier")
+    assert (both.entity.id, both.names, both.mentions) == (one.entity.id, ("Tobias Reuter", "Tobsen Maier"), 2)
+    assert [each.text for each in await entities.timeline(both) if each.what == "mention"] != []
+    assert [each.name for each in await entities.split(both)] == ["Tobsen Maier"]
+    assert (await entities.get("Tobsen Maier")).entity.id == other.entity.id
+    with pytest.raises(ValidationError, match="same already"):
+        await entities.merge(one, one)
+
+
+async def test_a_name_that_is_nobody_is_told_with_what_to_do(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.")
+    with pytest.raises(UnknownIdError, match="No entity") as caught:
+        await Entities(knowledge, GROUP).get("Hugo Balder")
+    assert "agent-memory entities" in caught.value.recovery
+
+
+async def test_undoing_takes_what_nothing_else_names(
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.")
+    await say(ingestor, "Tobias Reuter called.", group="acme:2")
+    conversations = {each.group: each.id for each in await knowledge.resources.valid()}
+    await undo(knowledge, service, [conversations[GROUP]], NOBODY)
+    assert await Entities(knowledge, GROUP).all() == []
+    assert [each.entity.name for each in await Entities(knowledge, "acme:2").all()] == ["Tobias Reuter"]
+
+
+async def test_a_duplicate_is_looked_for_in_its_group_alone(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "PostgreSQL runs on db-1.example.org.")
+    new = Entity(agent_id="bob", name="postgresql", entity_type="product", group=GROUP)
+    deduplicator = EntityDeduplicator(knowledge)
+    found = await deduplicator.find_duplicate(new, GROUP)
+    assert found is not None
+    assert found.id == id_of("PostgreSQL", GROUP)
+    assert await deduplicator.find_duplicate(new, OTHER) is None
+    merged = await deduplicator.merge_entities(found, new)
+    assert (merged.id, merged.valid_from) == (found.id, found.valid_from)
+    with pytest.raises(ValidationError, match="tenant and a session"):
+        await deduplicator.find_duplicate(new, "everything")
+
+
+async def test_a_batch_keeps_its_order(ingestor: MemoryIngestor) -> None:
+    session = SimpleNamespace(tenant_id="acme", id="1")
+    said = [
+        await ingestor.ingest_turn(Turn(text, timestamp=SAID + timedelta(days=at)), session)
+        for at, text in enumerate(["I met Tobias Reuter.", "Nothing at all happened.", "We flew to Berlin."])
+    ]
+    found = await EntityExtractor().extract_batch(said)
+    assert [[one.name for one in each.entities] for each in found] == [["Tobias Reuter"], [], ["Berlin"]]
+
+
+async def test_a_later_relation_ends_the_one_before_it_and_both_are_told_in_time(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "Tobias Reuter works at Acme GmbH.", "Nothing new.", "Tobias Reuter works at Globex Inc.")
+    entities = Entities(knowledge, GROUP)
+    tobias = await entities.get("Tobias Reuter")
+    first, second = await entities.relations(tobias)
+    assert [each.relation_type for each in (first, second)] == ["works_at", "works_at"]
+    assert (first.valid_from, first.valid_to) == (SAID, SAID + timedelta(days=2))
+    assert (second.valid_from, second.valid_to) == (SAID + timedelta(days=2), None)
+    for day, other in ((0, "Acme GmbH"), (1, "Acme GmbH"), (2, "Globex Inc"), (9, "Globex Inc")):
+        moments = await entities.timeline(tobias, SAID + timedelta(days=day))
+        assert [each.other.rstrip(".") for each in moments if each.what == "works_at"] == [other]
+
+
+async def test_an_older_statement_that_comes_later_ends_when_the_newer_one_began(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "Tobias Reuter works at Acme GmbH.")
+    turn = Turn("Tobias Reuter works at Globex Inc.", timestamp=SAID - timedelta(days=30))
+    await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id="acme", id="7f3a"))
+    await ingestor.background.settle()
+    entities = Entities(knowledge, GROUP)
+    older, newer = await entities.relations(await entities.get("Tobias Reuter"))
+    assert (older.valid_from, older.valid_to) == (SAID - timedelta(days=30), SAID)
+    assert (newer.valid_from, newer.valid_to) == (SAID, None)
+
+
+async def test_a_stranger_ends_nothing_that_a_user_said(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "Tobias Reuter works at Acme GmbH.")
+    (conversation,) = await knowledge.resources.valid()
+    read = Said("Tobias Reuter works at Mallory Ltd.", role="tool", said_at=SAID + timedelta(days=1))
+    await Ingest(knowledge).turn(read, conversation=conversation.id, order=9, group=GROUP)
+    await ingestor.background.tell()
+    await ingestor.background.settle()
+    known = {each.trust: each for each in await knowledge.relations.valid()}
+    assert known.keys() == {"high", "low"}
+    assert known["high"].valid_to is None
