@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.knowledge.model import ModelBudget, nobody
 from agent_memory.logs import get_logger
+from amplifier_module_hooks_memory_ingestion.asking import SessionAsking
 from amplifier_module_hooks_memory_ingestion.behind import PAUSE_SECONDS, Behind
 from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion
 from amplifier_module_hooks_memory_ingestion.losses import Losses
@@ -21,6 +23,7 @@ from amplifier_module_hooks_memory_ingestion.losses import Losses
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession
     from agent_memory.knowledge.drafting import Turn
+    from agent_memory.knowledge.model import LanguageModel
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)
@@ -56,6 +59,11 @@ def may_forget(turn: Turn) -> bool:
     return turn.role == "user" and _FORGET.search(turn.text[:_READ]) is not None
 
 
+def _spent(budget: ModelBudget) -> dict[str, Any]:
+    """Return what a model was asked, and how often rules had to do and why."""
+    return {"calls": budget.calls, "tokens": budget.tokens, "failures": dict(budget.failures)}
+
+
 class Intake:
     """Takes the turns of a session and has them written.
 
@@ -63,6 +71,7 @@ class Intake:
         session: Its memory.
         settings: What it was configured with.
         limits: What it may take.
+        model: The session's own provider, for the steps of background work that `settings` name.
 
     Attributes:
         losses: What was not taken in.
@@ -73,8 +82,12 @@ class Intake:
         session: MemorySession,
         settings: IngestionSettings,
         limits: Limits = _LIMITS,
+        model: LanguageModel | None = None,
     ) -> None:
         self._session, self._settings, self._limits = session, settings, limits
+        budget = ModelBudget(settings.model_calls, settings.model_tokens, seconds=settings.model_timeout)
+        self._asking = SessionAsking(nobody if model is None else model)
+        self._model = self._asking, budget
         self.losses = Losses(session)
         self._said: list[Turn] = []
         self._ended: list[tuple[tuple[Turn, ...], bool]] = []
@@ -125,6 +138,7 @@ class Intake:
             "waiting": self._waiting,
             "skipped": dict(self.losses.by_reason),
             "worked": dict(behind),
+            **({"model": _spent(self._model[1])} if self._settings.model else {}),
         }
 
     async def drain(self) -> None:
@@ -231,6 +245,6 @@ class Intake:
 
     def _keeper(self, agent_id: str) -> tuple[Keeper, Behind]:
         if agent_id not in self._keepers:
-            keeper = Keeper(self._session, agent_id)
-            self._keepers[agent_id] = keeper, Behind(self._session, keeper.work)
+            keeper = Keeper(self._session, agent_id, self._settings, self._model)
+            self._keepers[agent_id] = keeper, Behind(self._session, keeper.work, self._asking)
         return self._keepers[agent_id]

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture import is_wished
-from agent_memory.errors import IdentityError
+from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.host.registry import ServiceShare
+from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.model import Asking
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.turns import mended
-from agent_memory.knowledge.working import runner_of
 from agent_memory.redaction import SecretRedactor
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from agent_memory.host import MemorySession
     from agent_memory.knowledge.drafting import Turn
+    from agent_memory.knowledge.model import LanguageModel, ModelBudget
+    from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.redaction import Redactor
     from agent_memory.service import MemoryService
     from agent_memory.tasks.stage import Ran
@@ -57,10 +60,19 @@ class Keeper:
     Args:
         session: The session's memory.
         agent_id: The agent.
+        settings: What the module was configured with.
+        model: The session's own provider, and what it may be asked.
     """
 
-    def __init__(self, session: MemorySession, agent_id: str) -> None:
-        self._session, self._agent_id = session, agent_id
+    def __init__(
+        self,
+        session: MemorySession,
+        agent_id: str,
+        settings: IngestionSettings,
+        model: tuple[LanguageModel, ModelBudget],
+    ) -> None:
+        self._session, self._agent_id, self._settings = session, agent_id, settings
+        self._model, self._budget = model
         self._redactor, self._share = SecretRedactor(), ServiceShare()
         self._knowledge: Knowledge | None = None
         self._next: dict[str, int] = {}
@@ -103,7 +115,7 @@ class Keeper:
         """
         service, knowledge = await self._opened()
         caller = replace(self._session.caller.as_person(), group=None)  # it is done for all groups
-        ran = await runner_of(knowledge, service, caller).run(_PORTIONS, progress)
+        ran = await runner_of(knowledge, service, caller, asking=self._asking()).run(_PORTIONS, progress)
         if any(ran.done.values()) or ran.failed:
             await service.report(
                 "memory:background_worked", caller, done=dict(ran.done), failed=ran.failed, is_over=ran.is_over
@@ -116,6 +128,18 @@ class Keeper:
         if knowledge is not None:
             await knowledge.close()
         await self._share.close()
+
+    def _asking(self) -> dict[str, Asking]:
+        """Return how the session's provider is asked, by the steps that are to ask it, for what the session may see."""
+        steps = self._settings.model
+        if not steps:
+            return {}
+        try:
+            group = self._session.group()
+        except AgentMemoryError:
+            return {}  # nobody's texts are shown to a model
+        asking = Asking(self._model, retries=0, timeout=self._settings.model_timeout, budget=self._budget, group=group)
+        return dict.fromkeys(steps, asking)
 
     async def _opened(self) -> tuple[MemoryService, Knowledge]:
         with suppress(IdentityError):  # it may have another agent by now, or none

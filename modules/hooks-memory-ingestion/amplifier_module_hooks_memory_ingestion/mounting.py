@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from amplifier_core import ChatRequest, Message
+
 from agent_memory.host import MemorySession
 from agent_memory.host.cleanups import callable_anyhow
+from agent_memory.host.provider import SessionModel
 from agent_memory.knowledge.tool_settings import IngestionSettings
 from amplifier_module_hooks_memory_ingestion.hooks import IngestionHooks
 from amplifier_module_hooks_memory_ingestion.intake import Intake
@@ -25,13 +28,21 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, IngestionSettings, config)
     leaving = session.leaving()
+    if settings is not None:
+        session.belonging.say(settings.tenant_id, settings.group)  # a sub-session's tools are bound by it, too
     if settings is None or session.is_child:
         return callable_anyhow(leaving.aclose)
-    session.belonging.say(settings.tenant_id, settings.group)
-    intake = Intake(session, settings)
+    intake = Intake(session, settings, model=SessionModel(coordinator, _request) if settings.model else None)
     leaving.push_async_callback(intake.close)
     for undo in IngestionHooks(coordinator, session, settings, intake).register():
         leaving.callback(undo)
     session.counters["ingestion"] = intake.statistics
     coordinator.register_capability(STATISTICS_CAPABILITY, intake.statistics)
     return callable_anyhow(leaving.aclose)
+
+
+def _request(prompt: str, tokens: int) -> ChatRequest:
+    """Return a request as hooks-session-naming makes it: nothing is streamed into what the user reads."""
+    return ChatRequest(
+        messages=[Message(role="user", content=prompt)], max_output_tokens=tokens, metadata={"stream": False}
+    )

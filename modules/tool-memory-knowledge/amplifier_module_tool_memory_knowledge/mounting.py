@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from amplifier_core import ChatRequest, Message
+
 from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off
+from agent_memory.host.provider import SessionModel
 from agent_memory.knowledge import ModelBudget
 from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS, KnowledgeToolSettings
-from amplifier_module_tool_memory_knowledge.provider import SessionModel
 from amplifier_module_tool_memory_knowledge.shelf import Shelf
 from amplifier_module_tool_memory_knowledge.tools import ALL_TOOLS
 
@@ -52,7 +54,7 @@ def _shelf(session: MemorySession, settings: KnowledgeToolSettings | None, coord
     if settings is None or not settings.model:
         return Shelf(session)
     budget = ModelBudget(settings.model_calls, settings.model_tokens, seconds=settings.model_timeout)
-    return Shelf(session, SessionModel(coordinator), budget)
+    return Shelf(session, SessionModel(coordinator, _request), budget)
 
 
 def _offered(coordinator: Any) -> tuple[str, ...]:
@@ -68,3 +70,10 @@ def _has(coordinator: Any, kind: str, module: str) -> bool:
     plan = getattr(coordinator, "config", None)
     listed: Mapping[str, Any] = plan if isinstance(plan, dict) else {}
     return any(isinstance(one, dict) and one.get("module") == module for one in listed.get(kind) or ())
+
+
+def _request(prompt: str, tokens: int) -> ChatRequest:
+    """Return a request as hooks-session-naming makes it: nothing is streamed into what the user reads."""
+    return ChatRequest(
+        messages=[Message(role="user", content=prompt)], max_output_tokens=tokens, metadata={"stream": False}
+    )

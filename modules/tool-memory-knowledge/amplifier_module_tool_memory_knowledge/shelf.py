@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.host.strangers import LOW_TRUST
 from agent_memory.knowledge import MemoryManager, MemoryRetryConfig
+from agent_memory.knowledge.topics.parsing import parse
 
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession
@@ -52,6 +54,15 @@ class Shelf:
         service = await self.session.require()
         shown = [await service.admin.get(item.item_id) for item in items]
         self.session.note_returned(memory for memory in shown if memory is not None)
+
+    async def note_page(self, page: str) -> None:
+        """Note a stranger's words on the page of a topic: what is marked so, or quoted of an item of low trust."""
+        service = await self.session.require()
+        shown = parse(page)
+        items = await service.admin.valid_among(shown.items)
+        self.session.note_returned(item for item in items.values() if item.trust == "low")
+        if any(claim.is_untrusted for claim in shown.claims):
+            self.session.taint.note(LOW_TRUST)
 
     async def close(self) -> None:
         """Close what was opened here; the service is the session's."""

@@ -166,7 +166,9 @@ class GetCategoryTool(KnowledgeTool):
     required = ("name",)
 
     async def _run(self, manager: MemoryManager, args: GetCategoryInput) -> str:
-        return await printing.page_of(manager, args.name)
+        page = await printing.page_of(manager, args.name)
+        await self.shelf.note_page(page)
+        return page
 
     def _told(self, error: AgentMemoryError) -> str:
         return printing.not_found(error) if isinstance(error, CategoryNotFoundError) else error.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.host.model_writes import ModelWrites
-from agent_memory.host.strangers import Strangers, Taint, calls_in
+from agent_memory.host.strangers import LOW_TRUST, Strangers, Taint, calls_in
 from agent_memory.host.turn import TurnState, text_of
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
@@ -64,7 +64,7 @@ class Conversation:
         if self._root is not None:
             self._root.turn.shown |= {memory.id for memory in memories}
         if any(memory.trust == "low" for memory in memories):
-            self.taint.note("a memory of low trust")
+            self.taint.note(LOW_TRUST)
 
     def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml at that moment."""

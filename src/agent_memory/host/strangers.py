@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+LOW_TRUST: Final = "a memory of low trust"
+"""What brings a stranger's words back that one of our own tools shows."""
 _MAX_INPUT: Final = 100_000
 """Characters of a command that are looked at."""
 

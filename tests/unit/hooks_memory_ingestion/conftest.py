@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PATIENT = Limits(drain_seconds=60, work_seconds=60)
 HEARD = (
     *("memory:resource_stored", "memory:episodes_stored", "memory:items_extracted", "memory:background_worked"),
-    *("memory:ingestion_skipped", "memory:degraded"),
+    *("memory:category_consolidated", "memory:ingestion_skipped", "memory:degraded"),
 )
 
 

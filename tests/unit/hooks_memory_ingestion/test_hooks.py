@@ -11,7 +11,8 @@ from amplifier_core.testing import MockCoordinator
 from agent_memory.knowledge import MemoryManager, printing
 from agent_memory.models import MAX_TEXT_CHARS
 from agent_memory.settings import ServiceSettings
-from tests.support import plan
+from amplifier_module_hooks_memory_ingestion import mount
+from tests.support import coordinator_of, plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,8 +35,9 @@ async def test_a_turn_is_kept_with_its_conversation_and_items_are_drawn_from_it(
     assert {each.conversation for each in said} == {conversation.id}
     assert (conversation.resource_type, conversation.title, conversation.group) == ("conversation", FACT, "")
     assert sorted(item.content for item in await talk.items()) == [FACT, ANSWER]
-    assert talk.statistics() == {"taken": 2, "waiting": 0, "skipped": {}, "worked": {"items": 3}}
-    assert [data["done"] for data in talk.told("memory:background_worked")] == [{"items": 3}]
+    worked = {"items": 3, "entities": 3, "summaries": 2}
+    assert talk.statistics() == {"taken": 2, "waiting": 0, "skipped": {}, "worked": worked}
+    assert [data["done"] for data in talk.told("memory:background_worked")] == [worked]
     assert talk.session.counters["ingestion"]() == talk.statistics()
 
 
@@ -324,3 +326,11 @@ async def test_the_kernel_awaits_the_cleanup(talk: Talk) -> None:
 async def test_the_events_are_declared(talk: Talk) -> None:
     declared = await talk.coordinator.collect_contributions("observability.events")
     assert {"memory:ingestion_skipped", "memory:background_worked"} <= set(declared[0])
+
+
+async def test_a_sub_session_whose_root_is_not_here_belongs_to_the_same_group(root: Path) -> None:
+    coordinator = coordinator_of("child", parent_id="root")
+    cleanup = await mount(coordinator, {"agent_id": "bob", "storage_root": str(root), "tenant_id": "acme"})
+    session: Any = coordinator.get_capability("agent_memory.session")
+    assert session.group() == "acme:root"
+    await cleanup()

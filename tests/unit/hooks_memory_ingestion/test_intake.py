@@ -183,7 +183,7 @@ async def test_background_work_that_another_process_does_is_left_to_it(talk: Tal
         assert is_ours
         await talk.whole(FACT, ANSWER)
     assert await talk.items() == []
-    assert talk.statistics()["worked"] == {"items": 3}
+    assert talk.statistics()["worked"] == {"items": 3, "entities": 3, "summaries": 2}
     assert talk.told("memory:degraded") == []
 
 

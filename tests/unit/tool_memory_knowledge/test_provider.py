@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from amplifier_core import ChatRequest, ChatResponse, ProviderInfo, TextBlock, ThinkingBlock
 
+from agent_memory.host.provider import SessionModel
 from amplifier_module_tool_memory_knowledge import mount
-from amplifier_module_tool_memory_knowledge.provider import SessionModel
+from tests.scripted_provider import Scripted
 from tests.support import coordinator_of
 
 if TYPE_CHECKING:
@@ -21,39 +19,6 @@ if TYPE_CHECKING:
     Opened = Callable[..., Awaitable[dict[str, Any]]]
 
 FACTS = ["The harbour of Oban opens at nine.", "The harbour of Brest opens at dawn."]
-
-
-class Scripted:
-    """A provider of the kernel's contract that answers as it was told to."""
-
-    def __init__(self, *answers: str | Exception | None, name: str = "scripted", priority: int = 100) -> None:
-        self.name, self.priority, self.answers = name, priority, list(answers)
-        self.requests: list[ChatRequest] = []
-        self.options: list[dict[str, Any]] = []
-
-    def get_info(self) -> ProviderInfo:
-        return ProviderInfo(id=self.name, display_name=self.name)
-
-    async def list_models(self) -> list[Any]:
-        return []
-
-    def parse_tool_calls(self, response: ChatResponse) -> list[Any]:
-        return response.tool_calls or []
-
-    async def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
-        self.requests.append(request)
-        self.options.append(options)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        if answer is None:
-            await asyncio.Event().wait()
-        return ChatResponse(content=[ThinkingBlock(thinking="[{"), TextBlock(text=str(answer))])
-
-    def texts(self) -> list[str]:
-        """Return the statements of the last prompt."""
-        prompt = str(self.requests[-1].messages[0].content)
-        return [json.loads(line)["text"] for line in prompt.splitlines() if line.startswith('{"id"')]
 
 
 @pytest.fixture
@@ -150,4 +115,4 @@ async def test_calls_of_a_session_are_bounded(opened: Opened) -> None:
 
 async def test_a_session_without_a_provider_says_so() -> None:
     with pytest.raises(LookupError, match="no provider"):
-        await SessionModel(coordinator_of())("anything")
+        await SessionModel(coordinator_of(), lambda prompt, _: prompt)("anything")

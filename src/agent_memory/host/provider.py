@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from amplifier_core import ChatRequest, Message
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROLE: Final = "fast"
 """Which of the models that an application names for roles is asked; without such names, the session's own."""
-_MOST_TOKENS: Final = 2_000
+MOST_TOKENS: Final = 2_000
 _LAST: Final = 100
 
 
@@ -17,10 +18,12 @@ class SessionModel:
 
     Args:
         coordinator: Knows the providers at the time of a call.
+        request: Returns what the host takes as a request with a prompt and so many tokens for the answer: nothing is
+            streamed into what the user reads.
     """
 
-    def __init__(self, coordinator: Any) -> None:
-        self._coordinator = coordinator
+    def __init__(self, coordinator: Any, request: Callable[[str, int], Any]) -> None:
+        self._coordinator, self._request = coordinator, request
 
     async def __call__(self, prompt: str) -> str:
         """Return the text of the answer.
@@ -29,14 +32,8 @@ class SessionModel:
             LookupError: The session has no provider.
         """
         provider, model = await self._chosen()
-        # As hooks-session-naming asks: nothing is streamed into what the user reads, and nothing is thought over.
-        request = ChatRequest(
-            messages=[Message(role="user", content=prompt)],
-            max_output_tokens=_MOST_TOKENS,
-            metadata={"stream": False},
-        )
         options = {"model": model} if model else {}
-        answer = await provider.complete(request, extended_thinking=False, **options)
+        answer = await provider.complete(self._request(prompt, MOST_TOKENS), extended_thinking=False, **options)
         return "".join(block.text for block in answer.content if getattr(block, "type", "") == "text")
 
     async def _chosen(self) -> tuple[Any, str]:
