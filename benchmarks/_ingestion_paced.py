@@ -22,6 +22,8 @@ _ASKED_EVERY: Final = 0.02
 _LOOKED_FOR: Final = 10
 """One turn in so many is looked for: each search takes processor time from the writes."""
 _PART: Final = 80
+_GIVEN_UP: Final = 30.0
+"""Seconds after which a turn counts as found then: among many alike by meaning it may stand behind the first twenty."""
 
 
 async def paced(root: Path, turns: Sequence[Turn], rate: int, embedder: str) -> dict[str, Any]:
@@ -57,12 +59,13 @@ async def paced(root: Path, turns: Sequence[Turn], rate: int, embedder: str) -> 
 async def _found(knowledge: Knowledge, record_id: str, text: str, by_meaning: bool) -> float:  # noqa: FBT001
     word, _, rest = text.partition(" ")
     request, began = SearchRequest(rest[:_PART] if by_meaning else word, 20, utc_now(), patience=0), time.perf_counter()
-    while True:
+    while time.perf_counter() - began < _GIVEN_UP:
         answer = await knowledge.episodes.answer(request)
         hit = next((hit for hit in answer.ranking.hits if hit.id == record_id), None)
         if hit is not None and (not by_meaning or "cosine" in hit.parts):
             return time.perf_counter() - began
         await asyncio.sleep(_ASKED_EVERY)
+    return _GIVEN_UP
 
 
 async def talks_on_disk(root: Path, file: Path, embedder: str) -> dict[str, Any]:

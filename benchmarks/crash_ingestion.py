@@ -5,9 +5,10 @@
 In each round one process takes in a chat and a long document and does the background work, and dies by SIGKILL at a
 random moment; another one does the same, until one has come to its end. Now and then two work at once. After some
 rounds the files of the round are taken back in the same way. Then a fresh process compares: each turn and each document
-is there once and whole, so is each item that the rules draw from them, nothing is left of what was taken back, each
-topic has one page of all that is filed there, each item once, its footnotes lead to the very words, nothing is left
-beside the pages, and the doctor finds nothing wrong. Ends with 1 if not.
+is there once and whole, so is each item that the rules draw from them, each turn names who it names once and is in one
+summary at most, nothing is left of what was taken back, each topic has one page of all that is filed there, each item
+once, its footnotes lead to the very words, nothing is left beside the pages, and the doctor finds nothing wrong. Ends
+with 1 if not.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.doctor import examine_agent
 from agent_memory.doctor.findings import Severity
+from agent_memory.ingestion import runner_of
 from agent_memory.knowledge.drawn import drawn_from
 from agent_memory.knowledge.filing import file_all
 from agent_memory.knowledge.ingest import Ingest
@@ -41,7 +43,6 @@ from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.knowledge.undoing import taken_from, undo
 from agent_memory.knowledge.watching import keep_pages
-from agent_memory.knowledge.working import runner_of
 from agent_memory.models import utc_now
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
 
 _TURNS: Final = 60
+_WINDOW: Final = 20
 _TWO_AT_ONCE: Final = 0.2
 _UNDONE: Final = 0.4
 _ROUND_KILLS: Final = 6
@@ -78,7 +80,7 @@ def settings_of(root: Path) -> ServiceSettings:
 
 def texts_of(number: int) -> tuple[list[str], str]:
     """Return the turns of a round, and its document, which is too long for a line."""
-    turns = [f"In round {number} the shelf {at} of the store holds {at * 7} boxes of tea." for at in range(_TURNS)]
+    turns = [f"In round {number} Tobias Reuter keeps {at * 7} boxes of tea on shelf {at}." for at in range(_TURNS)]
     document = "\n".join(f"Room {at} of house {number} has {at + 2} windows to the yard." for at in range(220))
     return turns, document
 
@@ -134,11 +136,38 @@ async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
         problems.append(f"{len(items)} items, not {len(expected)}")
     problems += await wrong_pages(Pages(knowledge, service), {each.id: each for each in items})
     problems += await problems_of_pages(root, knowledge, service)
+    problems += await problems_of_entities(knowledge)
     await knowledge.close()
     await service.close()
     report = examine_agent(root, "bob", now=utc_now(), settings=settings_of(root))
     grave = [each for each in report.findings if each.severity >= Severity.WARNING and each.code != "journal_tail"]
     return problems + [f"doctor: {each.code}" for each in grave]
+
+
+async def problems_of_entities(knowledge: Knowledge) -> list[str]:
+    """Return what is wrong with entities, what names and relates them, and summaries, a sentence each."""
+    sources = {each.id for storage in (knowledge.episodes, knowledge.resources) for each in await storage.valid()}
+    entities = {each.id for each in await knowledge.entities.valid()}
+    mentions, relations = await knowledge.mentions.valid(), await knowledge.relations.valid()
+    named = Counter(link.id for each in mentions for link in each.links if link.rel == "from")
+    spoken_of = {one for each in mentions for one in each.entities}
+    spoken_of |= {one for each in relations for one in (each.from_id, each.to_id)}
+    links = [link for each in (*mentions, *relations) for link in each.links if link.rel != "ended_by"]
+    problems = [f"nothing is named in {one}" for one in sorted(sources - named.keys()) if one.startswith("epi-")]
+    problems += [f"named {often} times in {one}" for one, often in named.items() if often > 1]
+    problems += [f"entity {one} is named nowhere" for one in entities - spoken_of]
+    problems += [f"{link.rel} leads to {link.id}, which is gone" for link in links if link.id not in sources | entities]
+    summaries = await knowledge.summaries.valid()
+    covered = Counter(one for each in summaries for one in each.covers)
+    problems += [f"{one} is in {often} summaries" for one, often in covered.items() if often > 1]
+    known = sources | {each.id for each in summaries}
+    problems += [f"a summary covers {one}, which is gone" for one in covered if one not in known]
+    for resource in await knowledge.resources.valid():
+        turns = [each.id for each in await knowledge.episodes.linked_to(resource.id)]
+        left = sum(one not in covered for one in turns)
+        if left >= _WINDOW:
+            problems.append(f"{left} of {len(turns)} turns are in no summary")
+    return problems
 
 
 async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:

@@ -70,6 +70,15 @@ def turns_of(count: int, chars: int, seed: int) -> list[Turn]:
     return [Turn(text(number), speaker="Ada" if number % 2 else "Bob") for number in range(count)]
 
 
+def statements_of(count: int, seed: int) -> list[str]:
+    """Return so many different statements of one person about themselves."""
+    made = random.Random(seed)
+    return [
+        f"I {made.choice(_WORDS)} {' '.join(made.sample(_WORDS, 8))} with Edda{number} in {made.randint(1950, 2025)}."
+        for number in range(count)
+    ]
+
+
 def share(samples: Sequence[float], part: float) -> float:
     """Return the sample that so large a part of them is not above, rounded."""
     return round(sorted(samples)[min(len(samples) - 1, int(part * len(samples)))], 2)

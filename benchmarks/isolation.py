@@ -4,9 +4,9 @@
 
 Some agents each serve sessions of several tenants. Each group gives a talk and a document and declares a topic; some
 belongs to nobody. Each text, title, description and name has a mark that no other group has. Background work draws
-items and writes pages, and a part is sealed. Then managers that are bound to a group, or to nobody's, are asked at
-random, and whatever they answer, errors too, is looked through for marks of others; counts are compared with those of a
-full read.
+items, entities and relations, summarises and writes pages, and a part is sealed. Then managers that are bound to a
+group, or to nobody's, are asked at random, and whatever they answer, errors too, is looked through for marks of others;
+counts are compared with those of a full read.
 
 Ends with 1 if a mark of another group was told, or a count was wrong.
 """
@@ -25,12 +25,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
+from agent_memory.ingestion import (
+    ConversationSummarizer,
+    Entities,
+    EntityDeduplicator,
+    Episode,
+    MemoryIngestionConfig,
+    MetaConfig,
+    SummarizationConfig,
+    WindowConfig,
+    runner_of,
+)
 from agent_memory.knowledge import MemoryManager, printing
 from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
-from agent_memory.models import EPISODE, MEMORY, RESOURCE, sees
+from agent_memory.models import EPISODE, MEMORY, RESOURCE, Entity, sees
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.sealed.sealing import seal_up
@@ -43,6 +53,9 @@ if TYPE_CHECKING:
 
 AGENTS: Final = ("north", "south")
 GROUPS: Final = ("", *(f"{tenant}:s{session}" for tenant in ("acme", "beta", "gamma") for session in range(2)))
+SMALL: Final = SummarizationConfig(
+    window=WindowConfig(turns_per_summary=4), meta=MetaConfig(summaries_per_meta=2, enabled_at_turn_count=8)
+)
 _MARK: Final = re.compile(r"zq[a-p]{8}x", re.IGNORECASE)
 _ASKED: Final = ("shelf tea boxes", "who moved to the harbour", "salary", "room of the house", "what about {mark}")
 
@@ -143,6 +156,37 @@ class Asked:
         """List pairs."""
         return str(await self.service.suspects(self.caller))
 
+    async def entities(self, made: random.Random) -> str:
+        """List entities, look one of another group's name up, tell one in time, and look for a duplicate."""
+        group = self.group or ""
+        known, mark = Entities(self.knowledge, group), mark_of(self.agent, made.choice(GROUPS))
+        every = await known.all()
+        told = [str(every), str(await known.timeline(made.choice(every)))]
+        for name in (f"Tobias {mark.title()}", f"db-{mark}.example.org", made.choice(self._others)):
+            try:
+                told.append(str(await known.get(name)))
+            except AgentMemoryError as error:
+                told.append(str(error).replace(name, "", 1))
+        if group:
+            new = Entity(agent_id=self.agent, name=f"Tobias {mark.title()}", entity_type="person", group=group)
+            told.append(str(await EntityDeduplicator(self.knowledge).find_duplicate(new, group)))
+        return "\n".join(told)
+
+    async def summaries(self, made: random.Random) -> str:
+        """Make summaries that are due, and of turns and summaries of any group."""
+        group, summarizer = self.group or "nobody:0", ConversationSummarizer(self.knowledge, SMALL)
+        every = [*await self.knowledge.episodes.valid(), *await self.knowledge.summaries.valid()]
+        whose = made.choice([self.group, made.choice(GROUPS)])
+        own = [each.id for each in every if each.belongs_to == whose]
+        some = [Episode(one, group, "") for one in made.sample(own, 3)]
+        told = [str(await summarizer.check_and_summarize_if_needed(group))]
+        for way in (summarizer.summarize_window, summarizer.create_meta_summary):
+            try:
+                told.append(str(await way(some, group)))
+            except AgentMemoryError as error:
+                told.append(f"{error.message} {error.recovery}")
+        return "\n".join(told)
+
     def _query(self, made: random.Random) -> str:
         return made.choice(_ASKED).format(mark=mark_of(self.agent, made.choice(GROUPS)))
 
@@ -151,8 +195,8 @@ class Asked:
 
 
 WAYS: Final = {
-    Asked.recall: 40, Asked.search: 30, Asked.by_id: 12, Asked.resources: 5, Asked.preview: 3, Asked.suspects: 2,
-    Asked.topics: 3, Asked.page: 5,
+    Asked.recall: 34, Asked.search: 24, Asked.by_id: 12, Asked.resources: 5, Asked.preview: 3, Asked.suspects: 2,
+    Asked.topics: 3, Asked.page: 5, Asked.entities: 8, Asked.summaries: 4,
 }  # fmt: skip
 """How to ask, and how often among a hundred."""
 
@@ -163,6 +207,8 @@ async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: 
     begun = await ingest.conversation(f"talk {mark}", title=f"Talk of {mark}", group=group)
     for order in range(turns):
         text = f"The shelf {order} of {mark.title()} holds {order * 7} boxes of tea and my salary list in Lyon."
+        if order % 3 == 0:
+            text = f"Tobias {mark.title()} works at {mark.title()} GmbH and owns db-{mark}.example.org. " + text
         turn = Turn(text, speaker=("Ada", "Bob")[order % 2])
         await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
     lines = "\n".join(f"Room {at} of the house {mark} has {at + 2} windows." for at in range(turns))
@@ -181,7 +227,8 @@ async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[Mem
         service, knowledge = open_service(agent, settings), Knowledge(agent, settings)
         for group in groups:
             await give(service, knowledge, group, turns)
-        await runner_of(knowledge, service, at_once=True).run()
+        config = MemoryIngestionConfig(summarization=SMALL)
+        await runner_of(knowledge, service, config=config, at_once=True).run()
         if at:
             return service, knowledge
         await service.admin.prepare(None)

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Entity(Record):
+class Thing(Record):
     """A person or a thing, and what is known of it."""
 
     said: str = Field(min_length=1)
     name: str = Field(default="", max_length=200)
-    id: Annotated[str, IdOf("ent")] = Field(
-        default_factory=lambda: ENTITY.new_id()  # noqa: PLW0108 - it comes later
+    id: Annotated[str, IdOf("thi")] = Field(
+        default_factory=lambda: THING.new_id()  # noqa: PLW0108 - it comes later
     )
 
 
-ENTITY = Kind(
-    name="entity", model=Entity, prefix="ent-", journal="episodes.yaml", text="said",
-    checks=lambda entity: [] if entity.name else ["it has no name"],
+THING = Kind(
+    name="thing", model=Thing, prefix="thi-", journal="things.yaml", text="said",
+    checks=lambda thing: [] if thing.name else ["it has no name"],
 )  # fmt: skip
 
 
-def open_entities(root: Path, clock: Clock = utc_now, embedder: Any = None, **settings: Any) -> RecordStorage[Entity]:
-    """Return bob's entities."""
-    files = Files(ENTITY, folder_of("bob", root), ServiceSettings(**{"embedder": "none", **settings}), clock, embedder)
+def open_things(root: Path, clock: Clock = utc_now, embedder: Any = None, **settings: Any) -> RecordStorage[Thing]:
+    """Return bob's things."""
+    files = Files(THING, folder_of("bob", root), ServiceSettings(**{"embedder": "none", **settings}), clock, embedder)
     return RecordStorage(files.backend(files.open))

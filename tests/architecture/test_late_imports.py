@@ -16,6 +16,7 @@ FOREIGN: Final = {
     "onnxruntime": "an extra; its reports are turned off first",
     "tokenizers": "an extra",
     "threadpoolctl": "an extra",
+    "redis": "an extra",
     "openai": "an extra, most of a second",
     "qdrant_client": "an extra, a second",
     "Stemmer": "for searches alone",

@@ -16,11 +16,11 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("knowledge",), ("tasks",), ("service",),
-    ("capture", "forgetting", "scratchpad"), ("memories",),
+    ("modules", "cli"), ("host", "doctor"), ("ingestion",), ("knowledge",), ("tasks",), ("service",),
+    ("capture", "entities", "forgetting", "scratchpad"), ("memories",),
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
-    ("models",), ("redaction",),
-    ("errors", "installing", "late", "logs", "yaml_reading"),
+    ("models",), ("redaction", "times"),
+    ("errors", "installing", "late", "logs", "signals", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

@@ -30,7 +30,7 @@ from agent_memory.storage.qdrant.server import Server
 from agent_memory.storage.record_storage import RecordStorage
 from agent_memory.storage.vector.build import build
 from tests.concurrency.processes import REPOSITORY, environment
-from tests.new_kind import ENTITY, Entity, open_entities
+from tests.new_kind import THING, Thing, open_things
 from tests.power.checker import cut_power, record
 from tests.power.deaths import AFTER_A_DEATH
 from tests.power.scenarios import Bob, changes, compactions, first_store
@@ -49,99 +49,95 @@ pytestmark = QUIET
 SECRET = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-def entity(said: str, **fields: Any) -> Entity:
-    return Entity(agent_id="bob", said=said, **{"name": "Ada", **fields})
+def thing(said: str, **fields: Any) -> Thing:
+    return Thing(agent_id="bob", said=said, **{"name": "Ada", **fields})
 
 
 @pytest.fixture(params=["files", "server"])
-async def entities(
-    request: pytest.FixtureRequest, root: Path, clock: FrozenClock
-) -> AsyncIterator[RecordStorage[Entity]]:
-    storage = open_entities(root, clock) if request.param == "files" else on_server(clock)
+async def things(request: pytest.FixtureRequest, root: Path, clock: FrozenClock) -> AsyncIterator[RecordStorage[Thing]]:
+    storage = open_things(root, clock) if request.param == "files" else on_server(clock)
     yield storage
     await storage.close()
 
 
-def on_server(clock: Clock) -> RecordStorage[Entity]:
+def on_server(clock: Clock) -> RecordStorage[Thing]:
 
     settings = ServiceSettings(embedder="none", backend="server")
-    return RecordStorage(Server(ENTITY, "bob", settings, clock, QdrantServer().connect, None, None).backend())
+    return RecordStorage(Server(THING, "bob", settings, clock, QdrantServer().connect, None, None).backend())
 
 
-async def found(storage: RecordStorage[Entity], query: str, clock: FrozenClock, **filters: Any) -> list[str]:
+async def found(storage: RecordStorage[Thing], query: str, clock: FrozenClock, **filters: Any) -> list[str]:
     answer = await storage.answer(SearchRequest(query, 5, clock(), filters_of(filters or None)))
     return [record.said for record in answer.records]
 
 
-async def test_what_is_stored_is_found_by_word_and_by_filter(
-    entities: RecordStorage[Entity], clock: FrozenClock
-) -> None:
-    await entities.store(entity("Maintains the payment ledger", tags=["team-a"]))
-    await entities.store(entity("Runs the warehouse", tags=["team-b"]))
-    assert await found(entities, "who keeps the ledger", clock) == ["Maintains the payment ledger"]
-    assert await found(entities, "runs", clock, tags=["team-b"]) == ["Runs the warehouse"]
-    assert await found(entities, "ledger", clock, tags=["team-b"]) == []
+async def test_what_is_stored_is_found_by_word_and_by_filter(things: RecordStorage[Thing], clock: FrozenClock) -> None:
+    await things.store(thing("Maintains the payment ledger", tags=["team-a"]))
+    await things.store(thing("Runs the warehouse", tags=["team-b"]))
+    assert await found(things, "who keeps the ledger", clock) == ["Maintains the payment ledger"]
+    assert await found(things, "runs", clock, tags=["team-b"]) == ["Runs the warehouse"]
+    assert await found(things, "ledger", clock, tags=["team-b"]) == []
 
 
-async def test_no_secret_of_it_is_stored(entities: RecordStorage[Entity]) -> None:
-    known = await entities.store(entity(f"Uses the token {SECRET} at night", name=SECRET, metadata={"key": SECRET}))
-    assert SECRET not in (await entities.get(known) or entity("nothing")).model_dump_json()
-    await entities.update(known, {"said": f"Now uses {SECRET}"})
-    assert SECRET not in (await entities.get(known) or entity("nothing")).model_dump_json()
+async def test_no_secret_of_it_is_stored(things: RecordStorage[Thing]) -> None:
+    known = await things.store(thing(f"Uses the token {SECRET} at night", name=SECRET, metadata={"key": SECRET}))
+    assert SECRET not in (await things.get(known) or thing("nothing")).model_dump_json()
+    await things.update(known, {"said": f"Now uses {SECRET}"})
+    assert SECRET not in (await things.get(known) or thing("nothing")).model_dump_json()
     with pytest.raises(ValidationError):
-        await entities.store(entity(SECRET))
-    assert {"said", "name", "metadata"} <= set(text_fields(ENTITY))
+        await things.store(thing(SECRET))
+    assert {"said", "name", "metadata"} <= set(text_fields(THING))
 
 
-async def test_it_is_counted_changed_replaced_and_forgotten(entities: RecordStorage[Entity]) -> None:
-    old = await entities.store(entity("Lives in Turin"))
-    assert await entities.store(entity("lives in  turin"), unique=True) == old
-    new = await entities.store(entity("Lives in Rome", supersedes=old))
-    await entities.touch([new])
-    assert (await entities.superseded(), await entities.older_versions(new)) == ({old: new}, [old])
-    assert [(each.said, each.access_count) for each in await entities.list_recent()] == [("Lives in Rome", 1)]
-    await entities.delete(new)
-    assert (await entities.count(), await entities.was_forgotten("Lives in Rome")) == (0, True)
-    assert (await entities.health())["status"] == "ok"
+async def test_it_is_counted_changed_replaced_and_forgotten(things: RecordStorage[Thing]) -> None:
+    old = await things.store(thing("Lives in Turin"))
+    assert await things.store(thing("lives in  turin"), unique=True) == old
+    new = await things.store(thing("Lives in Rome", supersedes=old))
+    await things.touch([new])
+    assert (await things.superseded(), await things.older_versions(new)) == ({old: new}, [old])
+    assert [(each.said, each.access_count) for each in await things.list_recent()] == [("Lives in Rome", 1)]
+    await things.delete(new)
+    assert (await things.count(), await things.was_forgotten("Lives in Rome")) == (0, True)
+    assert (await things.health())["status"] == "ok"
 
 
 async def test_its_past_comes_back_until_it_is_compacted_away(root: Path, clock: FrozenClock) -> None:
-    entities = open_entities(root, clock)
-    known = await entities.store(entity("Lives in Turin"))
-    await entities.update(known, {"said": "Lives in Rome"})
-    await entities.delete(known)
-    assert [version.op for version in await entities.history(known)] == ["put", "patch", "delete"]
-    assert [each.said for each in await entities.forgotten_with(known)] == ["Lives in Rome"]
-    await entities.compact(timedelta(0))
-    assert b"Rome" not in (root / "bob" / ENTITY.journal).read_bytes()
-    await entities.close()
+    things = open_things(root, clock)
+    known = await things.store(thing("Lives in Turin"))
+    await things.update(known, {"said": "Lives in Rome"})
+    await things.delete(known)
+    assert [version.op for version in await things.history(known)] == ["put", "patch", "delete"]
+    assert [each.said for each in await things.forgotten_with(known)] == ["Lives in Rome"]
+    await things.compact(timedelta(0))
+    assert b"Rome" not in (root / "bob" / THING.journal).read_bytes()
+    await things.close()
 
 
 async def test_it_lies_beside_memories_and_neither_touches_the_other(root: Path, clock: FrozenClock) -> None:
-    memories, entities = FileStorage("bob", root, clock=clock), open_entities(root, clock)
+    memories, things = FileStorage("bob", root, clock=clock), open_things(root, clock)
     await memories.store(memory_of("tea"))
     before = (root / "bob" / MEMORY.journal).read_bytes()
-    await entities.store(entity("Drinks tea"))
-    await entities.compact(timedelta(0))
+    await things.store(thing("Drinks tea"))
+    await things.compact(timedelta(0))
     assert (root / "bob" / MEMORY.journal).read_bytes() == before
-    assert (await memories.count(), await entities.count()) == (1, 1)
+    assert (await memories.count(), await things.count()) == (1, 1)
     await memories.close()
-    await entities.close()
+    await things.close()
 
 
 async def test_an_agent_is_listed_counted_and_copied_with_its_records(root: Path, clock: FrozenClock) -> None:
-    entities = open_entities(root, clock)
-    await entities.store(entity("Lives in Turin"))
-    await entities.close()
+    things = open_things(root, clock)
+    await things.store(thing("Lives in Turin"))
+    await things.close()
     assert agents_under(root) == ["bob"]
     copy_agent(folder_of("bob", root), "eve", root)
-    assert (root / "eve" / ENTITY.journal).read_bytes() == (root / "bob" / ENTITY.journal).read_bytes()
+    assert (root / "eve" / THING.journal).read_bytes() == (root / "bob" / THING.journal).read_bytes()
     (root / "bob" / "notes.yaml").write_text("tea: green\n")
     (root / "dave").mkdir()
     (root / "dave" / "notes.yaml").write_text("tea: green\n")
     assert agents_under(root) == ["bob", "eve"]
     summary = summary_of("bob", root)
-    assert (summary.memories, summary.others, summary.problem) == (0, {ENTITY.journal: 1}, "")
+    assert (summary.memories, summary.others, summary.problem) == (0, {THING.journal: 1}, "")
     assert summary.last_used is not None
 
 
@@ -159,117 +155,115 @@ def codes(root: Path, clock: FrozenClock, *kinds: Kind[Any]) -> set[str]:
 async def test_a_vector_stays_as_long_as_a_record_of_any_kind_has_its_text(root: Path, clock: FrozenClock) -> None:
     embedder = HashEmbedder()
     memories = FileStorage("bob", root, clock=clock, embedder=embedder)
-    entities = open_entities(root, clock, embedder)
+    things = open_things(root, clock, embedder)
     ids = [await memories.store(memory_of(text)) for text in ("tea", "Drinks tea")]
-    known = [await entities.store(entity(text)) for text in ("Drinks tea", "Lives in Turin")]
+    known = [await things.store(thing(text)) for text in ("Drinks tea", "Lives in Turin")]
     assert await memories.prepare()
-    assert await entities.prepare()
+    assert await things.prepare()
     assert texts_kept(root) == {"tea", "Drinks tea", "Lives in Turin"}
     for memory_id in ids:  # the first looks through all vectors, the second drops its own
         await memories.delete(memory_id)
     await memories.close()
     assert texts_kept(root) == {"Drinks tea", "Lives in Turin"}
-    assert "vectors_orphaned" not in codes(root, clock, MEMORY) | codes(root, clock, MEMORY, ENTITY)
-    for entity_id in known:
-        await entities.delete(entity_id)
-    await entities.close()
+    assert "vectors_orphaned" not in codes(root, clock, MEMORY) | codes(root, clock, MEMORY, THING)
+    for thing_id in known:
+        await things.delete(thing_id)
+    await things.close()
     assert texts_kept(root) == set()
 
 
 async def test_what_a_start_is_shown_is_kept_for_each_kind(root: Path, clock: FrozenClock) -> None:
     order = Selection(5, 3)
     for _ in range(2):  # what one of them keeps, the other neither reads nor removes
-        memories, entities = FileStorage("bob", root, clock=clock), open_entities(root, clock)
-        await entities.store(entity("Drinks tea"), unique=True)
+        memories, things = FileStorage("bob", root, clock=clock), open_things(root, clock)
+        await things.store(thing("Drinks tea"), unique=True)
         await memories.store(memory_of("tea"), unique=True)
-        assert [each.said for each in await entities.recent(order)] == ["Drinks tea"]
+        assert [each.said for each in await things.recent(order)] == ["Drinks tea"]
         assert [each.content for each in await memories.recent(order)] == ["tea"]
-        await entities.close()
+        await things.close()
         await memories.close()
-    assert {path.name for path in root.glob("bob/*shortlist.json")} == {"shortlist.json", "episodes.shortlist.json"}
-    entities = open_entities(root, clock)
-    await entities.delete((await entities.list_recent())[0].id)
-    await entities.close()
+    assert {path.name for path in root.glob("bob/*shortlist.json")} == {"shortlist.json", "things.shortlist.json"}
+    things = open_things(root, clock)
+    await things.delete((await things.list_recent())[0].id)
+    await things.close()
     assert [path.name for path in root.glob("bob/*shortlist.json")] == ["shortlist.json"]
 
 
-async def test_it_is_shown_as_its_kind_says(entities: RecordStorage[Entity]) -> None:
-    known = await entities.get(await entities.store(entity("Lives in Turin", tags=["team-a"], pinned=True)))
+async def test_it_is_shown_as_its_kind_says(things: RecordStorage[Thing]) -> None:
+    known = await things.get(await things.store(thing("Lives in Turin", tags=["team-a"], pinned=True)))
     assert known is not None
-    assert ENTITY.view(known) == {"id": known.id, "said": "Lives in Turin", "name": "Ada", "tags": ["team-a"]}
-    assert replace(ENTITY, view=lambda each: {"person": each.name}).view(known) == {"person": "Ada"}
+    assert THING.view(known) == {"id": known.id, "said": "Lives in Turin", "name": "Ada", "tags": ["team-a"]}
+    assert replace(THING, view=lambda each: {"person": each.name}).view(known) == {"person": "Ada"}
 
 
 async def test_what_points_to_nothing_is_noted(root: Path, clock: FrozenClock) -> None:
-    entities = open_entities(root, clock)
-    gone, kept, other = ENTITY.new_id(), await entities.store(entity("Lives in Turin")), MEMORY.new_id()
+    things = open_things(root, clock)
+    gone, kept, other = THING.new_id(), await things.store(thing("Lives in Turin")), MEMORY.new_id()
     links = [{"rel": "knows", "id": each} for each in (gone, kept, other)]
-    known = await entities.store(entity("Lives in Rome", links=links, supersedes=kept))
-    assert [*ENTITY.references((await entities.get(known)) or entity("x"))] == [kept, gone, kept, other]
-    await entities.close()
-    reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
+    known = await things.store(thing("Lives in Rome", links=links, supersedes=kept))
+    assert [*THING.references((await things.get(known)) or thing("x"))] == [kept, gone, kept, other]
+    await things.close()
+    reading = Reading(root / "bob" / THING.journal, "bob", (THING,))
     assert Survey(reading, ServiceSettings(), clock()).dangling == [f"{known} points to {gone}"]
-    assert "journal_references" in codes(root, clock, ENTITY)
+    assert "journal_references" in codes(root, clock, THING)
 
 
 async def test_it_is_exported_as_json_and_imported_as_it_was(
-    entities: RecordStorage[Entity], tmp_path: Path, clock: FrozenClock
+    things: RecordStorage[Thing], tmp_path: Path, clock: FrozenClock
 ) -> None:
-    old = await entities.store(entity("Lives in Turin"))
-    await entities.store(entity("Lives in Rome", supersedes=old, pinned=True))
-    exported = [each.model_dump_json() async for each in entities.iter_all()]
-    elsewhere = open_entities(tmp_path / "elsewhere", clock)
-    read: list[Entity | Redacted[Entity]] = [make_record(ENTITY, json.loads(line), "bob") for line in exported]
+    old = await things.store(thing("Lives in Turin"))
+    await things.store(thing("Lives in Rome", supersedes=old, pinned=True))
+    exported = [each.model_dump_json() async for each in things.iter_all()]
+    elsewhere = open_things(tmp_path / "elsewhere", clock)
+    read: list[Thing | Redacted[Thing]] = [make_record(THING, json.loads(line), "bob") for line in exported]
     await elsewhere.store_many(read)
-    assert [each async for each in elsewhere.iter_all()] == [each async for each in entities.iter_all()]
-    assert redact_fields(ENTITY, {"said": SECRET + " is it"}).kinds
+    assert [each async for each in elsewhere.iter_all()] == [each async for each in things.iter_all()]
+    assert redact_fields(THING, {"said": SECRET + " is it"}).kinds
     await elsewhere.close()
 
 
 async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock: FrozenClock) -> None:
-    entities = open_entities(root, clock)
-    nameless = await entities.store(entity("Who is this", name=""))
-    await entities.close()
-    with (root / "bob" / ENTITY.journal).open("ab") as file:
+    things = open_things(root, clock)
+    nameless = await things.store(thing("Who is this", name=""))
+    await things.close()
+    with (root / "bob" / THING.journal).open("ab") as file:
         file.write(
             sealed(
-                b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "entity", "id": "x", "data": {}}\n'
+                b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "thing", "id": "x", "data": {}}\n'
             )
         )
-    reading = Reading(root / "bob" / ENTITY.journal, "bob", (ENTITY,))
+    reading = Reading(root / "bob" / THING.journal, "bob", (THING,))
     survey = Survey(reading, ServiceSettings(), clock())
     assert survey.wrong == [f"{nameless}: it has no name"]
     assert survey.invalid.keys() == {"x"}
 
 
 def test_another_process_finds_it_by_its_place() -> None:
-    assert ENTITY.place == "tests.new_kind:ENTITY"
-    assert Kind.at(ENTITY.place) is ENTITY
-    with pytest.raises(TypeError, match="new_kind:Entity"):
-        Kind.at("tests.new_kind:Entity")
+    assert THING.place == "tests.new_kind:THING"
+    assert Kind.at(THING.place) is THING
+    with pytest.raises(TypeError, match="new_kind:Thing"):
+        Kind.at("tests.new_kind:Thing")
     with pytest.raises(LookupError, match="under no name"):
-        _ = replace(ENTITY, name="other").place
+        _ = replace(THING, name="other").place
 
 
 async def test_an_index_is_built_of_its_records(root: Path, clock: FrozenClock) -> None:
-    entities = open_entities(root, clock, embedder := HashEmbedder())
-    await entities.store(entity("Lives in Turin"))
-    assert await entities.prepare()
-    await entities.close()
+    things = open_things(root, clock, embedder := HashEmbedder())
+    await things.store(thing("Lives in Turin"))
+    assert await things.prepare()
+    await things.close()
     said: list[dict[str, Any]] = []
-    build(
-        folder_of("bob", root), ENTITY, embedder.identity, activate=False, report=lambda **fields: said.append(fields)
-    )
+    build(folder_of("bob", root), THING, embedder.identity, activate=False, report=lambda **fields: said.append(fields))
     assert (said[-1]["stage"], said[-1]["points"]) == ("done", 1)
 
 
 async def test_the_doctor_examines_it_alone(root: Path, clock: FrozenClock) -> None:
-    entities = open_entities(root, clock)
-    await entities.store(entity("Lives in Turin"))
-    await entities.close()
+    things = open_things(root, clock)
+    await things.store(thing("Lives in Turin"))
+    await things.close()
     settings = ServiceSettings()
-    alone = examine_agent(root, "bob", now=clock(), settings=settings, kinds=(ENTITY,))
-    both = examine_agent(root, "bob", now=clock(), settings=settings, kinds=(ENTITY, MEMORY))
+    alone = examine_agent(root, "bob", now=clock(), settings=settings, kinds=(THING,))
+    both = examine_agent(root, "bob", now=clock(), settings=settings, kinds=(THING, MEMORY))
     assert (alone.memories, both.memories) == (1, 0)
     assert {finding.code for finding in alone.findings}.isdisjoint({"not_examined", "folder_unusable", "scratchpad"})
     assert {"journal", "vectors_none"} <= {finding.code for finding in alone.findings}
@@ -281,7 +275,7 @@ async def test_the_doctor_examines_it_alone(root: Path, clock: FrozenClock) -> N
 def test_it_survives_a_power_cut_and_a_process_that_died(
     scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Bob, "kind", ENTITY)
+    monkeypatch.setattr(Bob, "kind", THING)
     (tmp_path / "base").mkdir()
     events = record(scenario, tmp_path / "base")
     report = cut_power(scenario.__name__, events, tmp_path, seed=1, per_step=2, most=12)
@@ -290,7 +284,7 @@ def test_it_survives_a_power_cut_and_a_process_that_died(
 
 
 def test_it_survives_kills_at_any_moment() -> None:
-    command = [sys.executable, "-m", "benchmarks.crash", "--json", "--kind", "tests.new_kind:ENTITY", "--kills", "8"]
+    command = [sys.executable, "-m", "benchmarks.crash", "--json", "--kind", "tests.new_kind:THING", "--kills", "8"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment(), check=False)
     assert result.stdout, result.stderr
     report = json.loads(result.stdout)

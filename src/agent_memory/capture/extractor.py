@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.capture.custom import custom_rules
 from agent_memory.capture.foreign import strip_injected, teammate_statements
 from agent_memory.capture.judging import CUSTOM, WEAK_CEILING, Verdict, judge
-from agent_memory.capture.own import separate, was_cut
+from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
 from agent_memory.models import Observation, Source, as_utc
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from agent_memory.capture.rules import RuleSet
     from agent_memory.models import SourceKind, Trust
     from agent_memory.settings import CaptureSettings
-
-MAX_MESSAGE_CHARS: Final = 40_000
-"""What is longer was pasted; its first part is read, so that the work per message is bounded."""
-
-MAX_OWN_CHARS: Final = 4_000
-"""Of a user's message, without what shows that it was pasted. A person types no more at once: then all of it was."""
 
 _MAX_CAPTURE_CHARS: Final = 700
 _MAX_COMPANIONS: Final = 2

@@ -29,6 +29,13 @@ _HOST_TAG: Final = re.compile(r"(?m)^[ \t]*<([a-z]+(?:[_-][a-z]+)+)>", re.IGNORE
 _CODE_TAGS: Final = frozenset(("code", "pre"))
 _ENDS: Final = ".!?:\n\u3002\uff01\uff1f\uff1a"
 _NEAR: Final = 200
+
+MAX_MESSAGE_CHARS: Final = 40_000
+"""What is longer was pasted; its first part is read, so that the work per message is bounded."""
+
+MAX_OWN_CHARS: Final = 4_000
+"""Of a user's message, without what shows that it was pasted. A person types no more at once: then all of it was."""
+
 _QUOTE_LINE: Final = re.compile(r"^\s{0,3}(?:>|&gt;|\|\s)")
 
 
@@ -48,6 +55,12 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
     if typed:
         lines = without_impersonal(without_document(without_machine_regions(without_announced(lines))))
     return "\n".join(line for line in lines if not is_machine_line(line)), blocks
+
+
+def typed_part(text: str) -> str:
+    """Return what a person typed of a message of theirs; nothing of one that is longer than anybody types."""
+    own, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
+    return own if len(own) <= MAX_OWN_CHARS else ""
 
 
 def was_cut(text: str) -> bool:

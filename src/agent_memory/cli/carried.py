@@ -8,7 +8,7 @@ from agent_memory.cli.formats import Format, ImportedLine, encode_entry
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import Run
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.working import runner_of
+from agent_memory.ingestion.working import runner_of
 from agent_memory.models import EPISODE, RESOURCE, TOPIC
 
 if TYPE_CHECKING:

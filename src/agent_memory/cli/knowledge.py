@@ -13,12 +13,12 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
+from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.filing import unfiled_of
 from agent_memory.knowledge.ingest import FileIngested, Ingest
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.undoing import taken_from, undo
-from agent_memory.knowledge.working import runner_of
 from agent_memory.models import Resource, to_text
 
 if TYPE_CHECKING:
@@ -128,10 +128,12 @@ async def _work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
         ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
     if ran.is_busy:
         run.screen.note("Another process draws items from what was taken in now; nothing is left to be done here.")
-    drawn, left = await run.service.admin.count() - before, sum(each.due for each in await runner.backlog())
+    backlog = await runner.backlog()
+    drawn, left = await run.service.admin.count() - before, sum(each.due for each in backlog)
     run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
     if ran.failed:
-        run.screen.note(f"{counted(ran.failed, 'text')} could not be worked on; `agent-memory status` says why.")
+        lost = counted(max(each.failed for each in backlog), "text")
+        run.screen.note(f"{lost} could not be worked on; `agent-memory status` says why.")
     return {"items": drawn, "due": left, **await _tell_all(run, knowledge)}
 
 

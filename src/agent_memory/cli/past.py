@@ -14,11 +14,12 @@ from agent_memory.cli.text import day
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
-from agent_memory.files.names import sort_of
+from agent_memory.files.names import TOPICS, sort_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.shapes import source_of
+from agent_memory.knowledge.topics.saves import NO_PAGE
 from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, Version, to_text
 from agent_memory.service.views import whole_memory
 
@@ -196,7 +197,6 @@ async def forget(
         some, until = await _forget_named(run, memory_id or [], reason=reason, yes=yes, now=now)
     if now:
         await _fold_all(run)
-        await _compact_knowledge(run, timedelta(0))
     elif until is not None:
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
@@ -251,9 +251,10 @@ async def compact(
     before = journal.stat().st_size if journal.exists() else 0
     if before and now:
         await _fold_all(run)
-    elif before:
-        await run.service.admin.compact()
-    await _compact_knowledge(run, timedelta(0) if now else None)
+    else:
+        if before:
+            await run.service.admin.compact()
+        await _compact_knowledge(run, timedelta(0) if now else None)
     after = journal.stat().st_size if before else 0
     run.screen.document({"bytes_before": before, "bytes_after": after})
     run.screen.show(f"{journal.name}: {counted(before, 'byte')} before, {counted(after, 'byte')} now.")
@@ -281,6 +282,7 @@ async def _fold_all(run: Run) -> None:
     """Take out of the journal what is not known any more, and name the files that were not looked into."""
     await run.service.settle()
     await run.service.admin.compact(timedelta(0))
+    await _compact_knowledge(run, timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
     run.screen.show(f"The text is gone from {folder.journal.name} and from what is made of it.")
     if copies := _copies(folder.path):
@@ -291,7 +293,8 @@ async def _fold_all(run: Run) -> None:
 def _copies(folder: Path) -> list[str]:
     """Return the names of files other than the journal and the scratchpad that may hold what they once did."""
     names = (name for name in names_in(folder) if name.startswith(("memories", "scratchpad")))
-    return [name for name in names if sort_of(name) != "ours"]
+    pages = (f"{TOPICS}/{name}" for name in names_in(folder / TOPICS) if NO_PAGE in name)
+    return [*(name for name in names if sort_of(name) != "ours"), *pages]
 
 
 async def _confirm(run: Run, memories: list[Memory], *, now: bool) -> None:

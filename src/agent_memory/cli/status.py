@@ -10,8 +10,8 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import AgentFolder, folder_of
+from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.working import runner_of
 from agent_memory.models import EPISODE, RESOURCE, to_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.forgetting.clauses import Clauses, Unit
 from agent_memory.forgetting.lexicon import DENIALS, FIRST_PERSON, LEADS, SMALL, belongs_to, is_known_verb, share_notion
 from agent_memory.forgetting.words import folded, holds_identifier, same_name, stems, words_of
-from agent_memory.retrieval import named_periods
+from agent_memory.times import named_periods
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_memory.forgetting.request import Request, Term
     from agent_memory.forgetting.words import Word
     from agent_memory.models import Memory
-    from agent_memory.retrieval import Period
+    from agent_memory.times import Period
 
 _OF_A_NOTION: Final = 0.6
 """What a word counts that belongs to the same everyday notion as one of the request."""

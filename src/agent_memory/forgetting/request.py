@@ -15,12 +15,12 @@ from agent_memory.forgetting.lexicon import (
     VAGUE,
 )
 from agent_memory.forgetting.words import Identifier, Word, folded, identifiers_in, is_unspaced, stems, words_of
-from agent_memory.retrieval import read_periods
+from agent_memory.times import read_periods
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.retrieval import Period
+    from agent_memory.times import Period
 
 MAX_CHARS: Final = 2_000
 

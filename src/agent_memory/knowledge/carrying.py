@@ -92,7 +92,7 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
     Args:
         knowledge: Where to.
         entries: As `entries_of` gave them.
-        trusted: Believe what they claim of trust and origin, and what somebody forgot.
+        trusted: Believe what they claim of trust and origin. What somebody forgot is forgotten, whoever says so.
         dry_run: Store nothing.
 
     Raises:
@@ -104,7 +104,7 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
         for at in range(0, len(own), _AT_ONCE):
             await _store(knowledge, kind, own[at : at + _AT_ONCE], done, trusted=trusted, dry_run=dry_run)
     for _, entry in entries:
-        if entry.get("kind") == MARK.name and trusted and not dry_run:
+        if entry.get("kind") == MARK.name and not dry_run:
             await _forget(knowledge, entry)
     return done
 

@@ -116,7 +116,7 @@ class Consolidation:
         seen = {each.id: each for each in members if sees(caller.group, each.facets)}
         plan = await plan_of(self._asking, await drafted(self._knowledge, topic, members), seen)
         if self._asking.model is not None:
-            await self._events.model_did(plan.problem, caller)
+            await self._events.model_did(self._asking.budget, plan.problem, caller)
         return plan
 
     async def make_due(self, names: Iterable[str]) -> None:

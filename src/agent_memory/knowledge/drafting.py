@@ -50,6 +50,7 @@ class Turn:
         said_at: When.
         event_type: Of an event; empty for a message.
         trust: Of the words at most, whoever says them.
+        metadata: What else is known of it, as plain JSON.
     """
 
     text: str
@@ -58,6 +59,7 @@ class Turn:
     said_at: datetime | None = None
     event_type: str = ""
     trust: Trust = "high"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,8 @@ def episode(
     whole, own, redacted = _texts(turn.text, redactor)
     values = _head(origin, turn.said_at, "import" if origin.file else _SOURCES.get(turn.role, "import")) | own
     values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
+    if turn.metadata:
+        values["metadata"] = dict(turn.metadata)
     if turn.event_type:
         values |= {"content_type": "event", "event_type": turn.event_type}
     if part_of is not None:

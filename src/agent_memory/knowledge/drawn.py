@@ -11,19 +11,21 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.capture.own import typed_part
 from agent_memory.knowledge import drawing
 from agent_memory.knowledge.extraction.claims import Claim, Passage
 from agent_memory.knowledge.extraction.condensing import WITHDRAWS, WORD, mends
 from agent_memory.knowledge.extraction.documents import ROW, claims_of_document
-from agent_memory.knowledge.extraction.talk import BEFORE, answer_of, claims_of_talk
-from agent_memory.knowledge.extraction.telling import is_of_a_time
+from agent_memory.knowledge.extraction.talk import ANSWER, BEFORE, answer_of, claims_of_talk
+from agent_memory.knowledge.extraction.telling import KNOWS_NOT, is_of_a_time
 from agent_memory.knowledge.shapes import FROM
 from agent_memory.models import EPISODE, MEMORY, Episode, derived_id, to_text
+from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from agent_memory.models import Memory, Resource
+    from agent_memory.models import Memory, Resource, Trust
 
 STAGE: Final = "items"
 WITHDRAWN: Final = "withdrawn"
@@ -40,6 +42,7 @@ _NARRATES: Final = re.compile(
 )
 """How an agent says what it does next, rather than what is so."""
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
+_TRUSTS: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
 _MOST_TAKEN_BACK: Final = 300
 _MOST_LINKS: Final = 90
@@ -48,6 +51,13 @@ _MOST_LINKS: Final = 90
 def is_talk(record: Episode) -> bool:
     """Tell whether a record is a turn of people or of an agent."""
     return record.role in _SAID and record.content_type == "message"
+
+
+def is_drawn_from(record: Resource | Episode) -> bool:
+    """Tell whether statements are drawn from a record: not from what tools answered, and not from a title."""
+    return (
+        is_talk(record) if isinstance(record, Episode) else record.resource_type != "conversation" or record.chars > 0
+    )
 
 
 def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] = ()) -> list[dict[str, Any]]:
@@ -66,8 +76,32 @@ def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] 
         claims = _sentences(text)
     else:
         return []  # its turns are episodes
-    items = [item_of(record, claim.text, (claim.start, claim.end), claim.rule) for claim in reversed(claims)]
+    trusts = {ANSWER: before[-1].trust} if before else {}  # of the words of a question, too
+    places = [(claim.start, claim.end) for claim in claims]
+    said = zip(as_said(record, text, places), claims, places, strict=True)
+    items = [
+        item_of(each, claim.text, place, claim.rule, lowest(each.trust, trusts.get(claim.rule, each.trust)))
+        for each, claim, place in reversed([*said])
+    ]
     return list({item["id"]: item for item in items}.values())[::-1]
+
+
+def as_said(record: Resource | Episode, text: str, places: Sequence[tuple[int, int]]) -> list[Resource | Episode]:
+    """Return for some places of a text the record with the trust of the words there.
+
+    What a user pasted in a live session is no word of theirs: it counts as what a file says.
+    """
+    if not isinstance(record, Episode) or record.trust != "high" or record.source.kind != "user" or not places:
+        return [record] * len(places)
+    typed = " ".join(typed_part(text).split())
+    pasted = record.model_copy(update={"trust": "medium"})
+    return [record if " ".join(text[slice(*place)].split()) in typed else pasted for place in places]
+
+
+def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
+    """Tell whether somebody forgot what an item says, from a source that was trusted as much or more."""
+    own = _TRUSTS.index(item["trust"])
+    return any(_id_of({**item, "trust": trust}) in never for trust in _TRUSTS[own:])
 
 
 def taken_back(record: Episode, text: str, before: Sequence[Episode]) -> Episode | None:
@@ -88,20 +122,29 @@ def withdrawal(record: Episode, text: str, older: str) -> dict[str, Any]:
     return item_of(record, content, (start, end), WITHDRAWN)
 
 
-def item_of(record: Resource | Episode, content: str, at: tuple[int, int], rule: str) -> dict[str, Any]:
-    """Return an item of a record as fields of a memory."""
+def item_of(
+    record: Resource | Episode, content: str, at: tuple[int, int], rule: str, trust: Trust | None = None
+) -> dict[str, Any]:
+    """Return an item of a record as fields of a memory; of the trust of the record where none is given."""
     values: dict[str, Any] = {
         "content": content,
         "observed_at": to_text(record.observed_at or record.timestamp),
         "source": {"kind": "extraction", "detail": rule},
-        "trust": record.trust,
+        "trust": trust or record.trust,
         "links": [{"rel": FROM, "id": record.id}],
         "metadata": {"at": [*at]},
         "group": record.group,
     }
     if isinstance(record, Episode):
-        values["metadata"]["speaker"] = record.speaker or record.role
+        values["metadata"]["speaker"] = record.speaker or _speaker_of(record)
     return {"id": _id_of(values), **values}
+
+
+def _speaker_of(record: Episode) -> str:
+    """Return who spoke in a turn without a name: of the agent's own sessions it is the agent."""
+    if record.role == "assistant" and record.source.kind == "assistant":
+        return record.agent_id
+    return f"the {record.role}"
 
 
 def is_as_drawn(item: Memory) -> bool:
@@ -185,7 +228,8 @@ def _told(passage: Passage) -> list[Claim]:
     for claim in claims_of_document(passage, most_joined=0):
         quote = " ".join(passage.text[claim.start : claim.end].split())
         is_narrated = passage.role == "assistant" and _NARRATES.match(quote)
-        tells = drawing.says_something(quote) and not quote.endswith(":") and not is_narrated
+        is_nothing = is_narrated or quote.endswith(":") or KNOWS_NOT.fullmatch(quote)
+        tells = drawing.says_something(quote) and not is_nothing
         if claim.rule == ROW or tells or WITHDRAWS.match(quote):
             found.append(claim)
     return _without_withdrawn(found, passage.text)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agent_memory.knowledge.model import ModelBudget
     from agent_memory.models import Clock
     from agent_memory.service import Caller, MemoryService
 
@@ -147,7 +148,6 @@ class Events:
 
     def __init__(self, service: MemoryService, store: EventStore | None, clock: Clock) -> None:
         self._service, self._store, self._clock = service, store, clock
-        self._trouble: str | None = None
 
     async def send(self, kind: MemoryEventType, payload: Payload, caller: Caller) -> None:
         """Send one event; `correlation_id` joins those of one resource or category."""
@@ -161,14 +161,6 @@ class Events:
         told = {name: value for name, value in values.items() if name not in {"description", "query_hash"}}
         await self._service.report(kind.value.replace(".", ":"), caller, **told)
 
-    async def model_did(self, problem: str | None, caller: Caller) -> None:
-        """Tell the session that rules had to do for a language model, each time that this begins.
-
-        Args:
-            problem: Why, in a sentence; None if the model did.
-            caller: The session.
-        """
-        if problem is not None and problem != self._trouble:
-            fields = {"component": "model", "code": "language_model_failed", "message": problem}
-            await self._service.report("memory:degraded", caller, **fields)
-        self._trouble = problem
+    async def model_did(self, budget: ModelBudget, problem: str | None, caller: Caller) -> None:
+        """See `ModelBudget.tell`."""
+        await budget.tell(problem, self._service, caller)

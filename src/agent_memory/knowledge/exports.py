@@ -41,31 +41,31 @@ def parts_of_export(value: Any, name: str) -> list[Conversation | Document] | No
 
 
 def _of_chatgpt(value: Mapping[str, Any]) -> Conversation:
-    nodes = value["mapping"] if isinstance(value["mapping"], dict) else {}
+    nodes = _mapping(value["mapping"])
     turns = [turn for node in _branch(nodes, value.get("current_node")) if (turn := _turn_of_node(node)) is not None]
     key = value.get("conversation_id") or value.get("id") or value.get("create_time")
     return Conversation(_title(value.get("title")), f"chatgpt:{key}", turns, moment_of(value.get("create_time")))
 
 
-def _branch(nodes: Mapping[str, Any], last: Any) -> list[Mapping[str, Any]]:
+def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
     """Return the nodes from the first to the current one; without that, to the last child each time."""
+    last = _name(current)
     if last not in nodes:
         last = _last_leaf(nodes)
     found: list[Mapping[str, Any]] = []
-    seen: set[Any] = set()
+    seen: set[str] = set()
     while isinstance(node := nodes.get(last), dict) and last not in seen:
         seen.add(last)
         found.append(node)
-        last = node.get("parent")
+        last = _name(node.get("parent"))
     return found[::-1]
 
 
-def _last_leaf(nodes: Mapping[str, Any]) -> Any:
-    at: Any = next(
-        (key for key, node in nodes.items() if isinstance(node, dict) and node.get("parent") not in nodes), ""
-    )
+def _last_leaf(nodes: Mapping[str, Any]) -> str:
+    whole = {key: node for key, node in nodes.items() if isinstance(node, dict)}
+    at = next((key for key, node in whole.items() if _name(node.get("parent")) not in nodes), "")
     for _ in range(min(len(nodes), _MOST_NODES)):
-        children = [each for each in ((nodes.get(at) or {}).get("children") or []) if isinstance(nodes.get(each), dict)]
+        children = [one for each in _list(whole.get(at, {}).get("children")) if (one := _name(each)) in whole]
         if not children:
             break
         at = children[-1]
@@ -77,33 +77,32 @@ def _turn_of_node(node: Mapping[str, Any]) -> Turn | None:
     if not isinstance(message, dict):
         return None
     author, content = message.get("author"), message.get("content")
-    role = author.get("role") if isinstance(author, dict) else None
-    is_hidden = bool((message.get("metadata") or {}).get("is_visually_hidden_from_conversation"))
+    role = _name(_mapping(author).get("role"))
+    is_hidden = bool(_mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"))
     if role not in {"user", "assistant", "tool"} or is_hidden or not isinstance(content, dict):
         return None
-    if content.get("content_type") not in _SAID or message.get("recipient") not in {None, "all"}:
+    if _name(content.get("content_type")) not in _SAID or message.get("recipient") not in (None, "all"):
         return None
     text = text_in(content.get("parts") if content.get("parts") is not None else content.get("text"))
-    name = author.get("name") if isinstance(author, dict) else None
-    speaker = mended(name) if isinstance(name, str) else ""
+    speaker = mended(_name(_mapping(author).get("name")))
     return Turn(text, role, speaker, moment_of(message.get("create_time"))) if text.strip() else None
 
 
 def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
-    messages = [each for each in value["chat_messages"] or [] if isinstance(each, dict)]
+    messages = [each for each in _list(value["chat_messages"]) if isinstance(each, dict)]
     turns = [turn for each in messages if (turn := _turn_of_claude(each)) is not None]
     begun = moment_of(value.get("created_at"))
     yield Conversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun)
     for message in messages:
-        for each in message.get("attachments") or []:
+        for each in _list(message.get("attachments")):
             text = text_in(each.get("extracted_content")) if isinstance(each, dict) else ""
             if text.strip():
                 yield Document(text, _title(each.get("file_name")), said_at=moment_of(message.get("created_at")))
 
 
 def _turn_of_claude(message: Mapping[str, Any]) -> Turn | None:
-    parts = message.get("content")
-    said = [each for each in parts if isinstance(each, dict) and each.get("type") == "text"] if parts else []
+    parts = _list(message.get("content"))
+    said = [each for each in parts if isinstance(each, dict) and each.get("type") == "text"]
     text = text_in(said) or text_in(message.get("text"))
     return turn_of({**message, "content": text, "text": None})
 
@@ -121,3 +120,16 @@ def _of_messages(value: Any, name: str) -> list[Conversation | Document] | None:
 
 def _title(value: Any) -> str:
     return mended(value) if isinstance(value, str) else ""
+
+
+def _name(value: Any) -> str:
+    """Return a value that is to be a name; empty for whatever else stands there."""
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -87,7 +87,7 @@ class Extraction:
             harvest = await by_model(self._asking, passages, topics)
             items.warnings, items.degraded = harvest.warnings, harvest.problem
             if self._asking.model is not None:
-                await self._events.model_did(harvest.problem, self._items.caller)
+                await self._events.model_did(self._asking.budget, harvest.problem, self._items.caller)
             await self._keep(harvest.drawn, hint, topics, record, items)
         else:
             for passage in passages:

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.drawn import (
     STAGE,
+    as_said,
     drawn_from,
     is_as_drawn,
+    is_drawn_from,
+    is_forgotten,
+    item_of,
     joined,
     place_of,
     sources_of,
@@ -23,17 +27,21 @@ from agent_memory.knowledge.drawn import (
     with_source,
     withdrawal,
 )
+from agent_memory.knowledge.model_items import MODEL, by_model, passage_of
 from agent_memory.knowledge.preceding import Preceding
 from agent_memory.models import Episode, may_stand_for, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from agent_memory.knowledge.model import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Batch
 
+_LEAST_WORDS: Final = 4
+"""Of a text that a language model is asked about; "ok" is none."""
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 """Errors that are about one record, rather than about the disk."""
 
@@ -46,16 +54,25 @@ class Items:
         service: Stores items.
         source: Name of the kind: resources or episodes.
         caller: For events.
+        asking: How a language model is asked; rules do without.
 
     Attributes:
         name, version, source: As in `Stage`.
     """
 
     name = STAGE
-    version = 2
+    version = 3
 
-    def __init__(self, knowledge: Knowledge, service: MemoryService, source: str, caller: Caller) -> None:
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        service: MemoryService,
+        source: str,
+        caller: Caller,
+        asking: Asking | None = None,
+    ) -> None:
         self._knowledge, self._service, self.source, self._caller = knowledge, service, source, caller
+        self._asking = asking
 
     async def gone(self) -> Collection[str]:
         """See `Stage.gone`."""
@@ -66,17 +83,20 @@ class Items:
         began, failed = time.perf_counter(), dict[str, str]()
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
         drawn: list[dict[str, Any]] = []
+        texts = await self._texts(batch.records, failed)
+        may = [] if batch.is_again else [each for each in batch.records if each.id in texts]
+        by_model = await self._by_model(may, texts)
         for record in batch.records:
-            try:
-                text = await self._knowledge.text_of(record)
-            except StorageError as error:
-                if error.code not in _OF_ONE:
-                    raise
-                failed[record.id] = error.code
+            if record.id not in texts:
                 continue
+            text = texts[record.id]
             before = await preceding.of(record) if isinstance(record, Episode) else []
-            own = await asyncio.to_thread(drawn_from, record, text, before)
+            own = by_model.get(record.id)
+            if own is None:
+                own = await asyncio.to_thread(drawn_from, record, text, before)
             known = await self._service.admin.linked_to(record.id)
+            if any(one.source.detail == MODEL for one in known):
+                continue  # what was said is said, in other words than those of rules
             new = await self._new_of(record.id, own, known, batch)
             if isinstance(record, Episode) and (earlier := taken_back(record, text, before)) is not None:
                 new = await self._instead(record, text, earlier, [*drawn, *new], new, known)
@@ -86,12 +106,45 @@ class Items:
         await self._tell(stored, batch.records, began)
         return failed
 
+    async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
+        """Return the whole texts of records by their ids; note why one cannot be read."""
+        texts: dict[str, str] = {}
+        for record in records:
+            try:
+                texts[record.id] = await self._knowledge.text_of(record)
+            except StorageError as error:
+                if error.code not in _OF_ONE:
+                    raise
+                failed[record.id] = error.code
+        return texts
+
+    async def _by_model(self, records: Sequence[Any], texts: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+        """Return what a language model drew, by the ids of those records that it read; none without a model."""
+        asking = self._asking
+        if asking is None:
+            return {}
+        worth_it = [each for each in records if is_drawn_from(each) and len(texts[each.id].split()) >= _LEAST_WORDS]
+        seen = [each for each in worth_it if asking.may_see(each.group)]
+        # Asked again it says the same otherwise, so that it would be there twice.
+        read = [each for each in seen if not await self._service.admin.linked_to(each.id)]
+        harvest = await by_model(asking, [passage_of(each, texts[each.id]) for each in read], ())
+        if read:
+            await asking.budget.tell(harvest.problem, self._service, self._caller)
+        own: dict[str, list[dict[str, Any]]] = {each.id: [] for each in read if each.id not in harvest.left}
+        of = {each.id: each for each in read}
+        for one in harvest.drawn:
+            if one.passage.source in own:
+                record, place = of[one.passage.source], (one.start, one.end)
+                said = as_said(record, texts[record.id], [place])[0]
+                own[record.id].append(item_of(said, one.text, place, one.rule))
+        return own
+
     async def _new_of(
         self, source_id: str, own: list[dict[str, Any]], known: Sequence[Memory], batch: Batch
     ) -> list[dict[str, Any]]:
         """Return those of the items of one source that are to be stored; a new version replaces its predecessor's."""
         said, ids = {each.content for each in known}, {each["id"] for each in own}
-        new = [each for each in own if each["id"] not in batch.never and each["content"] not in said]
+        new = [each for each in own if not is_forgotten(each, batch.never) and each["content"] not in said]
         replaced = {each.supersedes for each in known}
         kept: list[dict[str, Any]] = []
         for each in new:
@@ -181,6 +234,7 @@ class Items:
                 item_count=len(items),
                 categories=sorted({item.topic for item in items if item.topic}),
                 extraction_time_ms=spent,
+                by_model=sum(item.source.detail == MODEL for item in items),
             )
 
 

@@ -51,6 +51,7 @@ class Passage:
         label: What it is, for a reader.
         trust: Of its words.
         speaker: Who said it, of a turn.
+        is_named: Whether that is a name, which stands before what an item says, rather than a role.
         is_talk: Whether its lines are turns.
         said_at: When it was said or written.
         group: To which it belongs.
@@ -65,6 +66,7 @@ class Passage:
     is_talk: bool = False
     said_at: datetime | None = None
     group: str = ""
+    is_named: bool = True
 
 
 class ResourceLayer:

@@ -40,13 +40,12 @@ from agent_memory.knowledge.shapes import (
     MemoryItem,
     MemoryRetryConfig,
     MemoryStats,
-    category_of,
     item_of,
 )
 from agent_memory.knowledge.state import Standing, counted, look
 from agent_memory.knowledge.undoing import drawn_from_alone
+from agent_memory.knowledge.waiting import unmade
 from agent_memory.knowledge.watching import PAGES
-from agent_memory.memories import FileStorage
 from agent_memory.service import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.vector.requirements import with_model
@@ -111,7 +110,7 @@ class MemoryManager:
         given = service.settings if service is not None else settings
         chosen = settings_of(storage_dir, self.config, given, embedding_service)
         self._owns_service, self._caller = service is None, caller if callable(caller) else lambda: caller
-        self._service = service or _opened(agent_id, chosen, embedding_service)
+        self._service = service or open_service(agent_id, chosen, embedding_service)
         self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
         self._events = Events(self._service, event_store, self._knowledge.clock)
         self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config, self._caller)
@@ -229,7 +228,7 @@ class MemoryManager:
         found = await way.retrieve(query, k, category_filter=category_filter)
         if (calls, failures) != (spent.calls, spent.failures.total()):
             problem = found.degraded if spent.failures.total() > failures else None
-            await self._events.model_did(problem, self._caller())
+            await self._events.model_did(self.model_budget, problem, self._caller())
         await self._seen.name(found.items)
         payload = RetrievalPerformedPayload(
             query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated
@@ -238,13 +237,13 @@ class MemoryManager:
         return found
 
     async def get_category_content(self, category_name: str) -> str:
-        """Return the page of a topic, Markdown.
+        """Return the page of a topic, Markdown; of one that was not made yet what would be on it, or what waits.
 
         Raises:
             CategoryNotFoundError: There is none of that name; names those that there are.
         """
         topic = await self._seen.required(category_name)
-        return await self._seen.shown(topic) or category_of(topic).markdown_content
+        return await self._seen.shown(topic) or await unmade(self._knowledge, self._service, self._seen, topic)
 
     async def consolidate_category(
         self,
@@ -380,9 +379,3 @@ def settings_of(
             f"embedding_dimension is {config.embedding_dimension}, and the embedder's vectors have {given}."
         )
     return chosen
-
-
-def _opened(agent_id: str, settings: ServiceSettings, embedder: Embedder | None) -> MemoryService:
-    if embedder is None:
-        return open_service(agent_id, settings)
-    return MemoryService(FileStorage(agent_id, settings=settings, embedder=embedder), settings)

@@ -22,6 +22,8 @@ from agent_memory.scratchpad import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from agent_memory.service import Caller, MemoryService
+
 log = get_logger(__name__)
 
 NO_MODEL: Final = "No language model is given, so this was found by rules."
@@ -43,6 +45,15 @@ class LanguageModel(Protocol):
 
     def __call__(self, prompt: str) -> Awaitable[str]:
         """Return the answer."""
+
+
+async def nobody(prompt: str) -> str:
+    """Answer for a session in which no model is asked.
+
+    Raises:
+        LookupError: Always.
+    """
+    raise LookupError(f"no model is asked, so nobody reads {len(prompt)} characters")
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -84,6 +95,7 @@ class ModelBudget:
         self._silent, self._asked_again_at = 0, 0.0
         self.calls = self.tokens = 0
         self.failures: Counter[str] = Counter()
+        self._told: str | None = None
 
     def refusal(self, prompt: str) -> str | None:
         """Return why a prompt may not be sent, None if it may; what may be is counted as sent."""
@@ -99,6 +111,19 @@ class ModelBudget:
         self.calls += 1
         self.tokens += tokens
         return None
+
+    async def tell(self, problem: str | None, service: MemoryService, caller: Caller) -> None:
+        """Tell a session that rules had to do for the model, each time that this begins.
+
+        Args:
+            problem: Why, in a sentence; None if the model did.
+            service: Reports it.
+            caller: The session.
+        """
+        told, self._told = self._told, problem
+        if problem is not None and problem != told:
+            fields = {"component": "model", "code": "language_model_failed", "message": problem}
+            await service.report("memory:degraded", caller, **fields)
 
     def answered(self, answer: str) -> None:
         """Count the tokens of an answer."""
@@ -147,6 +172,7 @@ class Asking:
         timeout: Seconds for one answer.
         sleep: Waits.
         budget: What may be asked, and what was; the same one for all that a session asks.
+        group: Whose texts a model may be shown: those of this group and of none; None for all.
     """
 
     model: LanguageModel | None = None
@@ -155,6 +181,11 @@ class Asking:
     timeout: float = _SECONDS
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     budget: ModelBudget = field(default_factory=ModelBudget)
+    group: str | None = None
+
+    def may_see(self, group: str) -> bool:
+        """Tell whether a model may be shown what belongs to a group."""
+        return self.group is None or group in {"", self.group}
 
     async def choose(self, query: str, texts: Sequence[str], count: int) -> Choice:
         """Have those of some texts chosen that answer a query; never raises what the model does."""

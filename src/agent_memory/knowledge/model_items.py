@@ -15,15 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.knowledge import drawing
 from agent_memory.knowledge.grounding import place_of, says_no_more
+from agent_memory.knowledge.layers import Passage
 from agent_memory.knowledge.model import fenced, read_rows
-from agent_memory.models import visible
+from agent_memory.models import Episode, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_memory.knowledge.layers import Passage
     from agent_memory.knowledge.model import Asking
-    from agent_memory.models import Topic
+    from agent_memory.models import Resource, Topic
 
 MODEL: Final = "model"
 """`source.detail` of an item that a model drew."""
@@ -81,11 +81,33 @@ class Drawn:
 
 @dataclass(slots=True)
 class Harvest:
-    """What was drawn from some texts, and what is to be told of it, in a sentence each."""
+    """What was drawn from some texts, and what is to be told of it, in a sentence each.
+
+    `left` has the ids of the texts that a model said nothing of, so that rules drew what there is.
+    """
 
     drawn: list[Drawn] = field(default_factory=list)
+    left: set[str] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
     problem: str | None = None
+
+
+def passage_of(record: Resource | Episode, text: str) -> Passage:
+    """Return a stored record as what is read."""
+    is_turn = isinstance(record, Episode)
+    whole = record.conversation if isinstance(record, Episode) else None
+    label = (record.speaker or record.role) if isinstance(record, Episode) else record.title
+    return Passage(
+        record.id,
+        whole or record.id,
+        text,
+        label,
+        record.trust,
+        speaker=label if is_turn else "",
+        said_at=record.observed_at or record.timestamp,
+        group=record.group,
+        is_named=not isinstance(record, Episode) or bool(record.speaker),
+    )
 
 
 def by_rules(passage: Passage) -> list[Drawn]:
@@ -134,6 +156,7 @@ async def by_model(asking: Asking, passages: Sequence[Passage], topics: Sequence
             drawn = _grounded(said, windows, {topic.name for topic in allowed}, left_out)
         problem = reply.problem
         if not drawn:
+            harvest.left |= {each.passage.source for each in windows}
             drawn = await rules.of(windows)
             problem = problem or (_NOTHING if drawn else None)
         harvest.drawn += drawn
@@ -208,7 +231,7 @@ def _grounded(said: Sequence[Said], windows: Sequence[Window], topics: set[str],
             continue
         if one.category and topics and one.category not in topics:
             left_out["topic that there is not"] += 1
-        speaker = passage.speaker
+        speaker = passage.speaker if passage.is_named else ""
         text = text if not speaker or speaker.casefold() in text.casefold() else f"{speaker}: {text}"
         category = one.category if one.category in topics else ""
         found.setdefault((passage.source, text.casefold()), Drawn(passage, text, *place, MODEL, category))

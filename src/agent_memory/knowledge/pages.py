@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,9 +17,11 @@ from agent_memory.errors import BusyError
 from agent_memory.knowledge.filing import is_entity
 from agent_memory.knowledge.paging import page_of, rendered_of, shortened, title_of
 from agent_memory.knowledge.rereading import OnlyNew
+from agent_memory.knowledge.shortening import Shortening
 from agent_memory.knowledge.sources import sources_of
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
+from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.topics.rewording import reworded
 from agent_memory.knowledge.topics.saves import TopicFiles
@@ -66,10 +68,14 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """What was made, what its record is to say, whether the file is there, and how many claims a model worded."""
+    """What was made, as a text and as its record has it, whether the file is there, how many claims a model worded.
+
+    A long page takes tens of milliseconds to render: all is a text before it comes to the event loop.
+    """
 
     made: Consolidation
-    rendered: Page
+    text: str
+    body: str
     done: bool
     by_model: int
 
@@ -157,14 +163,14 @@ class Pages:
             log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(one.reason for one in made.dropped)))
         if not saved.done:
             return topic, topic.body, saved
-        changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": _body(saved.rendered)}
+        changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": saved.body}
         if not made.is_proposal:
             changes["consolidated_at"] = made.page.consolidated_at
         changes = {name: value for name, value in changes.items() if getattr(topic, name) != value}
         if changes:
             clean = await asyncio.to_thread(redact_fields, TOPIC, changes, OnlyNew(topic.body))
             topic = await self._knowledge.topics.update(topic.id, clean)
-        return topic, render(made.page), saved
+        return topic, saved.text, saved
 
     def _saved(
         self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any], words: Sequence[Rewording]
@@ -172,8 +178,13 @@ class Pages:
         """Write the file of a page."""
         read = self._files.read(topic.name)
         made, count = reworded(page_of(topic, members, sources, self._knowledge.clock(), read), words)
+        if made.is_proposal:  # it has what a person wrote, and nobody looked through that yet
+            text = OnlyNew(topic.body).redact(render(made.page)).text
+            made = replace(made, page=parse(text))
         done = self._files.write(topic.name, made, topic.description, read)
-        return _Saved(made, shortened(topic, members, sources) if made.is_proposal else made.page, done, count)
+        text = render(made.page)
+        body = render(shortened(topic, members, sources)) if made.is_proposal else text
+        return _Saved(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done, count)
 
     async def catch_up(self) -> list[Made]:
         """Make all pages anew on which something stands that is gone, whoever forgot it; return these.
@@ -186,20 +197,21 @@ class Pages:
         return await self.withdraw(gone) if gone else []
 
     async def withdraw(self, gone: Collection[str]) -> list[Made]:
-        """Make all pages anew on which items stand that are gone or have another text; return these.
+        """Take items that are gone or have another text off all pages; return the pages that have changed.
+
+        Of a page that nobody changed the lines go that name them; else it is made anew.
 
         Raises:
             StorageError: Some were not made; the next background work makes them.
         """
-        gone, made = set(gone), list[Made]()
+        gone, made, short = set(gone), list[Made](), Shortening(self._knowledge, self._service, gone)
+        await short.begin()
         topics = [topic for topic in await self.topics() if not topic.edited_by]
-        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics))
+        await short.look(topics)
+        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics), short.words)
         for topic in topics:
             if gone.intersection(topic.item_ids) or topic.name in touched:
-                members = await self.members_of(topic)
-                made += [await self.make(topic, members)] if members or not is_entity(topic) else []
-                if not members and is_entity(topic):
-                    await self.remove(topic)
+                made += await _without(self, topic, short if touched.get(topic.name, True) else None)
         if made or touched:
             await self.write_index()
         return made
@@ -241,12 +253,24 @@ class Pages:
             return saved.text
         at, made = saved.page.consolidated_at, topic.consolidated_at
         is_newer = at is not None and (made is None or at >= made.replace(microsecond=0))
-        return render(saved.page) if is_newer or not topic.body else topic.body
+        return await asyncio.to_thread(render, saved.page) if is_newer or not topic.body else topic.body
+
+
+async def _without(pages: Pages, topic: Topic, short: Shortening | None) -> list[Made]:
+    """Shorten a page, or make it anew; one of an entity that nothing speaks of any more is removed."""
+    began = time.perf_counter()
+    if short is not None and (changed := await short.cut(topic)) is not None:
+        return [Made(changed, changed.body, len(changed.item_ids), 1000 * (time.perf_counter() - began))]
+    members = await pages.members_of(topic)
+    if members or not is_entity(topic):
+        return [await pages.make(topic, members)]
+    await pages.remove(topic)
+    return []
 
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:
     """Return a page of a topic made of these alone, which is written nowhere: for whom not everything is meant."""
-    return render(await drafted(knowledge, topic, members))
+    return await asyncio.to_thread(render, await drafted(knowledge, topic, members))
 
 
 async def drafted(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> Page:
@@ -259,9 +283,3 @@ async def drafted(knowledge: Knowledge, topic: Topic, members: Sequence[Memory])
 def _claims_of(topics: Sequence[Topic]) -> set[str]:
     """Return all claims as they were rendered last, in Markdown."""
     return {escaped(claim.text) for topic in topics if topic.body for claim in rendered_of(topic).claims}
-
-
-def _body(page: Page) -> str:
-    """Return a page as its record keeps it: nothing of one that is too long for it, which its files have."""
-    body = render(page)
-    return body if len(body) <= MAX_TEXT_CHARS else ""

@@ -84,6 +84,7 @@ def topic_item(memory: Memory, sources: Mapping[str, Passage | None], order: int
         NORMAL if memory.importance is None else memory.importance,
         _speaker(memory),
         order,
+        memory.trust,
     )
 
 

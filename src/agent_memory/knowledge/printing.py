@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.shapes import MemoryItem
 
 _PREVIEW: Final = 100
+_SPEAKERS: Final = {"user": "the user", "assistant": "the assistant"}
+"""Of roles."""
+_ORDER: Final = "The best match stands first; the number says how sure it is that this one alone answers."
 _NOT_KNOWN: Final = "Nothing here is likely to be the answer; these are the nearest."
 
 
@@ -73,12 +76,17 @@ async def _source(manager: MemoryManager, item: MemoryItem) -> str:
         return "note"
     record = await manager.resource_layer.record(item.source_resource_id)
     said = "deleted" if record is None else record.resource_type
+    if item.speaker and not item.content.startswith(f"{item.speaker}: "):
+        said += f", said by {_line(_SPEAKERS.get(item.speaker, item.speaker))}"
     return f"{said}, untrusted" if record is not None and record.trust == "low" else said
 
 
 def _notes(found: RetrievalResult, mode: str) -> list[str]:
     """Return in what the answer is weaker than it could be; that no model is there matters to who asked for one."""
     notes = [_NOT_KNOWN] if found.not_known else []
+    scores = [round(sure, 2) for sure in found.confidence_scores]
+    if scores != sorted(scores, reverse=True):
+        notes.append(_ORDER)
     if found.degraded and (mode == "llm" or found.degraded != NO_MODEL):
         notes.append(found.degraded)
     return [f"Note: {' '.join(notes)}"] if notes else []

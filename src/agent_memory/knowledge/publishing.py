@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.knowledge.filing import ENTITY, file_all, is_entity
+from agent_memory.knowledge.model_pages import plan_of
+from agent_memory.knowledge.pages import drafted
 from agent_memory.logs import get_logger
 from agent_memory.models import TOPIC, Source, Topic, derived_id
 from agent_memory.tasks.marks import Marks, moved
@@ -18,8 +20,10 @@ from agent_memory.tasks.stage import Backlog
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
+    from agent_memory.knowledge.model import Asking
     from agent_memory.knowledge.pages import Made, Pages
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.topics.rewording import Rewording
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
 
@@ -38,6 +42,7 @@ class Publishing:
         pages: Makes the pages.
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
+        asking: How a language model is asked for words; rules do without.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -48,10 +53,18 @@ class Publishing:
     source = "item"
 
     def __init__(
-        self, knowledge: Knowledge, service: MemoryService, pages: Pages, caller: Caller, *, at_once: bool = False
+        self,
+        knowledge: Knowledge,
+        service: MemoryService,
+        pages: Pages,
+        caller: Caller,
+        asking: Asking | None = None,
+        *,
+        at_once: bool = False,
     ) -> None:
         self._knowledge, self._service, self._pages = knowledge, service, pages
         self._caller, self._at_once, self._marks = caller, at_once, Marks(knowledge.marks)
+        self._asking = asking
 
     async def backlog(self) -> Backlog:
         """See `Whole.backlog`."""
@@ -126,13 +139,24 @@ class Publishing:
 
     async def _make(self, topic: Topic, members: Sequence[Memory]) -> bool:
         try:
-            await tell(self._service, await self._pages.make(topic, members), self._caller)
+            made = await self._pages.make(topic, members, await self._words(topic, members))
+            await tell(self._service, made, self._caller)
         except StorageError as error:
             if not isinstance(error, BusyError) and error.code != "too_long":
                 raise
             log.warning("page_not_made", topic=topic.id, code=error.code)
             return False
         return True
+
+    async def _words(self, topic: Topic, members: Sequence[Memory]) -> Sequence[Rewording]:
+        """Return the words of a language model for what it may see of a page; none of one that a person edited."""
+        asking = self._asking
+        if asking is None or topic.edited_by:
+            return ()
+        seen = {each.id: each for each in members if asking.may_see(each.group)}
+        plan = await plan_of(asking, await drafted(self._knowledge, topic, members), seen)
+        await asking.budget.tell(plan.problem, self._service, self._caller)
+        return plan.rewordings
 
 
 async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
@@ -145,4 +169,5 @@ async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
         item_count=made.items,
         content_length=len(made.body),
         consolidation_time_ms=round(made.milliseconds, 3),
+        by_model=made.by_model,
     )

@@ -1,4 +1,4 @@
-"""`Knowledge`: the records of one agent that are no memories of its own: resources, episodes, topics, and marks."""
+"""`Knowledge`: the records of one agent that are no memories: resources, episodes, and what is made of these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent_memory.errors import ConfigurationError
 from agent_memory.files.blobs import Blobs
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
-from agent_memory.models import EPISODE, MARK, RESOURCE, TOPIC, utc_now
+from agent_memory.models import ENTITY, EPISODE, MARK, MENTIONS, RELATION, RESOURCE, SUMMARY, TOPIC, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.blobs import sweep_blobs
 from agent_memory.storage.files import Files
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.files.blobs import Swept
-    from agent_memory.models import Clock, Episode, Kind, Mark, Resource, Topic
+    from agent_memory.models import Clock, Entity, Episode, Kind, Mark, Mentions, Relation, Resource, Summary, Topic
 
 
 class Knowledge:
@@ -38,7 +38,7 @@ class Knowledge:
 
     Attributes:
         folder: The agent's.
-        resources, episodes, topics, marks: The records of each kind.
+        resources, episodes, topics, marks, summaries, entities, mentions, relations: The records of each kind.
         blobs: Texts that are too long for a line.
 
     Raises:
@@ -77,6 +77,10 @@ class Knowledge:
         without = settings.model_copy(update={"embedder": "none"})  # their items are found, and nobody looks for marks
         self.topics: RecordStorage[Topic] = opened(TOPIC, without)
         self.marks: RecordStorage[Mark] = opened(MARK, without)
+        self.summaries: RecordStorage[Summary] = opened(SUMMARY, settings)
+        self.entities: RecordStorage[Entity] = opened(ENTITY, without)
+        self.mentions: RecordStorage[Mentions] = opened(MENTIONS, without)
+        self.relations: RecordStorage[Relation] = opened(RELATION, without)
 
     @property
     def agent_id(self) -> str:
@@ -86,7 +90,8 @@ class Knowledge:
     @property
     def storages(self) -> tuple[RecordStorage[Any], ...]:
         """Of all kinds."""
-        return self.resources, self.episodes, self.topics, self.marks
+        known = self.summaries, self.entities, self.mentions, self.relations
+        return self.resources, self.episodes, self.topics, self.marks, *known
 
     def of(self, kind: str) -> RecordStorage[Any]:
         """Return the records of the kind of this name.
@@ -110,8 +115,9 @@ class Knowledge:
         Raises:
             StorageError: The files are as they were, or some of them are.
         """
-        for storage in self.storages:
-            if (self.folder.path / storage.kind.journal).exists():
+        of_each = {storage.kind.journal: storage for storage in self.storages}
+        for name, storage in of_each.items():
+            if (self.folder.path / name).exists():
                 await storage.compact(grace)
         return await self.sweep(grace)
 

@@ -76,6 +76,7 @@ class MemoryItem:
         confidence: How sure it is that the resource says so, 0..1.
         created_at: When it was stored.
         importance: low, normal or high; high ones come first among those that answer equally well.
+        speaker: Who said it, by name or role; empty where nobody did.
     """
 
     item_id: str
@@ -86,6 +87,7 @@ class MemoryItem:
     confidence: float
     created_at: datetime
     importance: Importance = "normal"
+    speaker: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.confidence <= 1:
@@ -177,9 +179,10 @@ def source_of(memory: Memory) -> str:
 def item_of(memory: Memory) -> MemoryItem:
     """Return the view of a memory."""
     sure = _CONFIDENCE[memory.trust] if memory.confidence is None else memory.confidence
-    said = word_of(memory.importance)
+    said, speaker = word_of(memory.importance), memory.metadata.get("speaker")
+    by = speaker if isinstance(speaker, str) else ""
     return MemoryItem(
-        memory.id, memory.content, None, source_of(memory), memory.topic or None, sure, memory.timestamp, said
+        memory.id, memory.content, None, source_of(memory), memory.topic or None, sure, memory.timestamp, said, by
     )
 
 

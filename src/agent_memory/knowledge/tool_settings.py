@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -12,10 +12,26 @@ KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category
 TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
 GROUP: Final = TENANT + r":[^\s:\x00-\x1f\x7f]{1,128}"
 TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]
+ModelStep = Literal["items", "pages", "entities", "summaries"]
 Group = Annotated[str | None, Field(pattern=f"^{GROUP}$")]
 
 
-class KnowledgeToolSettings(Settings):
+class ModelSettings(Settings):
+    """How much a session may ask its own provider for memory."""
+
+    model_calls: int = Field(default=20, ge=1, le=10_000, description="Calls of the model in a session at most.")
+    model_tokens: int = Field(
+        default=100_000,
+        ge=1_000,
+        le=100_000_000,
+        description="Tokens of all prompts to the model and its answers in a session at most, by their lengths.",
+    )
+    model_timeout: float = Field(
+        default=20.0, gt=0, le=600, description="So many seconds one answer of the model is waited for."
+    )
+
+
+class KnowledgeToolSettings(ModelSettings):
     """Of `tool-memory-knowledge` alone."""
 
     tools: Annotated[tuple[str, ...], tools_among(KNOWLEDGE_TOOLS)] | None = Field(
@@ -38,19 +54,9 @@ class KnowledgeToolSettings(Settings):
         description="Let `recall` ask the session's own provider with `mode: llm`, and with `hybrid` where rules are "
         "not sure.",
     )
-    model_calls: int = Field(default=20, ge=1, le=10_000, description="Calls of the model in a session at most.")
-    model_tokens: int = Field(
-        default=100_000,
-        ge=1_000,
-        le=100_000_000,
-        description="Tokens of all prompts to the model and its answers in a session at most, by their lengths.",
-    )
-    model_timeout: float = Field(
-        default=20.0, gt=0, le=600, description="So many seconds one answer of the model is waited for."
-    )
 
 
-class IngestionSettings(Settings):
+class IngestionSettings(ModelSettings):
     """Of `hooks-memory-ingestion` alone."""
 
     observe_prompts: bool = Field(default=True, description="Take in what the user says.")
@@ -67,6 +73,11 @@ class IngestionSettings(Settings):
     group: Group = Field(
         default=None,
         description="The group itself, where conversations are to be shared by sessions; it goes before any tenant.",
+    )
+    model: tuple[ModelStep, ...] = Field(
+        default=(),
+        description="Steps of background work that ask the session's own provider: `items`, `pages`, `entities`, "
+        "`summaries`. None unless named: rules do them all, and whatever the provider does not do.",
     )
     background: bool = Field(
         default=True,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.drawn import without_sources
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.publishing import tell
+from agent_memory.models import ENTITY, EPISODE
+from agent_memory.tasks.marks import Marks, with_never
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,6 +17,20 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory, Resource
     from agent_memory.service import Caller, MemoryService
+    from agent_memory.storage.record_storage import RecordStorage
+
+
+@dataclass(slots=True)
+class _Step:
+    """A step by what its mark has."""
+
+    name: str
+    version: int
+    source: str
+
+
+SUMMARIES: Final = _Step("summaries", 1, EPISODE.name)
+"""The step of `agent_memory.ingestion` that makes summaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         if not gone:  # who forgot them may have died before their pages were made anew
             for made in await Pages(knowledge, service).catch_up():
                 await tell(service, made, caller)
+        await _forget_known([resource_id, *episodes], knowledge)
         if episodes:
             await knowledge.episodes.forget_many(episodes)
         await knowledge.resources.forget_many([resource_id])
@@ -91,3 +108,46 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
     if others:
         await service.watchers.tell(others, caller)  # pages quote these sources
     return alone
+
+
+async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
+    """Forget what repeats words of sources of which something was forgotten: relations and summaries.
+
+    Summaries that are made from now on leave these sources out.
+
+    Raises:
+        StorageError: Some may be forgotten; doing it again does the rest.
+    """
+    if sources and (knowledge.folder.path / ENTITY.journal).exists():
+        marks = Marks(knowledge.marks)
+        await marks.keep(with_never(await marks.of(SUMMARIES), [one for one in sources if one.startswith("epi-")]))
+        await _forget_retold(sources, knowledge)
+
+
+async def _forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
+    await _forget_linked(knowledge.relations, sources)
+    gone = await _forget_linked(knowledge.summaries, sources)
+    while gone:  # summaries of these
+        gone = await _forget_linked(knowledge.summaries, gone)
+
+
+async def _forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
+    """Forget summaries, relations and mentions that rest on sources, and entities that nothing else names."""
+    if not (knowledge.folder.path / ENTITY.journal).exists():
+        return
+    await _forget_retold(sources, knowledge)
+    mentions = [each for source in sources for each in await knowledge.mentions.linked_to(source)]
+    named = {one for each in mentions for one in each.entities}
+    await _forget_linked(knowledge.mentions, sources)
+    known = await knowledge.entities.valid_among(sorted(named))
+    theirs = [one for one, each in known.items() if each.is_item]
+    alone = [one for one in theirs if not await knowledge.mentions.linked_to(one)]
+    if alone:
+        await knowledge.entities.forget_many(alone)
+
+
+async def _forget_linked(storage: RecordStorage[Any], sources: Sequence[str]) -> list[str]:
+    gone = {each.id: None for source in sources for each in await storage.linked_to(source)}
+    if gone:
+        await storage.forget_many([*gone])
+    return [*gone]

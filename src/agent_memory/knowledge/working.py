@@ -12,12 +12,22 @@ from agent_memory.service import NOBODY
 from agent_memory.tasks.runner import Runner
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agent_memory.knowledge.model import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import Caller, MemoryService
+    from agent_memory.tasks.stage import Stage
 
 
 def runner_of(
-    knowledge: Knowledge, service: MemoryService, caller: Caller = NOBODY, *, at_once: bool = False
+    knowledge: Knowledge,
+    service: MemoryService,
+    caller: Caller = NOBODY,
+    *,
+    at_once: bool = False,
+    more: Sequence[Stage] = (),
+    asking: Mapping[str, Asking] | None = None,
 ) -> Runner:
     """Return what does the background work of an agent.
 
@@ -26,10 +36,14 @@ def runner_of(
         service: Its memories, where items go.
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
+        more: Steps behind those of the items.
+        asking: How a language model is asked, for each step that asks one, by its name; rules do the others.
     """
-    caller = caller.of_no_group()
-    stages = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
+    caller, asks = caller.of_no_group(), asking or {}
+    stages: list[Stage] = [
+        Items(knowledge, service, kind.name, caller, asks.get(Items.name)) for kind in (RESOURCE, EPISODE)
+    ]
     pages = Pages(knowledge, service, 1) if at_once else Pages(knowledge, service)
-    last = [Publishing(knowledge, service, pages, caller, at_once=at_once)]
+    last = [Publishing(knowledge, service, pages, caller, asks.get(Publishing.name), at_once=at_once)]
     lock, marks = knowledge.folder.tasks_lock, knowledge.marks
-    return Runner(lock, marks, knowledge.of, stages, knowledge.clock, after=knowledge.sweep, last=last)
+    return Runner(lock, marks, knowledge.of, [*stages, *more], knowledge.clock, after=knowledge.sweep, last=last)

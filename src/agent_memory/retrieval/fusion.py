@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from agent_memory.retrieval.results import Period, RankingSettings
+    from agent_memory.retrieval.results import RankingSettings
+    from agent_memory.times import Period
 
 RECENT_SIMILARITY: Final = 0.5
 """What a document counts when the query says nothing: neither a hit nor a miss, so that age decides."""

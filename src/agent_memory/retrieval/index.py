@@ -24,7 +24,6 @@ from agent_memory.retrieval.results import (
     SEALED_FROM,
     UNREAD,
     IndexedDocument,
-    Period,
     Question,
     Ranking,
     RankingSettings,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.dense import VectorSource
     from agent_memory.retrieval.sealed import SealedCorpus
     from agent_memory.retrieval.sealed_rows import Masks
+    from agent_memory.times import Period
 
 _SETTINGS, _LIMITS = RankingSettings(), SearchLimits()
 _ANY_COSINE: Final = -1.0

@@ -10,11 +10,11 @@ from agent_memory.retrieval.confidence import DEFAULT_LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from agent_memory.embeddings.protocol import Vector
     from agent_memory.models import Document, Doubt, MatchType, SearchMode
     from agent_memory.retrieval.confidence import Support
+    from agent_memory.times import Period
 
 UNREAD: Final = -1
 """The number of a document whose words are not read yet."""
@@ -140,26 +140,6 @@ class IndexedDocument:
     tells_change: bool = False
     asks: bool = False
     length: int = 0
-
-
-class Period(NamedTuple):
-    """A stretch of time, aware.
-
-    Attributes:
-        start: Its first moment; None for none.
-        end: The first moment behind it; None for none.
-    """
-
-    start: datetime | None
-    end: datetime | None
-
-    def covers(self, moment: datetime) -> bool:
-        """Tell whether a moment lies in it."""
-        return (self.start is None or self.start <= moment) and (self.end is None or moment < self.end)
-
-    def is_over(self, now: datetime) -> bool:
-        """Tell whether it is past."""
-        return self.end is not None and self.end <= now
 
 
 @dataclass(frozen=True, slots=True)

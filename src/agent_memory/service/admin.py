@@ -37,7 +37,7 @@ class Admin:
         derived: Stores items that background work draws from what came in.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
         list; which replaced which; what is told besides; what is linked to a record. As are iter_all, health, prepare,
-        embedding_status, vectors_of, changed_after, gone_after, valid_among: those of `MemoryStorage`.
+        embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among: those of `MemoryStorage`.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Admin:
         self.browse, self.iter_all = storage.browse, storage.iter_all
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions
         self.surroundings, self.linked_to = storage.surroundings, storage.linked_to
+        self.forgotten_with = storage.forgotten_with
         self.nearest, self.tally, self.vectors_of = storage.nearest, storage.tally, storage.vectors_of
         self.changed_after, self.valid_among = storage.changed_after, storage.valid_among
         self.gone_after = storage.gone_after

@@ -18,6 +18,8 @@ from agent_memory.storage.cleaning import redact_session
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_memory.models import SearchResults
+
 _KEY: Final = secrets.token_bytes(16)
 """Of this process: a short query, such as a code of four digits, must not be found by hashing all there are."""
 
@@ -294,3 +296,16 @@ def _carriable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_carriable(item) for item in value]
     return value
+
+
+def searched(query: str, results: SearchResults, latency: float, backend: str) -> dict[str, Any]:
+    """Return what an event says of a search: of the query its length and a mark, of the results how many there are."""
+    return {
+        "query_chars": len(query),
+        "query_sha8": fingerprint(query),
+        "results_count": len(results),
+        "total_found": results.total_found,
+        "latency_ms": latency,
+        "backend": backend,
+        "mode": results.mode,
+    }

@@ -10,15 +10,23 @@ from agent_memory.service.audit import AuditLog
 from agent_memory.service.service import MemoryService
 
 if TYPE_CHECKING:
+    from agent_memory.embeddings import Embedder
     from agent_memory.settings import ServiceSettings
 
 
-def open_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
+def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | None = None) -> MemoryService:
     """Return the service of an agent; nothing is read before it is asked something.
+
+    Args:
+        agent_id: Whose.
+        settings: Where it is, the backend and the embedder.
+        embedder: One of the program's own, instead of that; memories are in files then.
 
     Raises:
         ValidationError, ConfigurationError, StorageError: It cannot be opened.
     """
+    if embedder is not None:
+        return MemoryService(FileStorage(agent_id, settings=settings, embedder=embedder), settings)
     storage = detect_storage(agent_id, settings=settings)
     audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
     return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)

@@ -30,7 +30,7 @@ from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
 from agent_memory.service.disputes import Disputes
-from agent_memory.service.events import EVENTS, fingerprint, payload
+from agent_memory.service.events import EVENTS, payload, searched
 from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.migration import Migration
 from agent_memory.service.pad import Pad, search_pad
@@ -44,6 +44,7 @@ from agent_memory.service.status import describe_status
 from agent_memory.service.watching import Watchers
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
+from agent_memory.signals import operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,6 +127,7 @@ class MemoryService:
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
+    @operation("create_memory")
     async def store(self, values: Mapping[str, Any] | str, caller: Caller = NOBODY) -> Stored:
         """Keep a memory. When this returns, it is on disk.
 
@@ -159,6 +161,7 @@ class MemoryService:
             written.replaced,
         )  # fmt: skip
 
+    @operation("update_memory")
     async def update(
         self,
         memory_id: str,
@@ -196,6 +199,7 @@ class MemoryService:
             self._look_behind([memory_id], caller, again=True, reworded=True)
         return updated
 
+    @operation("delete_memory")
     async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Forgotten:
         """Forget a memory and the older versions it replaced; capture will not bring them back, `past` can for a time.
 
@@ -244,6 +248,7 @@ class MemoryService:
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
+    @operation("search_memory")
     async def search(
         self,
         query: str,
@@ -291,7 +296,7 @@ class MemoryService:
             results = search_pad(self.pad.last, query, limit, conditions)
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
-        await self._report_search(query, results, latency, caller)
+        await self.report("memory:searched", caller, **searched(query, results, latency, self.storage.backend))
         if not named:
             shorten(results, explain=explain)
         if degraded:
@@ -365,19 +370,6 @@ class MemoryService:
             self._background.run(self._degradation.note(self._audit, event, data, caller))
         await caller.emit(event, data)
 
-    async def _report_search(self, query: str, results: SearchResults, latency: float, caller: Caller) -> None:
-        await self.report(
-            "memory:searched",
-            caller,
-            query_chars=len(query),
-            query_sha8=fingerprint(query),
-            results_count=len(results),
-            total_found=results.total_found,
-            latency_ms=latency,
-            backend=self.storage.backend,
-            mode=results.mode,
-        )
-
     def _look_behind(self, ids: Iterable[str], caller: Caller, *, again: bool = False, reworded: bool = False) -> None:
         self._background.run(self.disputes.look_behind(ids, caller, again=again, reworded=reworded))
 
@@ -396,4 +388,5 @@ class MemoryService:
         self.disputes.give_up()
         await self.migration.close()
         await self.settle()
+        await self.watchers.close()
         await self.storage.close()

@@ -25,14 +25,29 @@ class Watchers:
 
     def __init__(self) -> None:
         self._every: dict[str, Watcher] = {}
+        self._closes: list[Callable[[], Awaitable[object]]] = []
 
-    def add(self, name: str, watcher: Watcher) -> bool:
-        """Tell this one, too, from now on, unless there is one of that name; return whether it is told."""
-        return self._every.setdefault(name, watcher) is watcher
+    def add(self, name: str, watcher: Watcher, close: Callable[[], Awaitable[object]] | None = None) -> bool:
+        """Tell this one, too, from now on, unless there is one of that name; return whether it is told.
+
+        Args:
+            name: Its own.
+            watcher: It.
+            close: Awaited when the service closes.
+        """
+        is_told = self._every.setdefault(name, watcher) is watcher
+        if is_told and close is not None:
+            self._closes.append(close)
+        return is_told
 
     def remove(self, name: str) -> None:
         """Tell the one of this name no more."""
         self._every.pop(name, None)
+
+    async def close(self) -> None:
+        """Have all of them close what they keep open."""
+        for close in self._closes:
+            await close()
 
     async def tell(self, memory_ids: Collection[str], caller: Caller) -> None:
         """Tell all of them; one that fails undoes nothing: the words are forgotten, and it is logged."""

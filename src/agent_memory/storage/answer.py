@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import SearchRequest, Surroundings
-    from agent_memory.retrieval import Hit, Period, Ranking
+    from agent_memory.retrieval import Hit, Ranking
+    from agent_memory.times import Period
 
 LOOKED_AT: Final = 60
 """Hits among which replacements are looked for, as many as a ranking looks at closely."""

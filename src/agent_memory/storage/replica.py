@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from agent_memory.errors import StorageError
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
-from agent_memory.retrieval import named_periods
 from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first
 from agent_memory.storage.changes import (
     lost_since,
@@ -24,6 +23,7 @@ from agent_memory.storage.changes import (
 )
 from agent_memory.storage.state import State, snapshot
 from agent_memory.storage.surroundings import disputing_first, surroundings_of, with_disputing
+from agent_memory.times import named_periods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -218,7 +218,8 @@ class Threaded(Generic[R]):
                 self._is_compacting = False
 
         opened = self.opened
-        opened.replica.warm(WARM_AT_ONCE)
+        if opened.replica.kind.read_ahead:
+            opened.replica.warm(WARM_AT_ONCE)
         opened.embeddings.fill_later()
         if not self._is_compacting and opened.replica.log.pays_to_compact(opened.replica.state):
             self._is_compacting = True

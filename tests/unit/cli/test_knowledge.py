@@ -114,7 +114,8 @@ def test_status_tells_what_waits_and_what_failed(cli: Run, tmp_path: Path, root:
     cli("ingest", "-a", "eve", str(tmp_path / "long.md"))
     assert document(cli("status", "-a", "eve", "--json"))["background"] == []
     asyncio.run(give(root, "The cable to the garden was cut in May."))
-    (waiting,) = document(cli("status", "-a", "eve", "--json"))["background"]
+    waiting, entities = document(cli("status", "-a", "eve", "--json"))["background"]
+    assert (entities["stage"], entities["source"], entities["due"]) == ("entities", "resource", 1)
     assert (waiting["stage"], waiting["source"], waiting["due"], waiting["failed"]) == ("items", "resource", 1, 0)
     assert "items of resources: 1 wait, the first since" in cli("status", "-a", "eve").stdout
 
@@ -230,6 +231,22 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
         "turn": {"stored": 0, "present": 6},
         "topic": {"stored": 0, "present": 1},
     }
+
+
+def test_what_was_forgotten_is_not_drawn_again_after_an_import_without_trust(
+    cli: Run, diary: str, tmp_path: Path
+) -> None:
+    cli("ingest", "-a", "eve", diary)
+    forgotten = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"][0]["id"]
+    cli("forget", "-a", "eve", forgotten, "--yes")
+    file = str(tmp_path / "all.jsonl")
+    cli("export", "-a", "eve", file)
+    cli("import", "-a", "ben", file)
+    (tmp_path / "network.md").write_text("# Network\n\nThe router stands upstairs in the study.\n")
+    cli("ingest", "-a", "ben", str(tmp_path / "network.md"))
+    items = [line["content"] for line in exported(cli, "ben").values() if line["id"].startswith("mem-")]
+    assert any("router" in content for content in items)
+    assert [content for content in items if "walnuts" in content] == []
 
 
 def test_a_file_of_strangers_raises_no_trust_and_what_is_wrong_in_it_is_named(cli: Run, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from agent_memory.models import MEMORY
 from agent_memory.service.status import ATTENTION
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
-from tests.new_kind import ENTITY
+from tests.new_kind import THING
 from tests.support import NOON, FrozenClock, memory_of, resealed, sealed_line
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 
@@ -331,12 +331,12 @@ def test_the_journal_of_another_kind_is_examined_like_the_first(bob: Path, root:
 
 
 def test_a_record_that_any_journal_of_the_agent_has_is_not_salvaged(bob: Path, root: Path) -> None:
-    line = '--- {"seq": 1, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "entity", "id": "%s", "data": %s}\n'
-    lines = [line % (f"ent-00000000000{letter}", '{"said": "Maria", "agent_id": "bob"}') for letter in "ab"]
-    (bob / ENTITY.journal).write_text(lines[0])
+    line = '--- {"seq": 1, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "thing", "id": "%s", "data": %s}\n'
+    lines = [line % (f"thi-00000000000{letter}", '{"said": "Maria", "agent_id": "bob"}') for letter in "ab"]
+    (bob / THING.journal).write_text(lines[0])
     (bob / "copy.yaml").write_text("".join(lines))
-    found = salvaged(bob / "copy.yaml", folder_of("bob", root), (MEMORY, ENTITY))
-    assert [record.id for record in found] == ["ent-00000000000b"]
+    found = salvaged(bob / "copy.yaml", folder_of("bob", root), (MEMORY, THING))
+    assert [record.id for record in found] == ["thi-00000000000b"]
 
 
 def test_every_code_says_what_it_means_and_a_status_tells_of_those_that_want_attention() -> None:

@@ -18,6 +18,7 @@ from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.models import Mark, derived_id, to_text
 from agent_memory.service import Caller, MemoryService
+from agent_memory.service.trust import lowest
 from agent_memory.tasks.stage import Backlog
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, Trust
     from tests.support import FrozenClock
 
 SAID = datetime(2025, 11, 3, tzinfo=UTC)
@@ -181,6 +182,20 @@ async def test_of_what_an_agent_answers_neither_code_nor_what_it_does_next_is_an
     }
 
 
+async def test_an_id_that_was_forgotten_elsewhere_holds_for_the_same_words_of_less_trust_and_not_of_more(
+    ingest: Ingest,
+) -> None:
+    turn = (await ingest.turn(Turn(ROUTER, said_at=SAID), is_live=True)).record
+    medium, high = (
+        drawn.item_of(turn.model_copy(update={"trust": trust}), ROUTER, (0, len(ROUTER)), "document")
+        for trust in ("medium", "high")
+    )
+    assert medium["id"] != high["id"]
+    assert drawn.is_forgotten(medium, {high["id"]})
+    assert drawn.is_forgotten(medium, {medium["id"]})
+    assert not drawn.is_forgotten(high, {medium["id"]})
+
+
 @pytest.mark.parametrize("portion", [1, 100])
 @pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
 async def test_a_short_answer_stands_with_the_question_of_the_turn_before(
@@ -196,8 +211,83 @@ async def test_a_short_answer_stands_with_the_question_of_the_turn_before(
     await runner_of(knowledge, service).run()
     name = f"{speakers[1]}: " if speakers[1] else ""
     [item] = await items_of(service)
-    assert item.content == f"{name}How long have you had the flat? Yes, since May."
-    assert item.metadata["speaker"] == (speakers[1] or "user")
+    who = f"{speakers[0]} asks" if speakers[0] else "asked"
+    assert item.content == f"{name}({who}: How long have you had the flat?) Yes, since May."
+    assert item.metadata["speaker"] == (speakers[1] or "the user")
+
+
+async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    for order, turn in enumerate([Turn(ROUTER), Turn(CABLE, "assistant")]):
+        await ingest.turn(turn, conversation=talk, order=order, is_live=True)
+    await ingest.turn(Turn("The engine was serviced in June.", "assistant"), conversation=talk, order=3)
+    await runner_of(knowledge, service).run()
+    said = {item.content: item.metadata["speaker"] for item in await items_of(service)}
+    assert said[ROUTER] == "the user"
+    assert said[CABLE] == "bob"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        f"Here is what the page says:\n{CABLE}\nThe mast broke on Monday in the storm.",
+        f"> {CABLE}",
+        f"<document>\n{CABLE}\n</document>",
+        f"# Report\n\n{CABLE}\n\n## Mast\n\nThe mast broke on Monday in the storm.",
+    ],
+)
+async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words_as_theirs(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    await ingest.turn(Turn(f"{ROUTER}\n\n{pasted}"), conversation=talk, order=1, is_live=True)
+    await runner_of(knowledge, service).run()
+    trusts = {item.content: item.trust for item in await items_of(service)}
+    assert trusts[ROUTER] == "high"
+    others = {content: trust for content, trust in trusts.items() if content != ROUTER}
+    assert any(CABLE in content for content in others)
+    assert set(others.values()) == {"medium"}
+
+
+@pytest.mark.parametrize(("asker", "answerer"), [("low", "high"), ("high", "low"), ("medium", "high")])
+@pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
+async def test_what_has_the_words_of_a_question_is_trusted_no_more_than_who_asked(
+    ingest: Ingest,
+    knowledge: Knowledge,
+    service: MemoryService,
+    asker: Trust,
+    answerer: Trust,
+    speakers: tuple[str, str],
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    asked = Turn("Shall bills of the house be paid to Mallory in Panama?", "assistant", speakers[0])
+    answered = Turn("Yes, always.", "user", speakers[1])
+    moved = Turn("I moved to Bern in the spring of last year.", "user", speakers[1])
+    for order, (turn, trust) in enumerate([(asked, asker), (answered, answerer), (moved, answerer)]):
+        said = await ingest.turn(turn, conversation=talk, order=order, is_live=True)
+        await knowledge.episodes.update(said.record.id, {"trust": trust})
+    await runner_of(knowledge, service).run()
+    items = await items_of(service)
+    assert {item.trust for item in items if "Mallory" in item.content} == {lowest(asker, answerer)}
+    assert {item.trust for item in items if "Mallory" not in item.content} == {answerer}
+
+
+@pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
+@pytest.mark.parametrize(
+    "words", ["I do not know.", "No idea, sorry.", "Hm, I don\u2019t remember that.", "Weiss nicht."]
+)
+async def test_who_does_not_know_the_answer_has_said_nothing(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, words: str, speakers: tuple[str, str]
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    for order, turn in enumerate(
+        [Turn("Where is the safe?", "assistant", speakers[0]), Turn(words, "user", speakers[1])]
+    ):
+        await ingest.turn(turn, conversation=talk, order=order)
+    await runner_of(knowledge, service).run()
+    assert await items_of(service) == []
 
 
 async def test_a_question_of_another_group_is_nobodys_context(

@@ -30,7 +30,7 @@ from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.service import open_service
+from agent_memory.service import Caller, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ async def test_events_tell_what_was_done_and_no_query(manager: MemoryManager, ke
 async def test_a_page_is_made_when_so_many_items_have_come(tmp_path: Path) -> None:
     manager = made(tmp_path, config=MemoryConfig(consolidation_interval=2))
     await manager.remember("The mast is made of spruce wood.", "boats")
-    assert "*No items yet.*" in await manager.get_category_content("boats")
+    assert "Last consolidated" not in await manager.get_category_content("boats")
     await manager.remember("The hull is made of oak wood.", "boats")
     assert "spruce" in await manager.get_category_content("boats")
     await manager.close()
@@ -423,3 +423,22 @@ async def test_of_turns_that_came_one_by_one_each_item_leads_to_its_own_turn(
     assert manager.get_stats().total_items == 0
     await service.close()
     await knowledge.close()
+
+
+async def test_a_page_that_was_not_made_yet_shows_its_items_or_says_what_waits(
+    tmp_path: Path, manager: MemoryManager
+) -> None:
+    await manager.create_category("boats", "Everything about boats")
+    assert "Waiting" not in await manager.get_category_content("boats")
+    await manager.store_resource(TALK, "document")
+    waiting = await manager.get_category_content("boats")
+    assert "*No items yet.*\n\n*Waiting for the background work: 1 turns or documents to be read.*" in waiting
+    bound = made(tmp_path, caller=Caller(group="acme:s1"))
+    told = await bound.get_category_content("boats")
+    assert "What came in last may not be filed yet" in told
+    assert "1 turns" not in told
+    await bound.close()
+    await manager.remember("The boat is moored at pier four.", "boats")
+    page = await manager.get_category_content("boats")
+    assert "The boat is moored at pier four. [^1]" in page
+    assert "No items yet" not in page

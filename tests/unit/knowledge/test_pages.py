@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge import MemoryManager
+from agent_memory.knowledge import MemoryManager, pages
 from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.pages import Pages, page_for
+from agent_memory.knowledge.shortening import Shortening
 from agent_memory.knowledge.topics.file import read_page_file
 from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.topics.page import Page
     from agent_memory.models import Memory
     from tests.support import FrozenClock
 
@@ -226,6 +230,22 @@ async def test_forgotten_words_leave_a_changed_page_and_its_proposal_and_a_perso
     assert WALNUTS not in topic.body
 
 
+async def test_a_secret_that_a_person_wrote_into_a_page_is_not_copied_into_its_proposal(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
+) -> None:
+    await talk_of(ingest, *SAID)
+    await runner_of(knowledge, service).run()
+    page, secret = folder / "lea.md", "ghp" + "_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    page.write_text(page.read_text().replace("## Facts\n", f"## Facts\n\nHer token is {secret} for now.\n"))
+    await talk_of(ingest, "I learned to swim in the lake of Thun.", key="s-2")
+    await runner_of(knowledge, service, at_once=True).run()
+    proposed = (folder / "lea.proposed.md").read_text()
+    assert secret not in proposed
+    assert "Her token is" in proposed
+    assert "lake of Thun" in proposed
+    assert secret in page.read_text()
+
+
 async def test_a_topic_of_which_nothing_is_left_goes_unless_somebody_declared_it(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
 ) -> None:
@@ -329,3 +349,75 @@ async def test_what_is_forgotten_while_a_page_is_made_is_not_on_it(
     made = await pages.make(topic, members)
     assert (WALNUTS in made.body, WALNUTS in all_text(folder)) == (False, False)
     assert len(made.topic.item_ids) == len(SAID) - 1
+
+
+async def test_forgetting_writes_nothing_but_the_part_that_names_the_item(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
+) -> None:
+    said = [f"I carried the {number}th heavy box to the cellar of house {number + 40}." for number in range(80)]
+    await talk_of(ingest, *said)
+    await runner_of(knowledge, service, at_once=True).run()
+    item = await item_with(service, "house 71.")
+    before = {path.name: path.read_bytes() for path in folder.glob("lea*.md")}
+    (part,) = [name for name, content in before.items() if item.id.encode() in content]
+    await service.forget(item.id)
+    after = {path.name: path.read_bytes() for path in folder.glob("lea*.md")}
+    assert len(before) > 2
+    assert {name for name, content in after.items() if content != before.get(name)} == {part}
+    assert not read_page_file(after[part].decode()).is_edited
+    (topic,) = await Pages(knowledge, service).topics()
+    assert item.id not in {*topic.item_ids, topic.body}
+    assert "house 71." not in topic.body
+    assert {claim.text for claim in parse(topic.body).claims} == {f"Lea: {each}" for each in said if "71." not in each}
+    assert (await runner_of(knowledge, service).run()).done == {"items": 0}  # nothing is left to be made
+
+
+async def test_what_was_left_out_beside_three_that_say_the_same_comes_onto_the_page_when_these_go(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
+) -> None:
+    same = [f"I sold the old canoe at the harbour last week{end}" for end in ("", " then", " too", " also", " again")]
+    for number, words in enumerate(same):
+        await talk_of(ingest, words + ".", key=f"s-{number}")
+    await talk_of(ingest, *SAID[2:], key="s-9")
+    await runner_of(knowledge, service, at_once=True).run()
+    for _ in range(5):
+        (topic,) = await Pages(knowledge, service).topics()
+        (claim,) = [each for each in parse(topic.body).claims if "canoe" in each.text]
+        await service.forget(claim.items[-1])
+        assert claim.items[-1] not in all_text(folder)
+    assert "canoe" not in all_text(folder)
+
+
+async def test_a_page_that_another_program_wrote_meanwhile_is_made_anew(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await talk_of(ingest, *SAID)
+    await runner_of(knowledge, service).run()
+    item = await item_with(service, WALNUTS)
+    (topic,) = await Pages(knowledge, service).topics()
+    short = Shortening(knowledge, service, [item.id])
+    await short.begin()
+    await knowledge.topics.update(topic.id, {"description": "Other words."})
+    await service.storage.delete(item.id)
+    await short.look([topic])
+    assert await short.cut(topic) is None
+
+
+async def test_no_page_is_rendered_in_the_thread_of_the_event_loop(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def noted(page: Page) -> str:
+        threads.append(threading.current_thread())
+        return render(page)
+
+    monkeypatch.setattr(pages, "render", noted)
+    await talk_of(ingest, *SAID)
+    await runner_of(knowledge, service).run()
+    own = Pages(knowledge, service)
+    (topic,) = await own.topics()
+    assert WALNUTS in await own.shown(topic)
+    assert WALNUTS in await page_for(knowledge, topic, await own.members_of(topic))
+    assert len(threads) == 3
+    assert threading.current_thread() not in threads

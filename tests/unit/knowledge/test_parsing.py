@@ -7,9 +7,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.drafting import Document, Turn
+from agent_memory.knowledge.exports import parts_of_export
 from agent_memory.knowledge.parsing import parse_file
 from agent_memory.knowledge.turns import Conversation
 
@@ -106,6 +109,45 @@ def test_a_damaged_tree_ends(tmp_path: Path) -> None:
     assert [len(each.turns) for each in parts(tmp_path, "c.json", [chatgpt(mapping=[])]) if hasattr(each, "turns")] == [
         0
     ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["end", "user"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["parts", "text", "role"]), inner),
+    max_leaves=6,
+)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return where something stands in JSON."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, each in items for place in places(each, (*at, key)))]
+
+
+def with_value(value: Any, at: tuple[Any, ...], new: Any) -> Any:
+    """Return JSON with another value in a place."""
+    if not at:
+        return new
+    whole = dict(value) if isinstance(value, dict) else list(value)
+    whole[at[0]] = with_value(whole[at[0]], at[1:], new)
+    return whole
+
+
+@given(data=st.data(), form=st.sampled_from(["chatgpt", "claude"]))
+def test_whatever_stands_in_a_place_of_an_export_the_rest_is_read(data: st.DataObject, form: str) -> None:
+    talk = chatgpt(current_node="end") if form == "chatgpt" else claude()
+    place = data.draw(st.sampled_from(places(talk)[1:]))
+    broken = with_value(talk, place, data.draw(JSON))
+    read = parts_of_export([broken, talk], "conversations.json")
+    assert read is None or len(read) >= 1
+
+
+def claude() -> dict[str, Any]:
+    messages = [
+        {"sender": "human", "content": [{"type": "text", "text": "Which tea?"}], "created_at": "2026-01-05T09:30:00Z"},
+        {"sender": "assistant", "text": "Green.", "attachments": [{"file_name": "a.txt", "extracted_content": "Tea"}]},
+    ]
+    return {"uuid": "u-1", "name": "Tea", "created_at": "2026-01-05T09:30:00Z", "chat_messages": messages}
 
 
 def test_of_a_claude_export_turns_and_attached_texts_are_taken(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.retrieval import Hit, Period, Ranking
+from agent_memory.retrieval import Hit, Ranking
 from agent_memory.storage import FileStorage
 from agent_memory.storage.answer import as_it_was, current_first
+from agent_memory.times import Period
 from tests.support import FrozenClock, memory_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,17 @@ from agent_memory.knowledge.extraction.clauses import Clause, clauses_of
 from agent_memory.knowledge.extraction.common import is_common
 from agent_memory.knowledge.extraction.condensing import EXCLAIMS, WITHDRAWS, WORD, bare, condensed, mends
 from agent_memory.knowledge.extraction.sentences import spans_of
-from agent_memory.knowledge.extraction.telling import APPROVAL, ASKS, OTHERS, OWN, THANKS, Situation, names, worth
+from agent_memory.knowledge.extraction.telling import (
+    APPROVAL,
+    ASKS,
+    KNOWS_NOT,
+    OTHERS,
+    OWN,
+    THANKS,
+    Situation,
+    names,
+    worth,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -46,7 +56,8 @@ _MOST_COURTESY: Final = 4
 _ENDS: Final = ".!?\u2026\u3002\uff01\uff1f]\"'"
 _LEAST_TELLING: Final = 2
 
-_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
+WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4}")
+"""Writing without spaces between words: what it tells is not counted."""
 
 
 class _Seen(NamedTuple):
@@ -87,11 +98,17 @@ def answer_of(passage: Passage, earlier: Sequence[Passage]) -> Claim | None:
         return None
     for start, end in spans_of(passage.text):
         said = passage.text[start:end]
-        is_short = 0 < len(WORD.findall(said)) <= _SHORT_ANSWER
+        is_short = 0 < len(WORD.findall(said)) <= _SHORT_ANSWER and not KNOWS_NOT.fullmatch(said)
         if is_short and not (ASKS.search(said) or THANKS.match(said) or OTHERS.search(said) or WITHDRAWS.match(said)):
-            return Claim(f"{asked} {said}", start, end, ANSWER, speaker=passage.speaker)
+            return Claim(_answered(earlier[-1], asked, said), start, end, ANSWER, speaker=passage.speaker)
         return None
     return None
+
+
+def _answered(asker: Passage, question: str, said: str) -> str:
+    """Return an answer behind its question, with who asked: who answers did not say that."""
+    who = "asked" if asker.speaker == asker.role else f"{asker.speaker} asks"
+    return f"({who}: {question}) {said}"
 
 
 def _takes_back(passage: Passage, earlier: Passage, lately: Sequence[Passage]) -> bool:
@@ -101,10 +118,9 @@ def _takes_back(passage: Passage, earlier: Passage, lately: Sequence[Passage]) -
 
 
 def _claims(passage: Passage, earlier: Sequence[Passage]) -> Iterator[Claim]:
-    asked = _question_of(earlier[-1]) if earlier and earlier[-1].speaker != passage.speaker else ""
-    others = {name.casefold() for one in (*earlier, passage) for name in WORD.findall(one.speaker)}
-    lately = {word.casefold() for one in earlier[-_LATELY:] for word in WORD.findall(one.text)}
-    situation = Situation(others, lately, _is_asked(passage, earlier), is_answer=bool(asked))
+    asked = _asked_before(passage, earlier)
+    situation = situation_of(passage, earlier)
+    others = situation.others
     for run in _runs(_kept(passage.text, situation)):
         start, end = run[0].start, run[-1].end
         said = _joined(passage.text, run, others)
@@ -115,9 +131,28 @@ def _claims(passage: Passage, earlier: Sequence[Passage]) -> Iterator[Claim]:
             and len(WORD.findall(said)) <= _SHORT_ANSWER
         ):
             question = bare(asked, others) or asked
-            yield Claim(f"{question[:1].upper()}{question[1:]} {said}", start, end, ANSWER, speaker=passage.speaker)
+            yield Claim(
+                _answered(earlier[-1], f"{question[:1].upper()}{question[1:]}", said),
+                start,
+                end,
+                ANSWER,
+                speaker=passage.speaker,
+            )
         else:
             yield Claim(said, start, end, SAID, speaker=passage.speaker)
+
+
+def situation_of(passage: Passage, earlier: Sequence[Passage]) -> Situation:
+    """Return in what the sentences of a turn stand, given the few turns before it."""
+    others = {name.casefold() for one in (*earlier, passage) for name in WORD.findall(one.speaker)}
+    lately = {word.casefold() for one in earlier[-_LATELY:] for word in WORD.findall(one.text)}
+    is_asked = _is_asked(passage, earlier)
+    return Situation(others, lately, is_asked, is_answer=bool(_asked_before(passage, earlier)))
+
+
+def _asked_before(passage: Passage, earlier: Sequence[Passage]) -> str:
+    """Return the question of somebody else with which the turn before ends; empty where there is none."""
+    return _question_of(earlier[-1]) if earlier and earlier[-1].speaker != passage.speaker else ""
 
 
 def _is_asked(passage: Passage, earlier: Sequence[Passage]) -> bool:
@@ -157,21 +192,21 @@ def _looked_at(text: str, situation: Situation) -> Iterator[_Seen]:
 def _look(said: str, clause: Clause, situation: Situation) -> _Seen:
     here = replace(situation, is_answer=situation.is_answer and not clause.start, is_part=clause.is_part)
     core = bare(said, situation.others)
-    if ASKS.search(said) or not WORD.search(said):
+    if ASKS.search(said) or not WORD.search(said) or KNOWS_NOT.fullmatch(said):
         return _Seen(clause, 0, states=False)
-    if _WIDE.search(core):
+    if WIDE.search(core):
         return _Seen(clause, math.inf, states=True)
     if not WORD.search(core) and EXCLAIMS.match(said):
         return _Seen(clause, 0, states=False)
     answers = here.is_answer and not (THANKS.match(said) or APPROVAL.match(core) or OTHERS.search(core))
-    if not answers and _is_courtesy(said, core, situation.others):
+    if not answers and is_courtesy(said, core, situation.others):
         return _Seen(clause, 0, states=False)
     if answers and 0 < len(WORD.findall(core)) <= _BRIEF:
         return _Seen(clause, math.inf, states=True)
     return _Seen(clause, worth(said, core, here), states=True)
 
 
-def _is_courtesy(sentence: str, core: str, others: Collection[str]) -> bool:
+def is_courtesy(sentence: str, core: str, others: Collection[str]) -> bool:
     """Tell whether a sentence thanks, greets, or approves and says nothing else."""
     own = WORD.findall(core)
     if not own:

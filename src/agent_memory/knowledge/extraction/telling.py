@@ -21,6 +21,19 @@ THANKS: Final = re.compile(
     r"|congrat\w*|welcome|cheers|hallo|guten (?:tag|morgen|abend)|danke|vielen dank|tsch\u00fcss|bis (?:bald|dann))\b",
     re.IGNORECASE,
 )
+KNOWS_NOT: Final = re.compile(
+    r"(?:(?:oh|hm+|um+|uh|er|well|sorry|honestly|actually|no|i['\u2019]m afraid|puh|tja|leider|nein)[,.!]?\s+)*"
+    r"(?:(?:i )?(?:really |honestly )?(?:do not|don['\u2019]?t|cannot|can['\u2019]?t) (?:really |even )?"
+    r"(?:know|remember|recall|say|tell)(?: (?:that|it|yet|any ?more|for sure|exactly))*|dunno|idk"
+    r"|(?:i (?:have |['\u2019]ve )?|i['\u2019]ve )?(?:got )?(?:no|not the faintest|not a) (?:idea|clue)"
+    r"|(?:i['\u2019]m |i am )?not (?:really |quite |so |too |entirely )?(?:sure|certain)"
+    r"(?: (?:about|of) (?:that|it))?(?: yet)?|who knows|no one knows|nobody knows|keine ahnung"
+    r"|(?:das )?wei(?:\u00df|ss) ich (?:auch |leider )?nicht"
+    r"|(?:ich )?wei(?:\u00df|ss) (?:es |das )?(?:auch |leider )?nicht(?: mehr)?)"
+    r"(?:[,.!\u2026]*\s+(?:sorry|yet|honestly|though|really|leider))*[\s.!,;\u2026]*",
+    re.IGNORECASE,
+)
+"""What answers a question with nothing, as a whole sentence."""
 APPROVAL: Final = re.compile(
     r"(?:(?:that|this|it|they|those)(?:['\u2019](?:s|re)| is| are| was| sounds?| looks?| must| seems?)"
     r"|sounds|looks|so|such|what an?|how|way to go|keep|love (?:it|that|the)|good for|can['\u2019]?t wait"

@@ -43,6 +43,12 @@ def alike(texts: Sequence[str]) -> list[int]:
     return firsts
 
 
+def adds_nothing(text: str, other: str) -> bool:
+    """Tell whether all terms of a text stand in another one, in the same order."""
+    terms = iter(index_terms(other))
+    return all(term in terms for term in index_terms(text))
+
+
 def _rarest(terms: frozenset[str], common: Mapping[str, int]) -> list[str]:
     """Return so many of the rarest terms that two lines which are alike have one of them in common."""
     return sorted(terms, key=lambda term: (common[term], term))[: len(terms) - math.ceil(NEARLY * len(terms)) + 1]

@@ -6,15 +6,17 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.alike import alike
+from agent_memory.knowledge.topics.alike import adds_nothing, alike
 from agent_memory.knowledge.topics.escaping import escaped
 from agent_memory.knowledge.topics.items import REST, TopicItem, heading_of, rank_of
 from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
 from agent_memory.knowledge.topics.subjects import subjects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from agent_memory.models import Trust
 
 INTERVAL: Final = 10
 """New items after which a page is made anew."""
@@ -24,6 +26,7 @@ GONE: Final = "its item is kept no longer"
 MOST_NOTES: Final = 15
 """Claims of no kind in particular below one heading; more are sorted by subject."""
 TAKEN_OUT: Final = "taken out by hand"
+_TRUSTS: Final[Sequence[Trust]] = ("high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +155,37 @@ def _joined_claims(
     ordered: Sequence[TopicItem], headings: Mapping[str, str], dropped: list[Dropped]
 ) -> list[tuple[str, PageClaim]]:
     """Return one claim for items that say the same, with the footnotes of the last ones and the words of the last."""
-    groups: dict[int, list[TopicItem]] = {}
-    for item, first in zip(ordered, alike([f"{item.speaker} {item.line}" for item in ordered]), strict=True):
-        groups.setdefault(first, []).append(item)
     claims = []
-    for group in sorted(groups.values(), key=lambda each: _order(each[-1])):
+    for group in sorted(_groups(ordered), key=lambda each: _order(each[-1])):
         last, shown = group[-1], group[-MAX_NOTES:]
         dropped += [Dropped(item.line, item.id, f"near-identical to {last.id}") for item in group[:-MAX_NOTES]]
         said = last.said_at.date() if last.said_at else None
-        claims.append((headings[last.id], PageClaim(last.line, tuple(item.note for item in shown), said)))
+        notes, is_untrusted = tuple(item.note for item in shown), last.trust == "low"
+        claims.append((headings[last.id], PageClaim(last.line, notes, said, is_untrusted=is_untrusted)))
     return claims
+
+
+def _groups(items: Sequence[TopicItem]) -> Iterator[list[TopicItem]]:
+    """Yield the items that are one claim: those that say the same and are trusted alike.
+
+    Before them stand those trusted less that say nothing else, but no stranger's; the words are those of the last.
+    """
+    ranked = sorted(items, key=lambda item: _TRUSTS.index(item.trust))
+    groups: dict[int, list[TopicItem]] = {}
+    for item, first in zip(ranked, alike([_said(item) for item in ranked]), strict=True):
+        groups.setdefault(first, []).append(item)
+    for group in groups.values():
+        best = [item for item in group if item.trust == group[0].trust]
+        less = [
+            item for item in group[len(best) :] if item.trust != "low" and adds_nothing(_said(item), _said(best[-1]))
+        ]
+        yield [*less, *best]
+        if others := [item for item in group[len(best) :] if item not in less]:
+            yield from _groups(others)
+
+
+def _said(item: TopicItem) -> str:
+    return f"{item.speaker} {item.line}"
 
 
 def _headings(items: Sequence[TopicItem], title: str) -> dict[str, str]:

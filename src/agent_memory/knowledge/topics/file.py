@@ -10,14 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.topics.cutting import without
 from agent_memory.knowledge.topics.escaping import escaped
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from agent_memory.knowledge.topics.cutting import Words
     from agent_memory.knowledge.topics.page import Page
 
 INDEX: Final = "index.md"
@@ -68,6 +70,10 @@ def page_file(page: Page, description: str) -> str:
     if page.consolidated_at is not None:
         front.append(f"generated: {{by: agent-memory, at: {_quoted(to_text(page.consolidated_at))}}}")
     text = "\n".join(["---", *front, "---", "", render(page)])
+    return _marked(text)
+
+
+def _marked(text: str) -> str:
     return text.replace("\n---\n", f"\nrendered: {_checksum(text)}\n---\n", 1)
 
 
@@ -78,6 +84,23 @@ def read_page_file(text: str) -> PageFile:
     mark = _RENDERED.search(front[0]) if front else None
     is_edited = mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]
     return PageFile(parse(text[front.end() :] if front else text), is_edited)
+
+
+def shortened_file(text: str, gone: Collection[str], words: Mapping[str, Words]) -> str | None:
+    """Return a file as it was rendered without items that are gone; None where it is to be rendered anew.
+
+    Args:
+        text: All of it.
+        gone: Ids of the items.
+        words: As for `cutting.without`.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT.match(text)
+    mark = _RENDERED.search(front[0]) if front else None
+    if mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]:
+        return None
+    short = without(text[: mark.start()] + text[mark.end() :], gone, words)
+    return None if short is None else _marked(short)
 
 
 def index_file(topics: Sequence[tuple[str, str, str, int]]) -> str:

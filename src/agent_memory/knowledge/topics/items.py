@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.knowledge.topics.page import Footnote
+    from agent_memory.models import Trust
 
 NORMAL: Final = 0.5
 
@@ -29,6 +30,7 @@ class TopicItem:
         importance: 0 to 1.
         speaker: Who said it, if it was said.
         order: The place of its source in the conversation.
+        trust: Of who said it.
     """
 
     id: str
@@ -39,6 +41,7 @@ class TopicItem:
     importance: float = NORMAL
     speaker: str = ""
     order: int = 0
+    trust: Trust = "medium"
 
     @property
     def line(self) -> str:

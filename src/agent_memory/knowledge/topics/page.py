@@ -65,12 +65,14 @@ class PageClaim:
         notes: Where it was said; at least one, unless a person wrote it on the page.
         said: On which day.
         is_edited: A person changed the words on the page: they stay as they are.
+        is_untrusted: It has low trust: they are a stranger's words.
     """
 
     text: str
     notes: tuple[Footnote, ...] = ()
     said: date | None = None
     is_edited: bool = False
+    is_untrusted: bool = False
 
     def __post_init__(self) -> None:
         """Check the text.

@@ -9,7 +9,7 @@ from typing import Final
 
 from agent_memory.knowledge.topics.escaping import escaped, unescaped
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, OwnText, Page, PageClaim, Section
-from agent_memory.knowledge.topics.rendering import EDITED, NONE_YET
+from agent_memory.knowledge.topics.rendering import EDITED, NONE_YET, UNTRUSTED
 
 _SEEN: Final = r"(?:[^\\\n]|\\.)*?"
 _ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
@@ -24,7 +24,8 @@ _NOTE: Final = re.compile(
     r'"((?:[^\\"\n]|\\.)*)"'
 )
 _CLAIM: Final = re.compile(
-    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))(?: ((?:\[\^\d+\])+))?( {re.escape(EDITED)})?"
+    rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))( {re.escape(UNTRUSTED)})?(?: ((?:\[\^\d+\])+))?"
+    rf"( {re.escape(EDITED)})?"
 )
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
 _PART: Final = re.compile(r"\*Part (\d+) of (\d+)\.\*")
@@ -163,7 +164,8 @@ def _claim(line: str, notes: dict[int, Footnote]) -> PageClaim | None:
     found = _CLAIM.fullmatch(line.rstrip())
     if found is None:
         return None
-    day, text, numbers, edited = found.groups()
+    day, text, untrusted, numbers, edited = found.groups()
+    is_untrusted = untrusted is not None
     try:
         said = date.fromisoformat(day) if day else None
     except ValueError:
@@ -173,9 +175,9 @@ def _claim(line: str, notes: dict[int, Footnote]) -> PageClaim | None:
         return None
     shown = unescaped(text)
     if not own:
-        return PageClaim(text, (), said, is_edited=edited is not None)
+        return PageClaim(text, (), said, is_edited=edited is not None, is_untrusted=is_untrusted)
     is_edited = edited is not None or escaped(shown) != text
-    return PageClaim(text if is_edited else shown, own, said, is_edited=is_edited)
+    return PageClaim(text if is_edited else shown, own, said, is_edited=is_edited, is_untrusted=is_untrusted)
 
 
 def _moment(text: str) -> datetime | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_TOKENS: Final = 1_500
 """Of one part of a page, as the scratchpad estimates them: on the high side."""
 EDITED: Final = "*(edited)*"
+UNTRUSTED: Final = "*(from an untrusted source)*"
 NONE_YET: Final = "*No items yet.*"
 _LABEL_PART: Final = re.compile(r"\\.|\(")
 """What is escaped already, or the bracket that would end a label."""
@@ -142,6 +143,8 @@ def _claim(claim: PageClaim, numbers: Iterator[int]) -> str:
     if claim.said is not None:
         parts.append(f"({claim.said.isoformat()})")
     parts.append(claim.text if claim.is_by_hand else escaped(claim.text))
+    if claim.is_untrusted:
+        parts.append(UNTRUSTED)
     if claim.notes:
         parts.append("".join(f"[^{next(numbers)}]" for _ in claim.notes))
     if claim.is_edited:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_in_place
 from agent_memory.files.settled import read_settled
@@ -27,18 +29,25 @@ from agent_memory.knowledge.topics.file import (
     page_file,
     proposal_name,
     read_page_file,
+    shortened_file,
     topic_of,
 )
 from agent_memory.knowledge.topics.rendering import joined, split
 from agent_memory.knowledge.topics.withdrawing import without_items
+from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.topics.consolidation import Consolidation
+    from agent_memory.knowledge.topics.cutting import Words
     from agent_memory.knowledge.topics.page import Page
 
+log = get_logger(__name__)
+
 MAX_BYTES: Final = 4 * 1024 * 1024
+NO_PAGE: Final = ".no-page"
+"""Behind the name of what was moved out of the place of a page."""
 _CAME_OUT: Final = ".old"
 
 
@@ -151,33 +160,37 @@ class TopicFiles:
         gone = [self._remove(name, content) for name, content in saved.contents.items()]
         return all(gone)
 
-    def withdraw(self, gone: Collection[str], rendered: Callable[[], Collection[str]]) -> set[str]:
-        """Take the words of items that are gone out of what people changed and out of proposals.
-
-        A page that nobody changed is left to be rendered anew.
+    def withdraw(
+        self, gone: Collection[str], rendered: Callable[[], Collection[str]], words: Mapping[str, Words]
+    ) -> dict[str, bool]:
+        """Take the words of items that are gone out of all files, what people changed and proposals among them.
 
         Args:
             gone: Ids of the items.
             rendered: Returns the claims as they were rendered: see `topics.withdrawing`.
+            words: What claims say that have lost a footnote: see `topics.cutting`.
 
         Returns:
-            The topics in whose files such words stood.
+            The topics in whose files such words stood, and whether they are out: else the page is to be made anew.
 
         Raises:
             StorageError: A file cannot be read or written.
         """
-        found = set[str]()
+        found: dict[str, bool] = {}
+        contents: dict[str, bytes] = {}
         for path in _pages_in(self._folder):
             with contextlib.suppress(FileNotFoundError):
-                content = self._content(path.name)
-                text = content.decode("utf-8", "replace")
-                if not any(one in text for one in gone):
-                    continue
-                found.add(topic_of(path.name))
-                if path.name.endswith(PROPOSED):
-                    path.unlink(missing_ok=True)
-                elif read_page_file(text).is_edited:
-                    self._replace(path.name, without_items(text, gone, rendered()).encode(), content)
+                contents[path.name] = self._content(path.name)
+        named = [name for name, content in contents.items() if any(one.encode() in content for one in gone)]
+        for name in named:
+            text, topic, is_out = contents[name].decode("utf-8", "replace"), topic_of(name), False
+            if name.endswith(PROPOSED):
+                (self._folder / name).unlink(missing_ok=True)
+            elif (short := shortened_file(text, gone, words)) is not None:
+                is_out = self._replace(name, short.encode(), contents[name])
+            elif _is_changed(topic, contents):  # no part of such a page is rendered anew
+                self._replace(name, without_items(text, gone, rendered()).encode(), contents[name])
+            found[topic] = found.get(topic, True) and is_out
         return found
 
     def _replace(self, name: str, content: bytes, expected: bytes | None) -> bool:
@@ -236,7 +249,11 @@ class TopicFiles:
                     old.unlink(missing_ok=True)
 
     def _content(self, name: str) -> bytes:
-        return read_settled(self._folder / name, self._patience, MAX_BYTES)[0]
+        path = self._folder / name
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            _move_away(path)
+        return read_settled(path, self._patience, MAX_BYTES)[0]
 
     def _names(self, topic: str) -> dict[str, bool]:
         """Return the names of a topic's files in their order, and whether one came out of its place there."""
@@ -258,10 +275,29 @@ class TopicFiles:
         return self._folder / f".{name}.{secrets.token_hex(4)}{_CAME_OUT}"
 
 
+def _move_away(path: Path) -> None:
+    """Move what stands in the place of a page and can be none out of it: a pipe, a link, a file above `MAX_BYTES`.
+
+    The page is made anew, and what is forgotten can be taken out of everything else.
+
+    Raises:
+        StorageError: It cannot be moved.
+    """
+    with translated(path, "read"), contextlib.suppress(FileNotFoundError):
+        aside = set_aside(path, path.with_name(f"{path.name}{NO_PAGE}"))
+        log.warning("no_page_set_aside", name=aside.name)
+
+
 def _pages_in(folder: Path) -> list[Path]:
     with contextlib.suppress(FileNotFoundError):
         return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != INDEX)
     return []
+
+
+def _is_changed(topic: str, contents: Mapping[str, bytes]) -> bool:
+    """Tell whether a person changed any part of a page."""
+    parts = (content for name, content in contents.items() if topic_of(name) == topic and not name.endswith(PROPOSED))
+    return any(map(_is_edited, parts))
 
 
 def _is_edited(content: bytes) -> bool:

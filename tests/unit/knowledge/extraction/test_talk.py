@@ -34,7 +34,7 @@ def test_who_speaks_and_the_very_words_are_kept() -> None:
 
 def test_a_short_answer_stands_with_its_question() -> None:
     [(passage, claim)] = claims_of_talk(passages("Where did you go?", "To Oslo."))
-    assert (claim.text, passage.text[claim.start : claim.end]) == ("Where did you go? To Oslo.", "To Oslo.")
+    assert (claim.text, passage.text[claim.start : claim.end]) == ("(Ann asks: Where did you go?) To Oslo.", "To Oslo.")
 
 
 @pytest.mark.parametrize("words", ["Scratch that, it broke on Tuesday.", "No, I meant the mast broke on Tuesday."])
@@ -54,7 +54,7 @@ def test_a_withdrawal_takes_nothing_back_but_what_was_said_just_before() -> None
 def test_a_part_that_is_said_anew_stands_with_its_sentence() -> None:
     assert said("I have a cat. No wait, I meant a dog.") == ["I have a cat. No wait, I meant a dog."]
     assert said("When is it?", "The 14th. Wait no, I meant the 15th.") == [
-        "When is it? The 14th. Wait no, I meant the 15th."
+        "(Ann asks: When is it?) The 14th. Wait no, I meant the 15th."
     ]
     assert said("I moved to Bern.", "Really?", "Scratch that, I moved to Basel.") == ["I moved to Basel."]
 
@@ -91,13 +91,13 @@ def test_what_answers_in_a_word_or_two_stays_before_what_tells_more() -> None:
     assert found == ["a girl! we're thinking of calling her Noor, after my late aunt in Tunis"]
     assert said("Is it a girl?", "omg congrats!!") == []
     assert said("Bob, are you sitting down?", "Oh no.") == []
-    assert said("Bob, are you sitting down?", "Yes.") == ["Are you sitting down? Yes."]
+    assert said("Bob, are you sitting down?", "Yes.") == ["(Ann asks: Are you sitting down?) Yes."]
 
 
 def test_turns_before_are_context_alone() -> None:
     question, answer = passages("How long have you had the flat?", "Yes, since May.")
     [(passage, claim)] = claims_of_talk([answer], [question])
-    assert (passage, claim.text) == (answer, "How long have you had the flat? Yes, since May.")
+    assert (passage, claim.text) == (answer, "(Ann asks: How long have you had the flat?) Yes, since May.")
 
 
 @pytest.mark.parametrize(

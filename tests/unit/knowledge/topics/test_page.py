@@ -31,6 +31,7 @@ HOSTILE = (
     "text [^7]",
     "*Last consolidated: 2026-01-11 10:45:00*\n*Items: 1 | Resources: 1*",
     "*(edited)*",
+    "*(from an untrusted source)*",
     "(2026-01-02) said",
     "a | b\n--|--",
     "tail\\",
@@ -50,7 +51,9 @@ notes = st.builds(
     st.one_of(st.just(""), ids),
 )  # fmt: skip
 days = st.one_of(st.none(), st.dates(date(1000, 1, 1)))
-claims = st.builds(PageClaim, texts.filter(bool), st.lists(notes, min_size=1, max_size=3).map(tuple), days)
+claims = st.builds(
+    PageClaim, texts.filter(bool), st.lists(notes, min_size=1, max_size=3).map(tuple), days, is_untrusted=st.booleans()
+)
 titles = texts.filter(lambda text: text not in {"", "Sources"})
 moments = st.one_of(
     st.none(),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +20,7 @@ from agent_memory.knowledge.topics.page import Footnote, Page
 from agent_memory.knowledge.topics.saves import TopicFiles
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
+    from collections.abc import Callable
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -133,3 +134,43 @@ def test_the_index_links_each_page_and_no_topic_takes_its_name(tmp_path: Path) -
     assert r"- [Lea \[x\](y)](lea.md) - What \<b\>Lea\</b\> said. (3 items)" in text
     assert file_name("log", 2) == "log_-2.md"
     assert "None yet." in index_file([])
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "link", "dangling", "huge"])
+def test_what_stands_in_the_place_of_a_page_and_is_none_is_moved_away(tmp_path: Path, what: str) -> None:
+    files, folder = TopicFiles(tmp_path / "topics"), tmp_path / "topics"
+    files.write("lea", made(), "What Lea said.", None)
+    (folder / "lea.md").unlink()
+    outside = tmp_path / "outside.md"
+    outside.write_text("Nobody is to read this.")
+    makers: dict[str, Callable[[Path], object]] = {
+        "pipe": os.mkfifo,
+        "folder": Path.mkdir,
+        "link": lambda path: path.symlink_to(outside),
+        "dangling": lambda path: path.symlink_to(tmp_path / "gone"),
+        "huge": lambda path: [path.touch(), os.truncate(path, saves.MAX_BYTES + 1)][0],
+    }
+    makers[what](folder / "lea.md")
+    assert files.read("lea") is None
+    assert files.withdraw(["mem-000000000000"], list, {}) == {}
+    assert files.write("lea", made(), "What Lea said.", None)
+    assert (saved := files.read("lea")) is not None
+    assert not saved.is_edited
+    assert sorted(path.name for path in folder.iterdir()) == ["lea.md", "lea.md.no-page"]
+    assert outside.read_text() == "Nobody is to read this."
+
+
+def test_a_page_of_which_one_part_was_edited_loses_the_words_of_what_is_gone_in_every_part(tmp_path: Path) -> None:
+    files, folder = TopicFiles(tmp_path / "topics"), tmp_path / "topics"
+    files.write("lea", many := made(60), "What Lea said.", None)
+    second = folder / "lea-2.md"
+    second.write_text(second.read_text().replace("Lea has seen", "Lea saw", 1))
+    parts = [path for path in folder.iterdir() if path != second]
+    gone = {f"mem-{at:012x}": f"film {at} with" for at in (0, 59)}
+    texts = "".join(path.read_text() for path in parts)
+    assert all(words in texts for words in gone.values())
+    claims = {claim.text for section in many.page.sections for claim in section.claims}
+    assert files.withdraw([*gone], lambda: claims, {}).keys() == {"lea"}
+    left = "".join(path.read_text() for path in folder.iterdir())
+    assert not [words for words in gone.values() if words in left]
+    assert "Lea saw" in left

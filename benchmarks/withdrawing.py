@@ -1,0 +1,95 @@
+"""What it costs to forget an item that stands on a long page: the time of who forgets.
+
+    python -m benchmarks.withdrawing [--items 1600] [--forget 20] [--json]
+
+One speaker says so many different things, which become items of one page, without an embedder. Some of them are
+forgotten one after the other, as a tool of a session does it, each by its id.
+
+- `forget_ms`: milliseconds of one call: half of them and 95 in 100 are faster, and the slowest
+- `cpu_ms`: processor time of the process for one call
+- `held_ms`: the longest that the event loop stood still meanwhile
+- `written`: bytes by which the journal of topics grew with each
+- `left`: of the forgotten items, how many stand on the page, in its files or in the records' list; has to be 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.watching import keep_pages
+from agent_memory.knowledge.working import runner_of
+from agent_memory.service import open_service
+from agent_memory.settings import ServiceSettings
+from benchmarks._loop_watch import longest_hold
+from benchmarks.ingestion import share, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+async def measure(folder: Path, count: int, forgotten: int) -> dict[str, Any]:
+    """Make the page, forget, and return the figures."""
+    settings = ServiceSettings(storage_root=str(folder / "root"), embedder="none")
+    knowledge, service = Knowledge("bob", settings), keep_pages(open_service("bob", settings))
+    path = folder / "talk.jsonl"
+    said = statements_of(count, seed=5)
+    path.write_text("\n".join(json.dumps({"speaker": "Lea", "text": text}) for text in said), encoding="utf-8")
+    await Ingest(knowledge).file(path)
+    await runner_of(knowledge, service, at_once=True).run()
+    items = [each for each in await service.admin.everything() if each.is_item]
+    chosen = random.Random(7).sample(items, forgotten + 1)
+    await service.forget(chosen.pop().id)  # what is imported and opened once
+    journal = knowledge.folder.path / "knowledge.yaml"
+    before, cpu, taken = journal.stat().st_size, time.process_time(), list[float]()
+    async with longest_hold() as held:
+        for each in chosen:
+            started = time.perf_counter()
+            await service.forget(each.id)
+            taken.append((time.perf_counter() - started) * 1000)
+    cpu, written = time.process_time() - cpu, journal.stat().st_size - before
+    topics = await Pages(knowledge, service).topics()
+    texts = [each.read_text() for each in knowledge.folder.topics.iterdir()] + [each.body for each in topics]
+    left = sum(any(each.id in text for text in texts) for each in chosen)
+    left += len({one for topic in topics for one in topic.item_ids}.intersection(each.id for each in chosen))
+    await service.close()
+    await knowledge.close()
+    return {
+        "page": {"items": len(items), "characters": max(len(each.body) for each in topics)},
+        "forget_ms": {"p50": share(taken, 0.5), "p95": share(taken, 0.95), "most": round(max(taken), 1)},
+        "cpu_ms": round(1000 * cpu / forgotten, 1),
+        "held_ms": round(held.seconds * 1000, 1),
+        "written": round(written / forgotten),
+        "left": left,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--items", type=int, default=1600)
+    parser.add_argument("--forget", type=int, default=20)
+    parser.add_argument("--json", action="store_true", help="for machines")
+    asked = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        figures = asyncio.run(measure(Path(folder), asked.items, asked.forget))
+    if asked.json:
+        print(json.dumps(figures))
+        return 0
+    for name, value in figures.items():
+        shown = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
+        print(f"{name:12} {shown}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
