@@ -18,6 +18,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -25,7 +26,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +58,7 @@ _TURNS: Final = 60
 _WINDOW: Final = 20
 _TWO_AT_ONCE: Final = 0.2
 _UNDONE: Final = 0.4
+_MADE: Final = re.compile(r"(?<=^\*Last consolidated: )\d.*")
 _ROUND_KILLS: Final = 6
 """After so many deaths a process of the round may live, so that there are rounds enough."""
 
@@ -69,7 +71,7 @@ class Report:
     ended: int = 0
     rounds: int = 0
     undone: list[int] = field(default_factory=list)
-    stages: dict[str, int] = field(default_factory=dict)
+    stages: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
 
@@ -191,8 +193,14 @@ async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemorySer
     filed, problems = await file_all(service, topics), list[str]()
     for topic in topics:
         members, saved = {each.id for each in filed.members.get(topic.name, ())}, files.read(topic.name)
-        if saved is None or saved.is_edited or set(topic.item_ids) != members or render(saved.page) != topic.body:
+        if saved is None or saved.is_edited:
+            problems.append(f"page {topic.name}: {'is not there' if saved is None else 'taken for edited'}")
+            continue
+        if set(topic.item_ids) != members:
             problems.append(f"page {topic.name}: {len(topic.item_ids)} items, not {len(members)}")
+            continue
+        if difference := _first_difference(render(saved.page), topic.body):
+            problems.append(f"page {topic.name}: file and record differ: {difference}")
             continue
         sources = await sources_of(knowledge, filed.members[topic.name])
         for note in saved.page.notes:
@@ -203,6 +211,21 @@ async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemorySer
         problems.append(f"{len(topics)} topics")
     hidden = [path.name for path in (root / "bob" / "topics").glob(".*")]
     return [*problems, *(f"left beside the pages: {name}" for name in hidden)]
+
+
+def _first_difference(one: str, other: str) -> str:
+    """Return the first line of two pages that differs, of both; empty if none does.
+
+    When they were made may differ: a process died between the two, and the next one only cut lines out of the second.
+    """
+    pairs = enumerate(zip_longest(one.split("\n"), other.split("\n"), fillvalue=""), 1)
+    differing = (f"line {at}: {some!r}, {others!r}" for at, (some, others) in pairs if _undated(some) != _undated(others))
+    return next(differing, "")
+
+
+def _undated(line: str) -> str:
+    """Return a line of a page without the time at which the page was made."""
+    return _MADE.split(line)[0]
 
 
 def forked(body: Callable[[], object]) -> int:
@@ -279,7 +302,7 @@ def one_round(
         if not died:
             report.ended += 1
             return max(0.05, time.monotonic() - began)
-        report.kills, report.stages[stage] = report.kills + 1, report.stages.get(stage, 0) + 1
+        report.kills, report.stages[stage] = report.kills + 1, report.stages[stage] + 1
     raise AssertionError("counting ends with a process that was not killed")
 
 
