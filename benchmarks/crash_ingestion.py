@@ -219,8 +219,8 @@ def _first_difference(one: str, other: str) -> str:
     When they were made may differ: a process died between the two, and the next one only cut lines out of the second.
     """
     pairs = enumerate(zip_longest(one.split("\n"), other.split("\n"), fillvalue=""), 1)
-    differing = (f"line {at}: {some!r}, {others!r}" for at, (some, others) in pairs if _undated(some) != _undated(others))
-    return next(differing, "")
+    differing = (each for each in pairs if _undated(each[1][0]) != _undated(each[1][1]))
+    return next((f"line {at}: {some!r}, {others!r}" for at, (some, others) in differing), "")
 
 
 def _undated(line: str) -> str:

@@ -37,7 +37,7 @@ _TITLE: Final = 50
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
 _READ_FOR_A_TITLE: Final = 4_000
 """Characters of a text whose beginning may be a title: all of it is tried for secrets first, which takes long."""
-_PORTIONS: Final = 10
+_PORTIONS: Final = 16
 """Of background work that are done at once: a long backlog is worked off turn by turn."""
 
 
