@@ -9,13 +9,21 @@ from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import Run
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.working import runner_of
-from agent_memory.models import EPISODE, RESOURCE, TOPIC
+from agent_memory.models import ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.carrying import Brought
 
 _WRITTEN_AT_ONCE: Final = 200
-_WORDS: Final = {RESOURCE.name: "resource", EPISODE.name: "turn", TOPIC.name: "topic"}
+_WORDS: Final = {
+    RESOURCE.name: ("resource", "resources"),
+    EPISODE.name: ("turn", "turns"),
+    TOPIC.name: ("topic", "topics"),
+    ENTITY.name: ("entity", "entities"),
+    RELATION.name: ("relation", "relations"),
+    SUMMARY.name: ("summary", "summaries"),
+}
+"""What is told; where entities are named comes with them."""
 
 
 def was_given(run: Run) -> bool:
@@ -63,10 +71,10 @@ async def work(run: Run) -> None:
 
 def said_of(counts: Counter[str]) -> str:
     """Return how many there are of each kind, for people; empty where there is nothing."""
-    named = [counted(counts[kind], word) for kind, word in _WORDS.items() if counts[kind]]
+    named = [counted(counts[kind], *words) for kind, words in _WORDS.items() if counts[kind]]
     return ", ".join(named)
 
 
 def document_of(done: "Brought") -> dict[str, Any]:
     """Return what became of it, for JSON."""
-    return {name: {"stored": done.stored[kind], "present": done.present[kind]} for kind, name in _WORDS.items()}
+    return {name: {"stored": done.stored[kind], "present": done.present[kind]} for kind, (name, _) in _WORDS.items()}

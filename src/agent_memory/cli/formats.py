@@ -27,7 +27,9 @@ Format = Literal["yaml", "jsonl"]
 
 _RELEASED: Final = "released"
 """The key of a trace, which stands in a file instead of the memory."""
-_GIVEN: Final = frozenset({"resource", "episode", "topic", "stage_mark"})
+_GIVEN: Final = frozenset({
+    "resource", "episode", "topic", "entity", "mentions", "relation", "summary", "stage_mark",
+})  # fmt: skip
 """Kinds of records that are no memories, by their names in a file; a memory has no such field."""
 _COMPUTED: Final = frozenset({"agent_id", "superseded_by"})
 """Printed by `--json` besides the fields of a memory; nothing to import."""

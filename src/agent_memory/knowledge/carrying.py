@@ -1,7 +1,8 @@
 """Taking along what an agent was given: entries of an export, and these entries as records again.
 
 An entry is a record with its `kind`; a long text stands in it whole, and of a topic, the page that a person changed.
-Pages are not in it otherwise: they are made anew from the items.
+Pages are not in it otherwise: they are made anew from the items. Entities, where they are named, relations and
+summaries are: drawn anew they would be without what a person merged or split, or a language model worded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.drafting import Draft
 from agent_memory.knowledge.storing import store_new
 from agent_memory.knowledge.topics.saves import TopicFiles, put_page
-from agent_memory.models import EPISODE, MARK, MAX_LINE_CHARS, MAX_TEXT_CHARS, RESOURCE, TOPIC, Mark, to_text
+from agent_memory.models import (
+    ENTITY,
+    ENTITY_KINDS,
+    EPISODE,
+    MARK,
+    MAX_LINE_CHARS,
+    MAX_TEXT_CHARS,
+    MERGED_INTO,
+    RESOURCE,
+    TOPIC,
+    Mark,
+    to_text,
+)
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service.trust import lowest
 from agent_memory.storage.cleaning import make_record
@@ -29,8 +42,9 @@ if TYPE_CHECKING:
     from agent_memory.models import Topic
     from agent_memory.models.kind import Kind
 
-KINDS: Final = {kind.name: kind for kind in (RESOURCE, EPISODE, TOPIC, MARK)}
-_CARRIED: Final = (RESOURCE, EPISODE, TOPIC)
+_TEXTS: Final = (RESOURCE, EPISODE)
+"""Kinds with texts that may lie in a file of their own."""
+_CARRIED: Final[tuple[Kind[Any], ...]] = (*_TEXTS, TOPIC, *ENTITY_KINDS)
 _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16
 _REDACTOR: Final = SecretRedactor()
@@ -65,7 +79,7 @@ async def entries_of(knowledge: Knowledge, forgotten: Collection[str] = ()) -> A
     Raises:
         StorageError: A record or a long text cannot be read.
     """
-    for kind in (RESOURCE, EPISODE):
+    for kind in _TEXTS:
         async for record in knowledge.of(kind.name).iter_all():
             entry = {"kind": kind.name, "id": record.id, **record.to_record()}
             if entry.pop("blob", ""):
@@ -75,6 +89,9 @@ async def entries_of(knowledge: Knowledge, forgotten: Collection[str] = ()) -> A
     async for topic in knowledge.topics.iter_all():
         saved = await asyncio.to_thread(files.read, topic.name)
         yield _topic_entry(topic, saved.text if saved is not None and saved.is_edited else "")
+    for kind in ENTITY_KINDS:
+        async for record in knowledge.of(kind.name).iter_all():
+            yield {"kind": kind.name, "id": record.id, **record.to_record()}
     async for mark in knowledge.marks.iter_all():
         if never := sorted({*mark.never, *forgotten}):
             yield {
@@ -114,7 +131,8 @@ async def _store(
 ) -> None:
     drafts: list[Draft[Any]] = []
     size, names = 0, {topic.name async for topic in knowledge.topics.iter_all()} if kind is TOPIC else set()
-    for line, entry in some:
+    for line, given in some:
+        entry = given if trusted or kind is not ENTITY else await _unmerged(knowledge, given)
         try:
             draft = await asyncio.to_thread(_draft, knowledge, kind, entry, trusted=trusted)
         except ValidationError as error:
@@ -127,7 +145,7 @@ async def _store(
         if is_there or dry_run:
             continue
         drafts.append(draft)
-        size += len(draft.text) or len(record.content if kind is not TOPIC else record.body)
+        size += len(draft.text) or len(kind.text_of(record))
         if size > _CHARACTERS_AT_ONCE:
             await store_new(knowledge, knowledge.of(kind.name), drafts)
             drafts, size = [], 0
@@ -147,7 +165,7 @@ def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trus
     values = {name: value for name, value in entry.items() if name in kind.model.model_fields and name != "agent_id"}
     whole, kinds = "", tuple[str, ...]()
     text = values.get("content")
-    if kind is not TOPIC and isinstance(text, str):
+    if kind in _TEXTS and isinstance(text, str):
         if len(text) > MAX_TEXT_CHARS:
             raise ValidationError(f"One record holds {MAX_TEXT_CHARS:,} characters, this has {len(text):,}.")
         if len(text) > MAX_LINE_CHARS:
@@ -177,9 +195,19 @@ def _lowered(values: dict[str, Any], knowledge: Knowledge) -> dict[str, Any]:
     }
 
 
+async def _unmerged(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return an entity that is not said to be one that was there before; between entities of a file it stays."""
+    links = entry.get("links")
+    if not isinstance(links, list) or not all(isinstance(link, dict) for link in links):
+        return entry  # which is no record
+    merged = [str(link.get("id")) for link in links if link.get("rel") == MERGED_INTO]
+    known = {one for one in merged if await knowledge.entities.get(one) is not None}
+    return {**entry, "links": [link for link in links if str(link.get("id")) not in known]} if known else entry
+
+
 async def _forget(knowledge: Knowledge, entry: dict[str, Any]) -> None:
     """Have a step not make again what somebody forgot elsewhere."""
-    ids = [one for one in entry.get("never") or () if isinstance(one, str) and one.startswith("mem-")]
+    ids = [one for one in entry.get("never") or () if isinstance(one, str) and one.startswith(("mem-", "epi-"))]
     marks, known = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
     if known is None:
         try:

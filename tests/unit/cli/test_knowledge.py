@@ -213,9 +213,12 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     page = root / "eve" / "topics" / "lea.md"
     page.write_text(page.read_text() + "\nAsk her.\n")
     file = str(tmp_path / f"all.{suffix}")
-    assert "Exported 6 memories with 2 resources, 6 turns, 1 topic to" in cli("export", "-a", "eve", file).stdout
+    assert (
+        "Exported 6 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation to"
+        in cli("export", "-a", "eve", file).stdout
+    )
     dry = cli("import", "-a", "ben", file, "--trusted", "--dry-run").stdout
-    assert dry == "Would import 6 memories with 2 resources, 6 turns, 1 topic.\n"
+    assert dry == "Would import 6 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation.\n"
     cli("import", "-a", "ben", file, "--trusted")
     theirs, ours = exported(cli, "eve"), exported(cli, "ben")
     assert forgotten not in ours
@@ -230,7 +233,34 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
         "resource": {"stored": 0, "present": 2},
         "turn": {"stored": 0, "present": 6},
         "topic": {"stored": 0, "present": 1},
+        "entity": {"stored": 0, "present": 4},
+        "relation": {"stored": 0, "present": 1},
+        "summary": {"stored": 0, "present": 0},
     }
+
+
+def test_what_a_person_merged_is_one_after_an_import(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    cli("entity", "-a", "eve", "Robert Smith", "--merge", "Lena Kowalski")
+    cli("export", "-a", "eve", str(tmp_path / "all.jsonl"))
+    cli("import", "-a", "ben", str(tmp_path / "all.jsonl"))
+    (known,) = [
+        each for each in document(cli("entities", "-a", "ben", "--json"))["entities"] if "Smith" in each["name"]
+    ]
+    assert known["also"] == ["Lena Kowalski"]
+
+
+def test_a_file_of_strangers_does_not_say_who_is_the_same_as_somebody_known(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    known = next(each for each in document(cli("entities", "-a", "eve", "--json"))["entities"] if "Rob" in each["name"])
+    link = {"rel": "merged_into", "id": known["id"]}
+    line = {"kind": "entity", "id": "ent-0123456789ab", "name": "Mallory", "entity_type": "person", "links": [link]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(line))
+    cli("import", "-a", "eve", str(tmp_path / "in.jsonl"))
+    found = {each["name"]: each["also"] for each in document(cli("entities", "-a", "eve", "--json"))["entities"]}
+    assert (found["Robert Smith"], found["Mallory"]) == ([], [])
 
 
 def test_what_was_forgotten_is_not_drawn_again_after_an_import_without_trust(
