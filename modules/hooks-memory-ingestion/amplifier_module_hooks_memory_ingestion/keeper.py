@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.host.registry import ServiceShare
+from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.ingest import Ingest
 from agent_memory.knowledge.model import Asking
@@ -115,7 +116,10 @@ class Keeper:
         """
         service, knowledge = await self._opened()
         caller = replace(self._session.caller.as_person(), group=None)  # it is done for all groups
-        ran = await runner_of(knowledge, service, caller, asking=self._asking()).run(_PORTIONS, progress)
+        steps = MemoryIngestionConfig(
+            entity_extraction_enabled=self._settings.entities, summarization_enabled=self._settings.summaries
+        )
+        ran = await runner_of(knowledge, service, caller, steps, self._asking()).run(_PORTIONS, progress)
         if any(ran.done.values()) or ran.failed:
             await service.report(
                 "memory:background_worked", caller, done=dict(ran.done), failed=ran.failed, is_over=ran.is_over

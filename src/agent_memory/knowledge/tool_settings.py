@@ -79,6 +79,11 @@ class IngestionSettings(ModelSettings):
         description="Steps of background work that ask the session's own provider: `items`, `pages`, `entities`, "
         "`summaries`. None unless named: rules do them all, and whatever the provider does not do.",
     )
+    entities: bool = Field(
+        default=True,
+        description="Draw who and what is spoken of, and how they relate, behind the answers.",
+    )
+    summaries: bool = Field(default=True, description="Summarise long conversations behind the answers.")
     background: bool = Field(
         default=True,
         description="Work on what was taken in behind the answers of the session; else `agent-memory ingest` or a "
