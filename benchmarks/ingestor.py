@@ -1,6 +1,6 @@
 """What `MemoryIngestor` costs: latencies and throughputs of each operation, and what collecting signals adds.
 
-    python -m benchmarks.ingestor [--turns 500] [--chars 1000] [--json]
+    python -m benchmarks.ingestor [--turns 500] [--chars 1000] [--pairs 100] [--json]
 
 Turns of common words are taken in one after the other, each with an answer, so each makes two episodes; every 20
 episodes a summary is due, and every name in them an entity. Nothing is embedded here (`benchmarks.ingestion` does
@@ -10,8 +10,9 @@ that). A fresh process each:
 - `extraction`, `lookup`, `window`, `meta`: the same of drawing entities from an episode, of looking one up among those
   that are known, and of both kinds of summaries
 - `memory`: KB of private memory that 1,000 episodes add
-- `signals`: processor time of a turn, by how much more than without it: with Prometheus and OpenTelemetry imported, and
-  with a tracer that collects in memory; the least of several rounds, since other programs only add
+- `signals`: processor time of a turn without the work behind it, and by how much more it is with Prometheus and a
+  tracer of OpenTelemetry that collects in memory: the median over pairs of blocks of turns in one process, with its
+  interval of 95 in 100
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import argparse
 import asyncio
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
+from statistics import median
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 _NAMES: Final = ("Ada", "Tobias Reuter", "Turin", "Acme GmbH", "PostgreSQL", "ORD-4711", "api.example.org", "Lena")
 _BEGUN: Final = datetime(2026, 1, 5, tzinfo=UTC)
-_ROUNDS: Final = 5
+_BLOCK: Final = 10
 _SESSION: Final = SimpleNamespace(tenant_id="acme", id="bench")
 
 
@@ -55,13 +57,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingestor", description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=500)
     parser.add_argument("--chars", type=int, default=1000, help="of what the user says; an answer has half of that")
+    parser.add_argument("--pairs", type=int, default=100, help="of blocks of turns with and without signals")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--collect", choices=["nothing", "libraries", "spans"], help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.collect is not None:
-        sys.stdout.write(json.dumps(asyncio.run(_signalled(args.collect, args.turns, args.chars))) + "\n")
-        return 0
-    found = asyncio.run(_measured(args.turns, args.chars)) | {"signals": _signals(args.turns, args.chars)}
+    found = asyncio.run(_measured(args.turns, args.chars))
+    found["signals"] = asyncio.run(_signalled(args.chars, args.pairs))
     if args.json:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
         return 0
@@ -70,8 +70,9 @@ def main() -> int:
         row = found[name]
         print(f"{name:12}{row['p50']:>9.2f}{row['p95']:>9.2f}{row['p99']:>9.2f}{row['per_second']:>10.0f}")
     print(f"memory: {found['memory']:.0f} KB for 1,000 episodes of {args.chars} and {args.chars // 2} characters")
-    for name, row in found["signals"].items():
-        print(f"signals, {name}: {row['ms']:.3f} ms of the processor a turn ({row['more']:+.1%})")
+    without, within = found["signals"]["nothing"]["ms"], found["signals"]["everything"]
+    print(f"processor time of a turn: {without:.2f} ms; with spans and metrics {within['ms']:.2f}")
+    print(f"that is more by, half of the pairs: {within['more']:+.2%} ({within['low']:+.2%} to {within['high']:+.2%})")
     return 0
 
 
@@ -108,7 +109,7 @@ async def _timed(calls: Sequence[Callable[[], Awaitable[Any]]]) -> dict[str, flo
 
 
 async def _measured(count: int, chars: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # children seal on
         settings = ServiceSettings(storage_root=folder, embedder="none")
         off = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
         found: dict[str, Any] = {}
@@ -153,40 +154,47 @@ def _private_kb() -> float:
     return sum(float(row.split()[1]) for row in rows if row.startswith("Private_"))
 
 
-def _signals(count: int, chars: int) -> dict[str, dict[str, float]]:
-    least: dict[str, float] = {}
-    for _ in range(_ROUNDS):
-        for name in ("nothing", "libraries", "spans"):
-            command = [sys.executable, "-m", "benchmarks.ingestor", "--collect", name]
-            command += ["--turns", str(count), "--chars", str(chars)]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            least[name] = min(least.get(name, told), told)
-    return {name: {"ms": ms, "more": ms / least["nothing"] - 1} for name, ms in least.items()}
+async def _nothing() -> None:
+    """Do nothing."""
 
 
-async def _signalled(collect: str, count: int, chars: int) -> float:
-    """Return the milliseconds of the processor that a turn takes, with what a program collects."""
-    if collect != "nothing":
-        import prometheus_client  # noqa: F401 - being imported is what matters
-        from opentelemetry import trace
-    if collect == "spans":
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+async def _signalled(chars: int, pairs: int, seed: int = 0) -> dict[str, dict[str, float]]:
+    """Return the processor time of a turn, without the work behind it, by what the program collects.
 
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
-        trace.set_tracer_provider(provider)
-    turns = _turns(count, chars)
-    with tempfile.TemporaryDirectory() as folder:
-        settings = ServiceSettings(storage_root=folder, embedder="none")
-        off = MemoryIngestionConfig(entity_extraction_enabled=False, summarization_enabled=False)
-        async with MemoryIngestor("bench", settings, off) as ingestor:
-            await ingestor.ingest_turn(turns[0], _SESSION)
-            began = time.process_time()
-            for turn in turns[1:]:
-                await ingestor.ingest_turn(turn, _SESSION)
-            return 1000 * (time.process_time() - began) / (count - 1)
+    One process takes in blocks of turns, collecting in one and not in the next, in random order: what other programs
+    add falls on both alike.
+    """
+    import prometheus_client
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    libraries = {"opentelemetry.trace": trace, "prometheus_client": prometheus_client}
+    turns, choose = iter(_turns((pairs + 1) * 2 * _BLOCK, chars)), random.Random(seed)
+    spent: dict[bool, list[float]] = {False: [], True: []}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        async with MemoryIngestor("bench", ServiceSettings(storage_root=folder, embedder="none")) as ingestor:
+            setattr(ingestor.background, "tell", _nothing)  # noqa: B010 - it takes more than what is measured
+            for _ in range(pairs + 1):
+                for collects in choose.sample([False, True], 2):
+                    for name, library in libraries.items():
+                        sys.modules.pop(name, None)
+                        if collects:
+                            sys.modules[name] = library
+                    began = time.process_time()
+                    for turn in islice(turns, _BLOCK):
+                        await ingestor.ingest_turn(turn, _SESSION)
+                    spent[collects].append(1000 * (time.process_time() - began) / _BLOCK)
+                    exporter.clear()
+    without, within = spent[False][1:], spent[True][1:]  # the first of each loads what it needs
+    more = [some / other - 1 for some, other in zip(within, without, strict=True)]
+    drawn = sorted(median(choose.choices(more, k=len(more))) for _ in range(1000))
+    told = {"more": median(more), "low": drawn[25], "high": drawn[974]}
+    return {"nothing": {"ms": median(without)}, "everything": {"ms": median(within), **told}}
 
 
 if __name__ == "__main__":

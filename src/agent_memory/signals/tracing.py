@@ -36,6 +36,8 @@ class _NoSpan:
 
 
 _NO_SPAN: Final = _NoSpan()
+_tracers: Final[dict[str, Any]] = {}
+"""The provider that was asked last, and its tracer."""
 
 
 @contextmanager
@@ -53,8 +55,7 @@ def span(name: str, **attributes: Any) -> Iterator[Span]:
         yield _NO_SPAN
         return
     named = {key.replace("__", "."): value for key, value in attributes.items()}
-    tracer = library.get_tracer(_TRACER)
-    with tracer.start_as_current_span(
+    with _tracer_of(library).start_as_current_span(
         name, attributes=named, record_exception=False, set_status_on_exception=False
     ) as current:
         try:
@@ -63,6 +64,14 @@ def span(name: str, **attributes: Any) -> Iterator[Span]:
             current.set_status(library.Status(library.StatusCode.ERROR, type(error).__name__))
             raise
         current.set_status(library.Status(library.StatusCode.OK))
+
+
+def _tracer_of(library: Any) -> Any:
+    """Return our tracer of the program's provider; asking for it anew costs as much as the span."""
+    provider = library.get_tracer_provider()
+    if _tracers.get("provider") is not provider:
+        _tracers.update(provider=provider, tracer=provider.get_tracer(_TRACER))
+    return _tracers["tracer"]
 
 
 def operation(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
