@@ -115,7 +115,7 @@ class Keeper:
             AgentMemoryError: What was done before is done.
         """
         service, knowledge = await self._opened()
-        caller = replace(self._session.caller.as_person(), group=None)  # it is done for all groups
+        caller = self._session.caller.as_person().of_no_group()
         steps = MemoryIngestionConfig(
             entity_extraction_enabled=self._settings.entities, summarization_enabled=self._settings.summaries
         )

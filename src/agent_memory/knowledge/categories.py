@@ -6,15 +6,18 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import CategoryExistsError, UnknownIdError
-from agent_memory.knowledge.groups import SeenTopics, described_for
+from agent_memory.knowledge.groups import SeenTopics, check_own, described_for, is_described_by, left_by
 from agent_memory.knowledge.shapes import category_of
-from agent_memory.models import Topic
+from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.models import TOPIC, to_text
+from agent_memory.storage.cleaning import make_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.shapes import MemoryCategory
+    from agent_memory.models import Topic
 
 
 class CategoryLayer:
@@ -42,16 +45,13 @@ class CategoryLayer:
                 raise CategoryExistsError(name)
             if (others := await self._seen.of_others(name)) is not None:
                 changes = described_for(others, self._seen.group or "", description)
-                return category_of(self._seen.view(await self._knowledge.topics.update(others.id, changes), []))
-            topic = Topic(
-                agent_id=self._knowledge.agent_id,
-                name=name,
-                description=description,
-                timestamp=self._knowledge.clock(),
-                group=self._seen.group or "",
-            )
+                others = await self._knowledge.topics.update(others.id, changes) if changes else others
+                return category_of(self._seen.view(others, []))
+            fields = {"name": name, "description": description, "group": self._seen.group or ""}
+            values = {**fields, "timestamp": to_text(self._knowledge.clock())}
+            topic = await asyncio.to_thread(make_record, TOPIC, values, self._knowledge.agent_id)
             await self._knowledge.topics.store(topic)
-        return category_of(topic)
+        return category_of(topic.value)
 
     async def topic(self, name: str) -> Topic | None:
         """Return the record of a topic by its name."""
@@ -91,6 +91,7 @@ class CategoryLayer:
 
         Raises:
             UnknownIdError: There is no such topic.
+            ValidationError: The group of the session did not declare it.
             StorageError: Nothing was changed.
         """
         changes: dict[str, Any] = {"body": content, "consolidated_at": self._knowledge.clock()}
@@ -103,6 +104,7 @@ class CategoryLayer:
 
         Raises:
             UnknownIdError: There is no such topic.
+            ValidationError: The group of the session did not declare it.
             StorageError: Nothing was changed.
         """
         topic = await self._knowledge.topics.get(category_id)
@@ -110,17 +112,39 @@ class CategoryLayer:
         return await self._changed(category_id, {"item_ids": every})
 
     async def _changed(self, category_id: str, changes: dict[str, Any]) -> MemoryCategory:
-        if await self.get(category_id) is None:
+        record = await self._record(category_id)
+        if record is None:
             raise UnknownIdError(f"There is no topic {category_id}; nothing was changed.")
+        check_own(self._seen.group, record)
         topic = await self._knowledge.topics.update(category_id, changes)
         return category_of(self._seen.view(topic, await self._seen.members_of(topic)))
 
     async def delete(self, category_id: str) -> bool:
-        """Delete a topic and its page, not its items; tell whether there was one."""
-        if await self.get(category_id) is None:
+        """Delete a topic and its page, not its items; tell whether there was one.
+
+        One that other groups have, too, stays theirs. A page that a person changed stays as a file.
+
+        Raises:
+            ValidationError: The group of the session neither declared nor described it.
+            StorageError: It is as it was, or gone with its file left; doing it again does the rest.
+        """
+        record = await self._record(category_id)
+        if record is None:
             return False
+        group, pages = self._seen.group, self._seen.pages
+        if not is_described_by(group, record):
+            check_own(group, record)
         try:
+            if changes := left_by(group, record, await pages.members_of(record)):
+                await self._knowledge.topics.update(category_id, changes)
+                return True
             await self._knowledge.topics.delete(category_id)
         except UnknownIdError:
             return False
+        await asyncio.to_thread(TopicFiles(self._knowledge.folder.topics).remove, record.name)
+        await pages.write_index()
         return True
+
+    async def _record(self, category_id: str) -> Topic | None:
+        """Return the record of a topic that is there for who asks."""
+        return await self._knowledge.topics.get(category_id) if await self.get(category_id) is not None else None

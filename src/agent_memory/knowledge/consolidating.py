@@ -9,6 +9,7 @@ from agent_memory.errors import CategoryNotFoundError, ConsolidationError, Stora
 from agent_memory.knowledge.events import CategoryConsolidatedPayload, MemoryEventType
 from agent_memory.knowledge.model_pages import Plan, plan_of
 from agent_memory.knowledge.pages import drafted
+from agent_memory.knowledge.publishing import told_of
 from agent_memory.models import sees
 
 if TYPE_CHECKING:
@@ -140,7 +141,10 @@ class Consolidation:
     async def tell(self, every: Iterable[Made]) -> None:
         """Send an event of each page that was made."""
         for made in every:
+            told = await told_of(self._pages.service, made, self._caller())
+            if told is None:
+                continue
             payload = CategoryConsolidatedPayload(
-                made.topic.id, made.topic.name, made.items, len(made.body), made.milliseconds, made.by_model
+                made.topic.id, made.topic.name, *told, made.milliseconds, made.by_model
             )
             await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._caller())

@@ -11,6 +11,7 @@ from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNo
 from agent_memory.knowledge.events import ItemsExtractedPayload, MemoryEventType
 from agent_memory.knowledge.filing import guessed, open_to
 from agent_memory.knowledge.model_items import MODEL, by_model, by_rules
+from agent_memory.knowledge.paging import unsaid
 from agent_memory.knowledge.shapes import MemoryItem
 from agent_memory.logs import get_logger
 
@@ -147,7 +148,7 @@ class Extraction:
     async def _declare(self, name: str) -> None:
         if await self._categories.topic(name) is None:
             with contextlib.suppress(CategoryExistsError):
-                await self._categories.create(name, f"What is known of {name.replace('_', ' ')}.")
+                await self._categories.create(name, unsaid(name.replace("_", " ")))
 
     async def _tell(self, record: ResourceRecord, items: Items, began: float) -> None:
         names = sorted({item.category for item in items if item.category})

@@ -29,7 +29,7 @@ from agent_memory.knowledge.drawn import (
 )
 from agent_memory.knowledge.model_items import MODEL, by_model, passage_of
 from agent_memory.knowledge.preceding import Preceding
-from agent_memory.models import Episode, may_stand_for, to_text
+from agent_memory.models import Episode, may_stand_for, sees, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -226,6 +226,8 @@ class Items:
             groups.setdefault(whole[sources_of(item)[0]], []).append(item)
         spent = round((time.perf_counter() - began) * 1000, 3)
         for resource_id, items in groups.items():
+            if not all(sees(self._caller.may_hear, item.facets) for item in items):
+                continue  # they are of one source, and so of one group
             await self._service.report(
                 "memory:items_extracted",
                 self._caller,

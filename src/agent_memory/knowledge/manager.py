@@ -152,7 +152,7 @@ class MemoryManager:
             StorageError: Nothing was stored.
         """
         stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
-        keys = sorted(map(str, metadata or {}))
+        keys = sorted(stored.metadata)
         payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
         await self._events.send(MemoryEventType.RESOURCE_STORED, payload, self._caller())
         await self.check(files=False)
@@ -300,7 +300,7 @@ class MemoryManager:
             CategoryExistsError: There is one of that name.
         """
         created = await self.category_layer.create(name, description)
-        payload = CategoryCreatedPayload(created.category_id, name, description)
+        payload = CategoryCreatedPayload(created.category_id, name, created.description)
         await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller())
         await self.check(files=False)
         return created

@@ -87,10 +87,13 @@ class Pages:
         knowledge: Where topics and sources are.
         service: Where items are.
         interval: New items of a topic after which its page is due; of a long page a tenth of it, unless this is 1.
+
+    Attributes:
+        service: As given.
     """
 
     def __init__(self, knowledge: Knowledge, service: MemoryService, interval: int = INTERVAL) -> None:
-        self._knowledge, self._service, self._interval = knowledge, service, interval
+        self._knowledge, self.service, self._interval = knowledge, service, interval
         self._files = TopicFiles(knowledge.folder.topics)
         self._making = asyncio.Lock()
 
@@ -106,9 +109,9 @@ class Pages:
 
     async def members_of(self, topic: Topic) -> list[Memory]:
         """Return what a topic's page would be made of now: what it was made of and lives, and what names the topic."""
-        live = await self._service.admin.valid_among(topic.item_ids)
+        live = await self.service.admin.valid_among(topic.item_ids)
         filters = SearchFilters(topic=topic.name, include_items=True)
-        named = (await self._service.admin.browse(Listing("oldest", filters))).records
+        named = (await self.service.admin.browse(Listing("oldest", filters))).records
         found = live | {each.id: each for each in named}
         return sorted(found.values(), key=lambda each: each.timestamp)
 
@@ -144,7 +147,7 @@ class Pages:
         async with self._making:
             for _ in range(_TRIES):
                 topic, body, saved = await self._written(topic, members, words)
-                live = await self._service.admin.valid_among([each.id for each in members])
+                live = await self.service.admin.valid_among([each.id for each in members])
                 if saved.done and len(live) == len(members):
                     break
                 # Somebody saved the file meanwhile, or forgot something that stands on the page now.
@@ -193,7 +196,7 @@ class Pages:
             StorageError: As for `withdraw`.
         """
         filed = {one for topic in await self.topics() for one in topic.item_ids}
-        gone = filed.difference(await self._service.admin.valid_among(filed))
+        gone = filed.difference(await self.service.admin.valid_among(filed))
         return await self.withdraw(gone) if gone else []
 
     async def withdraw(self, gone: Collection[str]) -> list[Made]:
@@ -204,7 +207,7 @@ class Pages:
         Raises:
             StorageError: Some were not made; the next background work makes them.
         """
-        gone, made, short = set(gone), list[Made](), Shortening(self._knowledge, self._service, gone)
+        gone, made, short = set(gone), list[Made](), Shortening(self._knowledge, self.service, gone)
         await short.begin()
         topics = [topic for topic in await self.topics() if not topic.edited_by]
         await short.look(topics)

@@ -61,6 +61,11 @@ def rendered_of(topic: Topic) -> Page:
     return parse(topic.body) if topic.body else Page(title_of(topic))
 
 
+def unsaid(title: str) -> str:
+    """Return the description of a topic that nobody described."""
+    return f"What is known of {title}."
+
+
 def title_of(topic: Topic) -> str:
     """Return how a topic is written."""
     title = topic.metadata.get("title")

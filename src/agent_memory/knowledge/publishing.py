@@ -12,8 +12,9 @@ from agent_memory.errors import BusyError, StorageError
 from agent_memory.knowledge.filing import ENTITY, file_all, is_entity
 from agent_memory.knowledge.model_pages import plan_of
 from agent_memory.knowledge.pages import drafted
+from agent_memory.knowledge.paging import unsaid
 from agent_memory.logs import get_logger
-from agent_memory.models import TOPIC, Source, Topic, derived_id
+from agent_memory.models import TOPIC, Source, Topic, derived_id, sees
 from agent_memory.tasks.marks import Marks, moved
 from agent_memory.tasks.stage import Backlog
 
@@ -129,7 +130,7 @@ class Publishing:
             agent_id=self._knowledge.agent_id,
             id=derived_id(TOPIC.prefix, ENTITY, name),
             name=name,
-            description=f"What is known of {title}."[:500],
+            description=unsaid(title)[:500],
             timestamp=self._knowledge.clock(),
             source=Source(kind="assistant", detail=ENTITY),
             metadata={"title": title},
@@ -159,15 +160,35 @@ class Publishing:
         return plan.rewordings
 
 
+async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[int, int] | None:
+    """Return of how many items a page is made and how long it is, as far as a session may know.
+
+    The length is 0 where not all of it is there for the session; None if none of it is.
+
+    Raises:
+        StorageError: The items cannot be read.
+    """
+    if caller.may_hear is None:
+        return made.items, len(made.body)
+    members = (await service.admin.valid_among(made.topic.item_ids)).values()
+    own = sum(sees(caller.may_hear, each.facets) for each in members)
+    if not own and made.topic.group != caller.may_hear:
+        return None
+    return own, len(made.body) if own == len(members) else 0
+
+
 async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
-    """Report that a page was made."""
+    """Report that a page was made, if the session may know of it."""
+    told = await told_of(service, made, caller)
+    if told is None:
+        return
     await service.report(
         "memory:category_consolidated",
         caller,
         category_id=made.topic.id,
         name=made.topic.name,
-        item_count=made.items,
-        content_length=len(made.body),
+        item_count=told[0],
+        content_length=told[1],
         consolidation_time_ms=round(made.milliseconds, 3),
         by_model=made.by_model,
     )

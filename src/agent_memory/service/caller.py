@@ -36,6 +36,8 @@ class Caller:
         shown: Ids of the memories that the turn before brought up.
         group: The group that the session is bound to, `tenant:session`: it sees what belongs to that or to none. An
             empty one sees what belongs to none, None sees all.
+        told: The same of a session for which work on what all groups gave is done: it sees all, and events tell the
+            session only what its group may see.
     """
 
     session_id: str = ""
@@ -44,14 +46,20 @@ class Caller:
     prompt: str = ""
     shown: frozenset[str] = frozenset()
     group: str | None = None
+    told: str | None = None
+
+    @property
+    def may_hear(self) -> str | None:
+        """The group of which events may tell the session, besides what belongs to none; None for all."""
+        return self.told if self.group is None else self.group
 
     def as_person(self) -> Caller:
         """Return the caller for what a person did, such as an edit of a file, whichever session takes it over."""
         return replace(self, trust="high")
 
     def of_no_group(self) -> Caller:
-        """Return the caller for work on what all groups gave, of which nothing is told to the session."""
-        return replace(self, group=None)
+        """Return the caller for work on what all groups gave, of which the session is told what is its own."""
+        return replace(self, group=None, told=self.may_hear)
 
 
 NOBODY = Caller()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, ResourceNotFoundError
+from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, ResourceNotFoundError, ValidationError
 from agent_memory.knowledge import MemoryManager, printing
 from agent_memory.knowledge.drafting import Turn
 from agent_memory.knowledge.ingest import Ingest
@@ -148,3 +148,108 @@ async def test_a_session_of_one_group_works_on_what_another_one_gave(service: Me
     [item] = [each for each in await service.admin.everything() if each.content == said]
     assert (len(item.links), item.group) == (2, ADA)
     await knowledge.close()
+
+
+async def test_any_number_of_groups_may_remember_something_under_one_topic(service: MemoryService) -> None:
+    for number in range(150):
+        manager = MemoryManager(service=service, caller=replace(NOBODY, group=f"acme:session-{number}"))
+        item = await manager.remember(f"The kettle of session {number} is made of steel.", "kitchen")
+        assert item.category == "kitchen"
+        await manager.close()
+    assert [each.name for each in await manager.list_categories()] == ["kitchen"]
+
+
+async def test_any_number_of_groups_may_describe_one_topic(service: MemoryService) -> None:
+    for number in range(60):
+        manager = MemoryManager(service=service, caller=replace(NOBODY, group=f"acme:session-{number}"))
+        made = await manager.create_category("kitchen", f"What session {number} cooks. " + "And bakes. " * 40)
+        assert made.description.startswith(f"What session {number} cooks.")
+        (listed,) = await manager.list_categories()
+        assert listed.description == made.description
+        await manager.close()
+
+
+async def test_a_topic_that_another_group_has_too_stays_theirs(
+    managers: dict[str | None, MemoryManager], service: MemoryService
+) -> None:
+    hers = await managers[ADA].create_category("kitchen", "What Ada cooks at home.")
+    await managers[BOB].create_category("kitchen", "What Bob fries at work.")
+    with pytest.raises(ValidationError, match="did not declare kitchen"):
+        await managers[BOB].category_layer.update_content(hers.category_id, "# Nothing")
+    assert await managers[ADA].category_layer.delete(hers.category_id)
+    assert await managers[ADA].list_categories() == []
+    (his,) = await managers[BOB].list_categories()
+    assert his.description == "What Bob fries at work."
+    assert await managers[BOB].category_layer.delete(his.category_id)
+    assert await managers[None].list_categories() == []
+
+
+async def test_a_group_deletes_no_topic_of_all(managers: dict[str | None, MemoryManager]) -> None:
+    common = await managers[None].create_category("kitchen", "What is cooked anywhere.")
+    with pytest.raises(ValidationError, match="did not declare kitchen"):
+        await managers[BOB].category_layer.delete(common.category_id)
+    assert len(await managers[ADA].list_categories()) == 1
+
+
+async def test_a_deleted_topics_page_is_gone_unless_a_person_changed_it(
+    managers: dict[str | None, MemoryManager], tmp_path: Path
+) -> None:
+    for name in ("kitchen", "garden"):
+        made = await managers[None].create_category(name, f"What is done in the {name}.")
+        await managers[None].remember(f"The door of the {name} is green.", name)
+        await managers[None].consolidate_category(name)
+        page = tmp_path / "bob" / "topics" / f"{name}.md"
+        if name == "garden":
+            page.write_text(page.read_text() + "\nAsk Lea.\n")
+        assert await managers[None].category_layer.delete(made.category_id)
+        assert page.exists() is (name == "garden")
+
+
+async def test_a_topic_of_an_entity_of_others_is_listed_once_a_group_declares_it(
+    managers: dict[str | None, MemoryManager], service: MemoryService, tmp_path: Path
+) -> None:
+    knowledge = Knowledge("bob", service.settings)
+    for number in range(6):
+        await Ingest(knowledge).resource(f"On day {number} Zeppelin Works sold {number} boats to us.", group=ADA)
+    await runner_of(knowledge, service, at_once=True).run()
+    await knowledge.close()
+    assert await managers[BOB].list_categories() == []
+    name = (await managers[ADA].list_categories())[0].name
+    await managers[BOB].create_category(name, "What Bob knows of it.")
+    assert [each.description for each in await managers[BOB].list_categories()] == ["What Bob knows of it."]
+
+
+async def test_a_session_is_told_of_no_page_that_is_not_there_for_it(service: MemoryService) -> None:
+    heard: list[tuple[str, dict[str, Any]]] = []
+
+    async def hear(event: str, data: dict[str, Any]) -> None:
+        heard.append((event, data))
+
+    knowledge = Knowledge("bob", service.settings)
+    for number in range(6):
+        await Ingest(knowledge).resource(f"On day {number} Zeppelin Works sold {number} boats to us.", group=ADA)
+    await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
+    assert heard == []
+    await Ingest(knowledge).resource("On Monday Zeppelin Works painted a shed for Bob.", group=BOB)
+    await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
+    await knowledge.close()
+    told = dict(heard)
+    assert told["memory:items_extracted"]["item_count"] == 1
+    page = told["memory:category_consolidated"]
+    assert (page["name"], page["item_count"], page["content_length"]) == ("zeppelin_works", 1, 0)
+
+
+async def test_what_is_told_of_a_new_topic_has_no_secret(service: MemoryService) -> None:
+    stored: list[Any] = []
+
+    class Store:
+        def append(self, event: Any) -> None:
+            stored.append(event)
+
+    manager = MemoryManager(service=service, event_store=Store())
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    made = await manager.create_category("keys", f"The token is {secret} as of May.")
+    await manager.store_resource("The shed is green.", "document", {f"k {secret}": "x"})
+    await manager.close()
+    assert secret not in made.description
+    assert secret not in repr(stored)
