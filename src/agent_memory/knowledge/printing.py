@@ -72,13 +72,13 @@ def _line(text: str) -> str:
 
 async def _source(manager: MemoryManager, item: MemoryItem) -> str:
     """Return of what type the source of an item is."""
-    if not item.source_resource_id:
-        return "note"
-    record = await manager.resource_layer.record(item.source_resource_id)
-    said = "deleted" if record is None else record.resource_type
+    said = "note"
+    if item.source_resource_id:
+        record = await manager.resource_layer.record(item.source_resource_id)
+        said = "deleted" if record is None else record.resource_type
     if item.speaker and not item.content.startswith(f"{item.speaker}: "):
         said += f", said by {_line(_SPEAKERS.get(item.speaker, item.speaker))}"
-    return f"{said}, untrusted" if record is not None and record.trust == "low" else said
+    return f"{said}, untrusted" if item.trust == "low" else said
 
 
 def _notes(found: RetrievalResult, mode: str) -> list[str]:

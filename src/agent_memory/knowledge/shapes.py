@@ -77,6 +77,7 @@ class MemoryItem:
         created_at: When it was stored.
         importance: low, normal or high; high ones come first among those that answer equally well.
         speaker: Who said it, by name or role; empty where nobody did.
+        trust: Whose words it rests on: `high` a person's, `medium` a model's or a file's, `low` a stranger's.
     """
 
     item_id: str
@@ -88,6 +89,7 @@ class MemoryItem:
     created_at: datetime
     importance: Importance = "normal"
     speaker: str = ""
+    trust: Trust = "medium"
 
     def __post_init__(self) -> None:
         if not 0 <= self.confidence <= 1:
@@ -182,7 +184,16 @@ def item_of(memory: Memory) -> MemoryItem:
     said, speaker = word_of(memory.importance), memory.metadata.get("speaker")
     by = speaker if isinstance(speaker, str) else ""
     return MemoryItem(
-        memory.id, memory.content, None, source_of(memory), memory.topic or None, sure, memory.timestamp, said, by
+        memory.id,
+        memory.content,
+        None,
+        source_of(memory),
+        memory.topic or None,
+        sure,
+        memory.timestamp,
+        said,
+        by,
+        memory.trust,
     )
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from agent_memory.models import Trust
+
 ORDER = "The best match stands first"
 
 
@@ -24,10 +26,9 @@ async def manager(tmp_path: Path) -> AsyncIterator[MemoryManager]:
     await opened.close()
 
 
-def item(content: str, speaker: str = "") -> MemoryItem:
-    return MemoryItem(
-        "mem-0", content, None, "res-000000000000", None, 1, datetime(2026, 1, 1, tzinfo=UTC), "normal", speaker
-    )
+def item(content: str, speaker: str = "", trust: Trust = "medium") -> MemoryItem:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return MemoryItem("mem-0", content, None, "res-000000000000", None, 1, now, "normal", speaker, trust)
 
 
 @pytest.mark.parametrize(("scores", "is_told"), [([0.4, 0.9], True), ([0.9, 0.4], False), ([0.5, 0.5], False)])
@@ -52,3 +53,8 @@ async def test_who_spoke_is_told_where_the_words_do_not(
 ) -> None:
     found = RetrievalResult([item(content, speaker)], RetrievalMode.RAG, 1, 1.0, [0.5])
     assert f"Source: {source}" in await printing.recalled(manager, found, "boat", "rag")
+
+
+async def test_an_item_that_rests_on_a_strangers_words_says_so_whatever_its_source_is(manager: MemoryManager) -> None:
+    found = RetrievalResult([item("The boat is in Bergen.", "Ann", "low")], RetrievalMode.RAG, 1, 1.0, [0.5])
+    assert "Source: deleted, said by Ann, untrusted |" in await printing.recalled(manager, found, "boat", "rag")
