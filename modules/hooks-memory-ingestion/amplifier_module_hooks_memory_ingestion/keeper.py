@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -21,23 +20,18 @@ from agent_memory.redaction import SecretRedactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from agent_memory.host import MemorySession
     from agent_memory.knowledge.drafting import Turn
     from agent_memory.knowledge.model import LanguageModel, ModelBudget
     from agent_memory.knowledge.tool_settings import IngestionSettings
-    from agent_memory.redaction import Redactor
     from agent_memory.service import MemoryService
     from agent_memory.tasks.stage import Ran
 
 _ACTIVATION: Final = "activation"
 _FORGETTING: Final = "forgetting"
 _LONGEST_WISH: Final = 200
-_TITLE: Final = 50
-"""Characters: each footnote of a page says it."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s")
-_READ_FOR_A_TITLE: Final = 4_000
-"""Characters of a text whose beginning may be a title: all of it is tried for secrets first, which takes long."""
 _PORTIONS: Final = 16
 """Of background work that are done at once: a long backlog is worked off turn by turn."""
 
@@ -91,7 +85,7 @@ class Keeper:
         service, knowledge = await self._opened()
         ingest, caller = Ingest(knowledge, service.report, self._redactor), self._session.caller.as_person()
         turns = await asyncio.to_thread(_prepared, portion)
-        title = await asyncio.to_thread(_title_of, turns, self._redactor)
+        title = _title_of(turns[0].said_at)
         key, group = self._session.root_id, portion.group
         begun = await ingest.conversation(key, title=title, said_at=turns[0].said_at, group=group, caller=caller)
         conversation = begun.record.id
@@ -174,16 +168,9 @@ def _is_wish(turn: Turn, agent_id: str) -> bool:
     return is_short and is_wished(agent_id, turn.text, is_known=True, in_doubt=False)
 
 
-def _title_of(turns: tuple[Turn, ...], redactor: Redactor) -> str:
-    """Return how a conversation that begins so is called.
+def _title_of(begun: datetime | None) -> str:
+    """Return how a conversation that began then is called; empty where that is not known.
 
-    The first sentence of the user without secrets, or the beginning of it; where there is none, the day.
+    No word of it is in that: each footnote says it, and what was said may be forgotten.
     """
-    said = next((each.text for each in turns if each.role == "user" and not each.event_type), "")
-    clean = redactor.redact(said).text if len(said) <= _READ_FOR_A_TITLE else ""
-    words = " ".join(_SENTENCE.split(clean.strip(), 1)[0].split())
-    if len(words) > _TITLE:
-        words = words[:_TITLE].rpartition(" ")[0] or words[:_TITLE]
-        words += " …"
-    day = turns[0].said_at
-    return words or ("A conversation" if day is None else f"Conversation of {day:%Y-%m-%d}")
+    return "" if begun is None else f"{begun:%Y-%m-%d %H:%M}"

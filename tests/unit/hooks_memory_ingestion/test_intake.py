@@ -258,7 +258,7 @@ async def test_a_conversation_that_was_taken_back_begins_anew(talk: Talk) -> Non
     await knowledge.close()
     await talk.whole("What is said now is new.", "Yes, it is.")
     (again,) = await talk.conversations()
-    assert (again.id, again.title) == (conversation.id, "What is said now is new.")
+    assert again.id == conversation.id
     assert [each.content for each in await talk.episodes()] == ["What is said now is new.", "Yes, it is."]
 
 
