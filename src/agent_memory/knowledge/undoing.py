@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import UnknownIdError
 from agent_memory.knowledge.drawn import without_sources
 from agent_memory.knowledge.pages import Pages
 from agent_memory.knowledge.publishing import tell
@@ -69,8 +71,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
             for made in await Pages(knowledge, service).catch_up():
                 await tell(service, made, caller)
         await _forget_known([resource_id, *episodes], knowledge)
-        if episodes:
-            await knowledge.episodes.forget_many(episodes)
+        await _forget(knowledge.episodes, episodes)
         await knowledge.resources.forget_many([resource_id])
         await service.report(
             "memory:resource_deleted", caller, resource_id=resource_id, cascade=True, item_count=len(gone)
@@ -136,18 +137,26 @@ async def _forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
     if not (knowledge.folder.path / ENTITY.journal).exists():
         return
     await _forget_retold(sources, knowledge)
-    mentions = [each for source in sources for each in await knowledge.mentions.linked_to(source)]
-    named = {one for each in mentions for one in each.entities}
-    await _forget_linked(knowledge.mentions, sources)
-    known = await knowledge.entities.valid_among(sorted(named))
+    mentions = {each.id: each for source in sources for each in await knowledge.mentions.linked_to(source)}
+    known = await knowledge.entities.valid_among(sorted({one for each in mentions.values() for one in each.entities}))
     theirs = [one for one, each in known.items() if each.is_item]
-    alone = [one for one in theirs if not await knowledge.mentions.linked_to(one)]
-    if alone:
-        await knowledge.entities.forget_many(alone)
+    alone = [one for one in theirs if all(each.id in mentions for each in await knowledge.mentions.linked_to(one))]
+    # Entities first: who died in between would find none without what names them.
+    await _forget(knowledge.entities, alone)
+    await _forget(knowledge.mentions, [*mentions])
 
 
 async def _forget_linked(storage: RecordStorage[Any], sources: Sequence[str]) -> list[str]:
     gone = {each.id: None for source in sources for each in await storage.linked_to(source)}
-    if gone:
-        await storage.forget_many([*gone])
+    await _forget(storage, [*gone])
     return [*gone]
+
+
+async def _forget(storage: RecordStorage[Any], ids: Sequence[str]) -> None:
+    """Forget records; those that somebody else forgot meanwhile are forgotten."""
+    if ids:
+        with contextlib.suppress(UnknownIdError):
+            await storage.forget_many(ids)
+            return
+        if left := [one for one in ids if await storage.get(one) is not None]:
+            await storage.forget_many(left)
