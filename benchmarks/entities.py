@@ -1,15 +1,17 @@
 """How well names are found: in noisy posts of strangers, and in texts as agents keep them.
 
-    python -m benchmarks.entities [--data DIR] [--part dev|test] [--resamples 1000] [--seed 0] [--json]
+    python -m benchmarks.entities [--data DIR] [--part dev|test] [--texts FILE …] [--resamples 1000] [--seed 0] [--json]
 
 DIR is a copy of `leondz/emerging_entities_17` (posts, questions and comments; CC BY 4.0), which is not part of this
-repository; without it only the texts of agents are judged. Its kinds are person, place, group, corporation, product
+repository. Its kinds are person, place, group, corporation, product
 and creative work: group and corporation are organisations here, a creative work is `other`. A name counts as found
 where both its ends are right. Files, hosts, packages, services, orders, issues and accounts are no names to that corpus
 and are not counted there; a hashtag's sign belongs to the name there.
 
-`benchmarks/data/mentions.jsonl` has texts as agents write them, labelled by somebody who did not write the rules. Half
-of them, by the hash of the text, may be looked at while rules are made; the other half is only counted.
+`benchmarks/data/mentions.jsonl` has the names in 300 texts, half of them memories of an agent and half messages of
+people to agents, labelled by somebody who did not know the rules; a text is told by its hash. The texts are not ours to
+pass on: FILEs (JSON lines with `text`, `.gz` or not) have them. Half of them, by the hash, may be looked at while rules
+are made; the other half is only counted.
 
 Intervals are of 95 in 100, over texts drawn again. Ends with 1 if a judged part does not reach what is wanted.
 """
@@ -17,6 +19,7 @@ Intervals are of 95 in 100, over texts drawn again. Ends with 1 if a judged part
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import random
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 FILES: Final = {"dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
 KINDS: Final = {"person": "person", "location": "place", "group": "organisation", "corporation": "organisation",
                 "product": "product", "creative-work": "other"}  # fmt: skip
-OWN_TEXTS: Final = Path(__file__).parent / "data" / "mentions.jsonl"
+LABELS: Final = Path(__file__).parent / "data" / "mentions.jsonl"
 WANTED: Final = {"posts": {"f1": 0.5}, "agent texts": {"precision": 0.9, "recall": 0.8}}
 _NO_NAMES_THERE: Final = {"file", "host", "package", "service", "order", "issue"}
 _NO_RULES_THERE: Final = {"account", "e-mail"}
@@ -53,8 +56,8 @@ class Labelled:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may be looked at: the last hex digit of its hash is even."""
-        return int(hashlib.sha256(self.text.encode()).hexdigest()[-1], 16) % 2 == 0
+        """Whether it may be looked at: the last digit of `hash_of` is even."""
+        return int(hash_of(self.text)[-1], 16) % 2 == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,30 @@ def posts(path: Path) -> list[Labelled]:
     return found
 
 
-def agent_texts(path: Path) -> list[Labelled]:
-    """Return the labelled texts of agents: a line each, `{"text": …, "mentions": [[start, end, kind], …]}`."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [Labelled(row["text"], tuple((start, end, kind) for start, end, kind in row["mentions"])) for row in rows]
+def agent_texts(labels: Path, files: Sequence[Path]) -> list[Labelled]:
+    """Return the labelled texts that stand in some files.
+
+    Args:
+        labels: A line each, `{"sha256": the first 16 digits of the text's, "mentions": [[start, end, kind], …]}`.
+        files: JSON lines with `text`.
+    """
+    rows = {row["sha256"]: row["mentions"] for row in _lines_of(labels)}
+    texts = {hash_of(text): text for file in files for row in _lines_of(file) if (text := row.get("text"))}
+    return [
+        Labelled(texts[key], tuple((start, end, kind) for start, end, kind in mentions))
+        for key, mentions in rows.items()
+        if key in texts
+    ]
+
+
+def hash_of(text: str) -> str:
+    """Return by what a text is told."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _lines_of(path: Path) -> list[dict[str, Any]]:
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in content.decode("utf-8").splitlines() if line.strip()]
 
 
 def in_posts(text: str) -> list[Span]:
@@ -159,8 +182,8 @@ def parts_of(options: argparse.Namespace) -> dict[str, tuple[list[Labelled], Fin
     parts: dict[str, tuple[list[Labelled], Finder]] = {}
     if options.data is not None:
         parts["posts"] = (posts(options.data / FILES[options.part]), in_posts)
-    if OWN_TEXTS.exists():
-        texts = agent_texts(OWN_TEXTS)
+    if options.texts:
+        texts = agent_texts(LABELS, options.texts)
         parts["agent texts, open half"] = ([each for each in texts if each.is_open], in_agent_texts)
         parts["agent texts"] = ([each for each in texts if not each.is_open], in_agent_texts)
     return parts
@@ -171,6 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--part", choices=sorted(FILES), default="dev")
+    parser.add_argument("--texts", type=Path, nargs="+", default=(), metavar="FILE")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")

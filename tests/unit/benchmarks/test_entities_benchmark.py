@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 from benchmarks import entities
@@ -33,10 +34,14 @@ def test_rates_are_of_whole_names_and_kinds_count_when_asked() -> None:
 
 
 def test_texts_of_agents_fall_into_two_halves_by_their_hash(tmp_path: Path) -> None:
-    path = tmp_path / "mentions.jsonl"
-    lines = [f'{{"text": "Ann met Bob {at}", "mentions": [[0, 3, "person"]]}}' for at in range(40)]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    texts = entities.agent_texts(path)
+    labels, file = tmp_path / "mentions.jsonl", tmp_path / "texts.jsonl.gz"
+    told = [f"Ann met Bob {at}" for at in range(40)]
+    lines = [f'{{"sha256": "{entities.hash_of(text)}", "mentions": [[0, 3, "person"]]}}' for text in told]
+    labels.write_text("\n".join(lines), encoding="utf-8")
+    with gzip.open(file, "wt", encoding="utf-8") as stream:
+        stream.write("\n".join(f'{{"text": "{text}"}}' for text in [*told[1:], "Nobody"]))
+    texts = entities.agent_texts(labels, [file])
+    assert [each.text for each in texts] == told[1:]
     assert texts[0].names == ((0, 3, "person"),)
     assert 0 < sum(each.is_open for each in texts) < 40
 
