@@ -2,5 +2,6 @@
 
 from agent_memory.times.asked import Reading, named_periods, read_periods
 from agent_memory.times.period import Period
+from agent_memory.times.reading import TimeMention, times_in
 
-__all__ = ["Period", "Reading", "named_periods", "read_periods"]
+__all__ = ["Period", "Reading", "TimeMention", "named_periods", "read_periods", "times_in"]

@@ -1,0 +1,212 @@
+"""What words make of named days: "the week of", "end of", a time of day with them, "since", "from .. to"."""
+
+from __future__ import annotations
+
+from datetime import time
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.times.days import Days, one_day, week_of
+from agent_memory.times.reading import calendars
+from agent_memory.times.reading.grammar import Node, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_memory.times.reading.grammar import Seen, Values
+
+_WEEK, _MONTHS, _DAYS = 7, 12, 31
+_LONG: Final = 27
+"""Days from which on a stretch is at least a month."""
+_WEEKDAYS: Final = ("weekday", "weekday by", "relative day")
+
+
+def _second(values: Values, seen: Seen) -> Node | None:
+    """Return the date behind a day of the week."""
+    del seen
+    one: Node | None = values.get("one")
+    node: Node = values["node"]
+    if one is not None and (one.rule not in _WEEKDAYS or node.rule in _WEEKDAYS):
+        return None
+    return node
+
+
+def _pair(values: Values, seen: Seen) -> Node | None:
+    month, day = values["pair"]
+    if (seen.day_first or month > _MONTHS) and day <= _MONTHS:
+        month, day = day, month
+    if values["one"].rule not in _WEEKDAYS or month > _MONTHS:
+        return None
+    return calendars.yearly(calendars.day_of(month, day), seen)
+
+
+def _clocked(values: Values, seen: Seen) -> Node | None:
+    """Return a day with the times of day told."""
+    del seen
+    node: Node = values["node"]
+    if (node.days.behind - node.days.first).days > 1:
+        return None
+    told = [calendars.hour_and_minute(values[name]) for name in ("clock", "clock2") if values.get(name) is not None]
+    return node._replace(clock=tuple(time(hour % 24, minute) for hour, minute in told))
+
+
+def _half(values: Values, seen: Seen, *, late: bool) -> Node | None:
+    del seen
+    node: Node = values["node"]
+    name = "end of" if late else "beginning of"
+    if (node.days.behind - node.days.first).days == 1:
+        return node._replace(rule=name)
+    again = node.again
+    halves = None if again is None else _halves(again, late=late)
+    return Node(calendars.halved(node.days, late=late), rule=name, again=halves)
+
+
+def _halves(again: Callable[[int], Days | None], *, late: bool) -> Callable[[int], Days | None]:
+    def make(year: int) -> Days | None:
+        days = again(year)
+        return None if days is None else calendars.halved(days, late=late)
+
+    return make
+
+
+def _late(values: Values, seen: Seen) -> Node | None:
+    return _half(values, seen, late=True)
+
+
+def _early(values: Values, seen: Seen) -> Node | None:
+    return _half(values, seen, late=False)
+
+
+def _later(values: Values, seen: Seen) -> Node | None:
+    """Return what is left of a stretch: its second half, from today on where that has begun."""
+    node = _half(values, seen, late=True)
+    if node is None:
+        return None
+    first = max(node.days.first, seen.today)
+    return node._replace(days=Days(first, node.days.behind)) if first < node.days.behind else node
+
+
+def _mid(values: Values, seen: Seen) -> Node | None:
+    """Return the middle third of a stretch."""
+    del seen
+    node: Node = values["node"]
+    length = (node.days.behind - node.days.first).days
+    if length < _WEEK:
+        return None
+    third = length // 3
+    return Node(Days(calendars.days_from(node.days.first, third), calendars.days_from(node.days.behind, -third)))
+
+
+def _week(values: Values, seen: Seen) -> Node | None:
+    del seen
+    node: Node = values["node"]
+    return Node(week_of(node.days.first), again=None)
+
+
+def _from_day(values: Values, seen: Seen) -> Node:
+    """Return the day so many units before or after another."""
+    del seen
+    node: Node = values["node"]
+    count = values["count"] * (-1 if values.get("before") is not None else 1)
+    return Node(one_day(calendars.moved(node.days.first, values["unit"], count)))
+
+
+def _nth_day(values: Values, seen: Seen) -> Node | None:
+    """Return the 15th of a month."""
+    del seen
+    node: Node = values["node"]
+    day = calendars.days_from(node.days.first, values["day"] - 1)
+    is_month = _LONG < (node.days.behind - node.days.first).days <= _DAYS
+    return Node(one_day(day)) if is_month and day < node.days.behind else None
+
+
+def _in_year(values: Values, seen: Seen) -> Node | None:
+    node: Node = values["node"]
+    year = values["year"].days.first.year if "year" in values else seen.today.year + values["rel"]
+    days = None if node.again is None else node.again(year)
+    return None if days is None else Node(days)
+
+
+def _of_named_year(values: Values, seen: Seen) -> Node | None:
+    return _in_year(values, seen) if values["year"].rule == "year" else None
+
+
+_AT, _TO = "(FROM|BETWEEN|AT)?", "(TO|DASH|AND)"
+ADDING: Final = (
+    Rule("date", "one:DAY_NODE COMMA? (OF|ON)? node:DAY_NODE", _second),
+    Rule("date", "WEEKDAY COMMA? node:DAY_NODE", _second),
+    Rule("day in digits", "one:DAY_NODE COMMA? pair:PAIR", _pair),
+    Rule("clock", f"node:DAY_NODE COMMA? PART? (AT|FOR|ON|FROM|BETWEEN)? clock:CLOCK ({_TO} clock2:CLOCK)?", _clocked),
+    Rule("clock", f"node:DAY_NODE PART? (AT|FROM|BETWEEN) clock:HOUR ({_TO} (clock2:CLOCK|HOUR))? OCLOCK?", _clocked),
+    Rule("clock", "node:DAY_NODE clock:HOUR OCLOCK", _clocked),
+    Rule("clock", f"{_AT} clock:CLOCK ({_TO} (clock2:CLOCK|HOUR))? (COMMA|ON|OF|IN)? node:DAY_NODE", _clocked),
+    Rule("clock", f"{_AT} clock:HOUR {_TO} (clock2:CLOCK|HOUR) (OF|ON)? node:DAY_NODE", _clocked),
+    Rule("part of a day", "node:DAY_NODE PART", _clocked),
+    Rule("later", "LATER IN? node:NODE", _later),
+    Rule("end of", "THE? END OF? THE? node:NODE", _late),
+    Rule("late", "(LATE DASH? (IN THE?)?) node:NODE", _late),
+    Rule("earlier", "EARLIER IN? node:NODE", _early),
+    Rule("early", "(EARLY DASH? (IN THE?)?) node:NODE", _early),
+    Rule("beginning of", "THE? BEGINNING OF THE? node:NODE", _early),
+    Rule("middle of", "(MID DASH?|THE? MIDDLE OF) node:NODE", _mid),
+    Rule("week of", "THE? WEEK_WORD (OF|START ON?) node:DAY_NODE", _week),
+    Rule("week of", "FOR THE WEEK_WORD (OF|START ON?) node:DAY_NODE", _week),
+    Rule("week of", "W SEP C node:DAY_NODE", _week),
+    Rule("from a day", "count:NUM unit:UNIT (before:BEFORE|AFTER|FROM) node:DAY_NODE", _from_day),
+    Rule("day of a month", "THE? day:ORDINAL DAY_WORD? OF node:NODE", _nth_day),
+    Rule("of a year", "node:YEARLESS OF? rel:REL YEAR_WORD", _in_year),
+    Rule("of a year", "node:YEARLESS COMMA? (IN|OF) year:NODE", _of_named_year),
+)  # fmt: skip
+
+
+def _range(values: Values, seen: Seen) -> Node | None:
+    """Return the stretch from one to another; where only one has a year, the other is the next to it."""
+    del seen
+    one: Node = values["one"]
+    two: Node = values["two"]
+    first, last = one.days, two.days
+    if one.again is not None:
+        year = last.first.year
+        first = _fitting(one, (year, year - 1), lambda days: days.first <= last.first) or first
+    elif two.again is not None and first.first.year:
+        last = _fitting(two, (first.first.year, first.first.year + 1), lambda days: days.first >= first.first) or last
+    if first.first > last.first and one.rule == two.rule == "weekday":
+        last = one_day(calendars.days_from(first.first, (last.first - first.first).days % 7))
+    if first.first > last.first:
+        return None
+    return Node(Days(first.first, last.behind), rule="range", bound="range", named=(first, last), clock=one.clock)
+
+
+def _fitting(node: Node, years: tuple[int, int], fits: Callable[[Days], bool]) -> Days | None:
+    for year in years:
+        days = node.again(year) if node.again is not None else None
+        if days is not None and fits(days):
+            return days
+    return None
+
+
+def _bound(name: str) -> Callable[[Values, Seen], Node]:
+    def read(values: Values, seen: Seen) -> Node:
+        del seen
+        node: Node = values["node"]
+        named = node.days
+        if node.rule in {"end of", "end of a unit"} and name in {"before", "by", "until"}:
+            named = Days(named.behind, calendars.days_from(named.behind, 1))
+        if node.rule == "beginning of" and name == "after":
+            named = one_day(named.first)
+        return Node(node.days, rule=name, bound=name, named=(named,), clock=node.clock)
+
+    return read
+
+
+BOUNDING: Final = (
+    Rule("range", "(FROM|BETWEEN)? one:NODE (TO|DASH) (THE|ON)? two:NODE", _range),
+    Rule("range", "BETWEEN one:NODE AND two:NODE", _range),
+    Rule("since", "SINCE node:NODE", _bound("since")),
+    Rule("since", "START (ON|FROM|IN|OF)? node:NODE", _bound("since")),
+    Rule("after", "AFTER node:NODE", _bound("after")),
+    Rule("before", "BEFORE node:NODE", _bound("before")),
+    Rule("until", "UNTIL node:NODE", _bound("until")),
+    Rule("by", "BY node:NODE", _bound("by")),
+    Rule("by", "NO LATER THAN node:NODE", _bound("by")),
+    Rule("until", "AS LATE AS node:NODE", _bound("until")),
+)

@@ -1,0 +1,93 @@
+"""From a text to the times that it names."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_memory.times.reading.combining import ADDING, BOUNDING
+from agent_memory.times.reading.dates import RULES
+from agent_memory.times.reading.grammar import NODE_SETS, Node, Seen, Tables, rewritten
+from agent_memory.times.reading.languages import language_of, lexicon_of
+from agent_memory.times.reading.mention import TimeMention
+from agent_memory.times.reading.tokens import TAG_SETS, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import date, datetime
+
+    from agent_memory.times.reading.grammar import Item
+    from agent_memory.times.reading.lexicon import Lexicon
+
+_MAX_CHARS: Final = 20_000
+"""Of a text, that are read."""
+_CUE_REACH: Final = 80
+"""Characters that a word such as "will" or "was" is looked at behind."""
+
+
+class _Grammar(NamedTuple):
+    lexicon: Lexicon
+    tables: Tables
+    stages: tuple[Any, ...]
+
+
+def times_in(text: str, said_at: datetime, language: str | None = None) -> list[TimeMention]:
+    """Return the times that a text names, in order; they do not overlap.
+
+    Args:
+        text: Any; what is behind its first 20,000 characters is not read.
+        said_at: When it was said; days are those of its zone.
+        language: Such as "en"; told by the text where it is None. One of no lexicon is read as English.
+    """
+    text = text[:_MAX_CHARS]
+    grammar = _grammar(language_of(text) if language is None else language)
+    items = tokens(text, grammar.lexicon)
+    seen = _seen(items, said_at, day_first=grammar.lexicon.day_first)
+    for stage in grammar.stages:
+        items = rewritten(items, grammar.tables, stage, seen)
+    return [_mention(item, node) for item in items if (node := _node(item)) is not None]
+
+
+@cache
+def _grammar(language: str) -> _Grammar:
+    lexicon = lexicon_of(language)
+    tables = Tables([*TAG_SETS, *sorted(lexicon.sets(), key=sorted), *NODE_SETS])
+    return _Grammar(lexicon, tables, tuple(tables.compiled(rules) for rules in (RULES, ADDING, BOUNDING)))
+
+
+def _node(item: Item) -> Node | None:
+    node = item.tags.get("NODE") or item.tags.get("BOUND")
+    return node if isinstance(node, Node) else None
+
+
+def _seen(items: list[Item], said_at: datetime, *, day_first: bool) -> Callable[[int], Seen]:
+    """Return what tells, of a character, whether the last word before it that tells a tense looks ahead."""
+    back, ahead = (Seen(said_at, said_at.date(), each, day_first) for each in (False, True))
+    cues = [(item.start, "AHEAD" in item.tags) for item in items if "AHEAD" in item.tags or "PAST" in item.tags]
+    starts = [start for start, _ in cues]
+
+    def seen(at: int) -> Seen:
+        place = bisect_right(starts, at) - 1
+        return ahead if place >= 0 and cues[place][1] and at - starts[place] <= _CUE_REACH else back
+
+    return seen
+
+
+def _mention(item: Item, node: Node) -> TimeMention:
+    first, behind = _bounds(node)
+    named = node.named or (node.days,)
+    return TimeMention(item.start, item.end, first, behind, node.rule, node.bound, named, node.clock)
+
+
+def _bounds(node: Node) -> tuple[date | None, date | None]:
+    """Return the first day and the one behind the last: "until Friday" has Friday, "until March" no March."""
+    days = node.named[0] if node.named else node.days
+    is_day = (days.behind - days.first).days == 1
+    return {
+        "since": (days.first, None),
+        "after": (days.behind, None),
+        "before": (None, days.first),
+        "until": (None, days.behind if is_day else days.first),
+        "by": (None, days.behind),
+    }.get(node.bound, (node.days.first, node.days.behind))
