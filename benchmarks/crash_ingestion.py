@@ -71,8 +71,12 @@ class Report:
     ended: int = 0
     rounds: int = 0
     undone: list[int] = field(default_factory=list)
-    stages: Counter[str] = field(default_factory=Counter)
+    stages: dict[str, int] = field(default_factory=dict)  # no Counter: asdict of Python 3.11 breaks it
     problems: list[str] = field(default_factory=list)
+
+    def add(self, stage: str, kills: int) -> None:
+        """Count processes that were killed at something."""
+        self.kills, self.stages[stage] = self.kills + kills, self.stages.get(stage, 0) + kills
 
 
 def settings_of(root: Path) -> ServiceSettings:
@@ -298,11 +302,11 @@ def one_round(
         if beside:
             os.kill(beside, signal.SIGKILL)
             was_killed = os.waitpid(beside, 0)[1] != 0
-            report.kills, report.stages[stage] = report.kills + was_killed, report.stages[stage] + was_killed
+            report.add(stage, was_killed)
         if not died:
             report.ended += 1
             return max(0.05, time.monotonic() - began)
-        report.kills, report.stages[stage] = report.kills + 1, report.stages[stage] + 1
+        report.add(stage, 1)
     raise AssertionError("counting ends with a process that was not killed")
 
 

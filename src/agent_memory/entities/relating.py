@@ -48,6 +48,8 @@ _ASKED: Final = re.compile(
 _SELF: Final = re.compile(r"(?<!\w)(?:I|Ich|ich)(?=\s+(?!am\s+not)\w)")
 _LEARNT: Final = frozenset({"model of names", "capital", "capitals within"})
 _LEAST: Final = 2
+_MOVED_FROM: Final = re.compile(r"\b(?:moved|relocated)\s+(?:back\s+)?from\s+$")
+_TO, _FROM = len(" to "), len("relocated back from ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def relations_in(
     for sentence in _SENTENCE.finditer(text):
         start, end = sentence.span()
         first, last = bisect_left(starts, start), bisect_left(starts, end)
-        inside = [mention for mention in named[first:last] if mention.end <= end]
+        inside = [each for each in named[first:last] if each.end <= end and not _is_left(text, each)]
         if speaker:
             inside = _with_speaker(text, inside, speaker, start, end)
         if len(inside) >= _LEAST and not sentence[0].rstrip().endswith(("?", "\uff1f")):
@@ -119,6 +121,12 @@ def _with_speaker(text: str, mentions: Sequence[Mention], speaker: str, start: i
         for match in _SELF.finditer(text, start, end)
     ]
     return sorted([*mentions, *own], key=lambda each: each.start)
+
+
+def _is_left(text: str, mention: Mention) -> bool:
+    """Whether it is the place from which somebody "moved from Bern to" another one."""
+    behind = text[mention.end : mention.end + _TO]
+    return _MOVED_FROM.search(text[max(0, mention.start - _FROM) : mention.start]) is not None and behind == " to "
 
 
 def _in_sentence(read: _Read, mentions: Sequence[Mention]) -> Iterator[Relation]:

@@ -92,7 +92,7 @@ VERBS: Final = (
     )),
     Verb("lives_in", functional=True, subject="person", object="place", never=_THINGS, sayings=(
         saying(rf"(?:lives?|resides?|{_IS}\s+(?:living|residing|based))\s+(?:in|at|near)"),
-        saying(r"(?:has\s+|have\s+)?(?:just\s+)?(?:moved|relocated)\s+(?:back\s+)?to"),
+        saying(r"(?:has\s+|have\s+)?(?:just\s+)?(?:moved|relocated)\s+(?:back\s+)?(?:from\s+\S+(?:\s+\S+)?\s+)?to"),
         saying(r"(?:wohn(?:t|en|e)|leb(?:t|en|e))\s+(?:in|bei)"),
         saying(r"in", r"(?:wohnt|lebt)"),
         saying(rf"(?:{_IS}|bin)\s+nach", r"(?:gezogen|umgezogen)"),

@@ -16,6 +16,7 @@ from agent_memory.ingestion.shapes import (
 
 if TYPE_CHECKING:
     from agent_memory.entities import Gazetteer, Mention
+    from agent_memory.entities.mention import Kind
     from agent_memory.entities.relating import Relation
     from agent_memory.ingestion.shapes import Confidence
 
@@ -44,11 +45,11 @@ def drawn(
         if min(each.subject.confidence, each.object.confidence) >= enough
     ]
     known = {each.name for each in entities}
+    # Who speaks is named by no name of the text.
     ends = (mention for each in relations for mention in (each[1].subject, each[1].object))
-    for mention in ends:  # who speaks is named by no name of the text
-        if mention.name not in known:
-            known.add(mention.name)
-            entities.append(ExtractedEntity(mention.name, mention.kind, "high", 1.0))
+    kinds: dict[str, Kind] = {speaker: "person"} if speaker else {}
+    kinds |= {mention.name: mention.kind for mention in ends}
+    entities += [ExtractedEntity(name, kind, "high", 1.0) for name, kind in kinds.items() if name not in known]
     return EntityExtractionResult(entities, [each[0] for each in relations])
 
 

@@ -141,7 +141,7 @@ def _mentions(
 ) -> Iterator[Redacted[Mentions]]:
     first: dict[str, ExtractedEntity] = {}
     for each in drawn:
-        if each.end:  # it stands there
+        if each.end or each.name == getattr(source, "speaker", ""):  # it stands there, or speaks
             first.setdefault(ids[each.name], each)
     rows = list(first.items())
     for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):

@@ -30,6 +30,8 @@ def said(text: str, speaker: str = "") -> list[tuple[str, str, str]]:
         ("Alice joined Acme.", ("Alice", "works_at", "Acme")),
         ("Bob lives in Berlin.", ("Bob", "lives_in", "Berlin")),
         ("Bob has moved to Lisbon.", ("Bob", "lives_in", "Lisbon")),
+        ("Bob moved from New York to Lisbon.", ("Bob", "lives_in", "Lisbon")),
+        ("Bob moved from Bern to Lisbon in May.", ("Bob", "lives_in", "Lisbon")),
         ("Acme is located in Berlin.", ("Acme", "located_in", "Berlin")),
         ("Alice manages the Data Team.", ("Alice", "manages", "Data Team")),
         ("The Data Team is led by Carol.", ("Carol", "manages", "Data Team")),
