@@ -167,7 +167,8 @@ def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
 
 
 def _summary(memory: Memory, superseded_by: str | None = None) -> Text:
-    parts = [(memory.id, "cyan"), (memory.category, "dim"), (day(memory.timestamp), "dim")]
+    when = memory.observed_at if memory.is_item else None  # an item is as old as what it was drawn from
+    parts = [(memory.id, "cyan"), (memory.category, "dim"), (day(when or memory.timestamp), "dim")]
     if memory.pinned:
         parts.append(("pinned", "bold yellow"))
     if memory.trust == "low":

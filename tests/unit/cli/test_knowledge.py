@@ -291,3 +291,10 @@ def test_a_file_of_strangers_raises_no_trust_and_what_is_wrong_in_it_is_named(cl
     assert TOKEN not in result.output
     (known,) = document(cli("resources", "-a", "ben", "--json"))["resources"]
     assert known["trust"] == "medium"
+
+
+def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: Path) -> None:
+    line = {"speaker": "Kim", "text": "The router stands upstairs.", "timestamp": "2019-03-04T10:00:00Z"}
+    (tmp_path / "chat.jsonl").write_text(json.dumps(line))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    assert "2019-03-04" in cli("search", "-a", "eve", "router", "--items").stdout
