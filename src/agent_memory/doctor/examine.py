@@ -14,6 +14,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import size_of
 from agent_memory.journal import of_rejected
+from agent_memory.knowledge.topics.inspection import of_topics
 from agent_memory.service.kinds import KINDS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
@@ -51,6 +52,7 @@ _OF_AN_AGENT: Final[dict[str, Check]] = {
     "lock": lambda case: of_lock(case.folder),
     "metadata": lambda case: of_metadata(case.folder),
     "vectors": checks_files.examine_vectors,
+    "topics": lambda case: of_topics(case.folder.topics),
     "audit": checks_files.examine_audit,
 }
 _BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)

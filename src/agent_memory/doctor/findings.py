@@ -167,6 +167,12 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "vectors_wanting": (NOTE, "memories that have no vector yet"),
         "vectors_aside": (NOTE, "a damaged vector cache that was moved aside"),
     },
+    "topics": {
+        "topics": (OK, "pages of topics"),
+        "topics_odd": (NOTE, "what lies among the pages and can be none"),
+        "topics_aside": (NOTE, "what was no page and was moved out of the place of one"),
+        "topics_unusable": (WARNING, "`topics` is no folder: no page is written"),
+    },
     "audit": {
         "audit": (OK, "the log of changes"),
         "audit_lines": (NOTE, "lines of the log that cannot be read; nothing depends on them"),
