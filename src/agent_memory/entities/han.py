@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.entities.mention import Kind
 
 _WRITTEN: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_UNSPACED: Final = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]")
 _HAN: Final = r"\u4e00-\u9fff"
 _KATAKANA: Final = r"\u30a1-\u30fa\u30fc\u30fb"
 _JAPANESE: Final = (
@@ -49,6 +50,11 @@ _EVERYDAY: Final = frozenset(
 def is_eastern(text: str) -> bool:
     """Whether a text has Chinese or Japanese in it."""
     return _WRITTEN.search(text) is not None
+
+
+def without_han(text: str) -> str:
+    """Return a text of the same length with spaces for what has no spaces around: Chinese, Japanese, Korean."""
+    return _UNSPACED.sub(" ", text)
 
 
 def han_in(text: str) -> list[Mention]:

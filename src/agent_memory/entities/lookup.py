@@ -34,6 +34,12 @@ Table = dict[str, list[Listed]]
 def table_of(kinds: Mapping[str, Kind], *, as_written: bool) -> Table:
     """Return the names by their first word, longer ones first."""
     table: Table = {}
+    add_to(table, kinds, as_written=as_written)
+    return table
+
+
+def add_to(table: Table, kinds: Mapping[str, Kind], *, as_written: bool) -> None:
+    """Add names to a table."""
     for name, kind in kinds.items():
         words = tuple(token.word.lower() for token in tokens_of(name))
         if words:
@@ -41,7 +47,6 @@ def table_of(kinds: Mapping[str, Kind], *, as_written: bool) -> Table:
             table.setdefault(words[0], []).append(Listed(words, kind, name if exact else ""))
     for listed in table.values():
         listed.sort(key=lambda each: -len(each.words))
-    return table
 
 
 def table_for(gazetteer: Gazetteer) -> Table:
@@ -71,10 +76,11 @@ def _matched(text: str, tokens: Sequence[Token], at: int, listed: Listed) -> tup
     start, end = inside[0].start, inside[-1].end
     if listed.written and text[start:end] != listed.written:
         return None
-    return None if _is_part(text, start, end) else (start, end)
+    return None if is_part(text, start, end) else (start, end)
 
 
-def _is_part(text: str, start: int, end: int) -> bool:
+def is_part(text: str, start: int, end: int) -> bool:
+    """Whether a stretch belongs to a path or a longer word."""
     before, behind = text[max(0, start - 1) : start], text[end : end + 2]
     return (
         before in {"/", "@", "_", "-", "\\", "#"}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.capitals import capitals_in
 from agent_memory.entities.han import han_in, is_eastern
 from agent_memory.entities.kinds import kind_of
-from agent_memory.entities.known import EVERYDAY, KNOWN_NAMES, NO_NAMES
+from agent_memory.entities.known import NO_NAMES
 from agent_memory.entities.languages import language_of
 from agent_memory.entities.lookup import listed_in, table_for, table_of
 from agent_memory.entities.mention import KNOWN, Gazetteer, Mention
 from agent_memory.entities.shapes import is_standard, shapes_in
+from agent_memory.entities.software import software_in
 from agent_memory.entities.stretches import Stretches
 from agent_memory.entities.tagger import NAMED_LISTS, confidence, known_names, labels_of
 from agent_memory.entities.tokens import tokens_of
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _FENCE: Final = "```"
-_LOOK_BACK: Final = 16
 _CODE_NAME: Final = re.compile(r"\w_\w|[a-z]\.[a-z_]\w+$")
 _CAMEL: Final = re.compile(
     r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[a-z]{1,2}[A-Z][a-z]+\w*)(?![\w/(`-]|\.\w|::)"
@@ -48,8 +47,6 @@ _GENERIC: Final = frozenset(_GENERIC_WORDS.split())
 """Written small behind a name, what the named thing is: "the Hamburg office"."""
 _TITLES: Final = frozenset({"dr", "mr", "mrs", "ms", "prof", "sir", "professor"})
 _SIGNS: Final = re.compile(r"[\W_\d]*")
-_SHORT: Final = 2
-_LISTED_CONFIDENCE: Final = 0.95
 _CAMEL_CONFIDENCE: Final = 0.6
 
 
@@ -81,18 +78,14 @@ def _candidates(
         yield from _listed(text, tokens, table_of({speaker: "person"}, as_written=False), KNOWN, "speaker")
     code = Stretches(match.span() for match in _CODE.finditer(text)) if "`" in text else Stretches()
     fences = Stretches(match.span() for match in _FENCED.finditer(text)) if _FENCE in text else Stretches()
-    listed = [
-        each
-        for each in _listed(text, tokens, _software(), _LISTED_CONFIDENCE, "known software")
-        if not fences.meet(each[1], each[2])
-    ]
-    known = Stretches((start, end) for _, start, end in listed)
+    listed = [each for each in software_in(text, tokens) if not fences.meet(each.start, each.end)]
+    known = Stretches((each.start, each.end) for each in listed)
     for mention, start, end in shapes_in(text):
         if known.within(mention.start, mention.end) != [(mention.start, mention.end)]:
             yield mention, start, end
     names = [name for name in _names(text, tokens) if not _is_code(text, name, code)]
     yield from (_whole(name) for name in names if _is_longer(name, known.within(name.start, name.end)))
-    yield from (each for each in listed if not _opens_with_everyday(text, each[0]))
+    yield from map(_whole, listed)
     yield from (_whole(name) for name in names)
     yield from (_whole(mention) for mention in _camel(text) if not _is_code(text, mention, code))
 
@@ -108,11 +101,6 @@ def _listed(
         yield Mention(text[start:end], kind, start, end, sure, rule), start, end
 
 
-@cache
-def _software() -> Table:
-    return table_of(KNOWN_NAMES, as_written=True)
-
-
 def _is_longer(name: Mention, known: Sequence[tuple[int, int]]) -> bool:
     """Whether a name is more than the known ones in it: "Google Cloud Next"."""
     shorter = all(end - start < name.end - name.start for start, end in known)
@@ -121,11 +109,6 @@ def _is_longer(name: Mention, known: Sequence[tuple[int, int]]) -> bool:
 
 def _is_titled(name: str) -> bool:
     return all(word[0].isupper() or word[0].isdigit() for word in name.split())
-
-
-def _opens_with_everyday(text: str, mention: Mention) -> bool:
-    before = text[max(0, mention.start - _LOOK_BACK) : mention.start]
-    return mention.name in EVERYDAY and not before.strip(" -*\n\t\"'(")[-1:].isalnum()
 
 
 def _is_code(text: str, mention: Mention, code: Stretches) -> bool:

@@ -17,11 +17,11 @@ from agent_memory.entities.shapes import LONGEST, shapes_in
         ("the Dockerfile is old", "Dockerfile", "file"),
         ("open C:\\temp\\report.docx now", "C:\\temp\\report.docx", "file"),
         ("moved to src/models/ today", "src/models/", "file"),
-        ("ssh db-01.internal is refused", "db-01.internal", "host"),
+        ("the host db-01.internal is down", "db-01.internal", "host"),
         ("it runs on prod-db-1 alone", "prod-db-1", "host"),
         ("listens at 10.0.0.5:5432 only", "10.0.0.5:5432", "host"),
         ("fetch https://api.acme.com:8443/v1/users?id=3 daily", "api.acme.com:8443", "host"),
-        ("pip install -U tenacity and go on", "tenacity", "package"),
+        ("brew install -U tenacity first", "tenacity", "package"),
         ("pinned orjson==3.10 again", "orjson", "package"),
         ("left-pad 1.3.0 is unused", "left-pad", "package"),
         ("needs @scope/pkg to build", "@scope/pkg", "package"),
@@ -48,7 +48,7 @@ def test_names_are_told_by_their_form(text: str, name: str, kind: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "use UTF-8 and SHA-256, as ISO-8601 says",
+        "use UTF-8 and CRC-32, as DIN-5008 says",
         "and/or, he/she, TCP/IP and 1/2 of 3.5",
         "call GET /api/v1/users twice",
         "a co-worker asked for self-service",
