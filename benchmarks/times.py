@@ -261,7 +261,7 @@ def false_dates() -> dict[str, Any]:
 
 
 def timed() -> dict[str, Any]:
-    """Return milliseconds for texts of 2,000 characters: dates, sentences without, and a mixture."""
+    """Return milliseconds of CPU for texts of 2,000 characters: a third of dates alone, of none, and of both."""
     said = datetime(2024, 5, 15, 12, tzinfo=UTC)
     choose = random.Random(2)
     dated = [
@@ -280,9 +280,9 @@ def timed() -> dict[str, Any]:
         text = ""
         while len(text) < _LENGTH:
             text += choose.choice(kinds) + " "
-        begun = time.perf_counter()
+        begun = time.process_time()
         times_in(text[:_LENGTH], said)
-        taken.append(1000 * (time.perf_counter() - begun))
+        taken.append(1000 * (time.process_time() - begun))
     taken.sort()
     return {"median": round(taken[len(taken) // 2], 2), "p99": round(taken[int(len(taken) * 0.99)], 2)}
 

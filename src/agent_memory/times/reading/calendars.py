@@ -147,7 +147,7 @@ def unit_at(day: date, unit: str, step: int) -> Days:
     if unit in {"day", "business"}:
         return one_day(moved(day, unit, step))
     if unit in {"week", "fortnight"}:
-        return week_of(moved(day, "week", step))
+        return Days(moved(week_of(day).first, unit, step), moved(week_of(day).first, unit, step + 1))
     if unit == "weekend":
         saturday = days_from(week_of(day).first, 5 + 7 * step)
         return Days(saturday, days_from(saturday, 2))

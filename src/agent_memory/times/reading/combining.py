@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import time
+from datetime import date, time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.times.days import Days, one_day, week_of
@@ -34,9 +34,25 @@ def _pair(values: Values, seen: Seen) -> Node | None:
     month, day = values["pair"]
     if (seen.day_first or month > _MONTHS) and day <= _MONTHS:
         month, day = day, month
-    if values["one"].rule not in _WEEKDAYS or month > _MONTHS:
+    one: Node = values["one"]
+    if one.rule not in _WEEKDAYS or month > _MONTHS:
         return None
+    if "sure" in values:  # 11-4 may be hours, and 4.30 a time of day: the day of the week decides
+        fits = [
+            year
+            for year in (seen.today.year, seen.today.year + 1, seen.today.year - 1)
+            if _is_on(one, year, month, day)
+        ]
+        return Node(one_day(date(fits[0], month, day))) if fits else None
     return calendars.yearly(calendars.day_of(month, day), seen)
+
+
+def _is_on(weekday: Node, year: int, month: int, day: int) -> bool:
+    return date(year, month, day).weekday() == weekday.days.first.weekday()
+
+
+def _pair_on(values: Values, seen: Seen) -> Node | None:
+    return _pair({**values, "pair": values["pair"] or values["pair2"], "sure": None}, seen)
 
 
 def _clocked(values: Values, seen: Seen) -> Node | None:
@@ -85,6 +101,15 @@ def _later(values: Values, seen: Seen) -> Node | None:
     return node._replace(days=Days(first, node.days.behind)) if first < node.days.behind else node
 
 
+def _earlier(values: Values, seen: Seen) -> Node | None:
+    """Return what has gone of a stretch: its first half, to today where that is not over."""
+    node = _half(values, seen, late=False)
+    if node is None:
+        return None
+    behind = min(node.days.behind, seen.today)
+    return node._replace(days=Days(node.days.first, behind)) if node.days.first < behind else node
+
+
 def _mid(values: Values, seen: Seen) -> Node | None:
     """Return the middle third of a stretch."""
     del seen
@@ -110,6 +135,17 @@ def _from_day(values: Values, seen: Seen) -> Node:
     return Node(one_day(calendars.moved(node.days.first, values["unit"], count)))
 
 
+def _units_of(values: Values, seen: Seen) -> Node | None:
+    """Return the first or the last so many units of a stretch."""
+    del seen
+    days = values["node"].days
+    if values["last"] is None:
+        named = Days(days.first, calendars.moved(days.first, values["unit"], values["count"]))
+    else:
+        named = Days(calendars.moved(days.behind, values["unit"], -values["count"]), days.behind)
+    return Node(named) if named.first >= days.first and named.behind <= days.behind else None
+
+
 def _nth_day(values: Values, seen: Seen) -> Node | None:
     """Return the 15th of a month."""
     del seen
@@ -131,26 +167,45 @@ def _of_named_year(values: Values, seen: Seen) -> Node | None:
 
 
 _AT, _TO = "(FROM|BETWEEN|AT)?", "(TO|DASH|AND)"
+
+
+def _nth_day_of(values: Values, seen: Seen) -> Node | None:
+    """Return the first, the third or the last day of a stretch."""
+    del seen
+    days = values["node"].days
+    day = (
+        calendars.days_from(days.behind, -1)
+        if values["day"] is None
+        else calendars.days_from(days.first, values["day"] - 1)
+    )
+    return Node(one_day(day)) if days.first <= day < days.behind else None
+
+
 ADDING: Final = (
     Rule("date", "one:DAY_NODE COMMA? (OF|ON)? node:DAY_NODE", _second),
     Rule("date", "WEEKDAY COMMA? node:DAY_NODE", _second),
-    Rule("day in digits", "one:DAY_NODE COMMA? pair:PAIR", _pair),
+    Rule("day in digits", "one:DAY_NODE COMMA? (pair:SPREAD|pair2:DOTTED)", _pair_on),
+    Rule("day in digits", "one:DAY_NODE COMMA? pair:SLASHED", _pair),
     Rule("clock", f"node:DAY_NODE COMMA? PART? (AT|FOR|ON|FROM|BETWEEN)? clock:CLOCK ({_TO} clock2:CLOCK)?", _clocked),
     Rule("clock", f"node:DAY_NODE PART? (AT|FROM|BETWEEN) clock:HOUR ({_TO} (clock2:CLOCK|HOUR))? OCLOCK?", _clocked),
     Rule("clock", "node:DAY_NODE clock:HOUR OCLOCK", _clocked),
     Rule("clock", f"{_AT} clock:CLOCK ({_TO} (clock2:CLOCK|HOUR))? (COMMA|ON|OF|IN)? node:DAY_NODE", _clocked),
     Rule("clock", f"{_AT} clock:HOUR {_TO} (clock2:CLOCK|HOUR) (OF|ON)? node:DAY_NODE", _clocked),
-    Rule("part of a day", "node:DAY_NODE PART", _clocked),
+    Rule("part of a day", "node:DAY_NODE (IN THE|AT)? PART", _clocked),
+    Rule("part of a day", "((IN|ON) THE|AT)? PART (ON|OF) node:DAY_NODE", _clocked),
+    Rule("clock", "AT clock:HOUR OCLOCK? (IN THE PART)? ON? node:DAY_NODE", _clocked),
+    Rule("day of", "THE? (day:ORDINAL|LAST) DAY_WORD (OF|IN) node:NODE", _nth_day_of),
     Rule("later", "LATER IN? node:NODE", _later),
     Rule("end of", "THE? END OF? THE? node:NODE", _late),
     Rule("late", "(LATE DASH? (IN THE?)?) node:NODE", _late),
-    Rule("earlier", "EARLIER IN? node:NODE", _early),
+    Rule("earlier", "EARLIER IN? node:NODE", _earlier),
     Rule("early", "(EARLY DASH? (IN THE?)?) node:NODE", _early),
     Rule("beginning of", "THE? BEGINNING OF THE? node:NODE", _early),
     Rule("middle of", "(MID DASH?|THE? MIDDLE OF) node:NODE", _mid),
     Rule("week of", "THE? WEEK_WORD (OF|START ON?) node:DAY_NODE", _week),
     Rule("week of", "FOR THE WEEK_WORD (OF|START ON?) node:DAY_NODE", _week),
     Rule("week of", "W SEP C node:DAY_NODE", _week),
+    Rule("units of", "THE? (FIRST|last:LAST) count:NUM unit:UNIT (OF|IN) node:NODE", _units_of),
     Rule("from a day", "count:NUM unit:UNIT (before:BEFORE|AFTER|FROM) node:DAY_NODE", _from_day),
     Rule("day of a month", "THE? day:ORDINAL DAY_WORD? OF node:NODE", _nth_day),
     Rule("of a year", "node:YEARLESS OF? rel:REL YEAR_WORD", _in_year),
@@ -169,7 +224,12 @@ def _range(values: Values, seen: Seen) -> Node | None:
         first = _fitting(one, (year, year - 1), lambda days: days.first <= last.first) or first
     elif two.again is not None and first.first.year:
         last = _fitting(two, (first.first.year, first.first.year + 1), lambda days: days.first >= first.first) or last
-    if first.first > last.first and one.rule == two.rule == "weekday":
+    if one.rule == "end of":
+        first = Days(first.behind, calendars.days_from(first.behind, 1))
+    if two.rule == "end of":  # until it is over
+        last = Days(last.behind, calendars.days_from(last.behind, 1))
+        return Node(Days(first.first, last.first), rule="range", bound="range", named=(first, last))
+    if two.rule == "weekday":
         last = one_day(calendars.days_from(first.first, (last.first - first.first).days % 7))
     if first.first > last.first:
         return None
@@ -207,6 +267,18 @@ BOUNDING: Final = (
     Rule("before", "BEFORE node:NODE", _bound("before")),
     Rule("until", "UNTIL node:NODE", _bound("until")),
     Rule("by", "BY node:NODE", _bound("by")),
+    Rule("since", "node:NODE (AND|OR) GREATER", _bound("since")),
+    Rule("since", "FROM node:NODE ONWARD", _bound("since")),
+    Rule("until", "node:NODE (AND|OR) LESSER", _bound("by")),
+    Rule("after", "LATER THAN node:NODE", _bound("after")),
+    Rule("before", "EARLIER THAN node:NODE", _bound("before")),
+    Rule("before", "PRIOR TO node:NODE", _bound("before")),
+    Rule("by", "ENDING (ON|IN)? node:NODE", _bound("by")),
+    Rule("by", "THROUGH node:NODE", _bound("by")),
+    Rule("until", "UP TO node:NODE", _bound("until")),
+    Rule("since", "AS (OF|EARLY AS) node:NODE", _bound("since")),
+    Rule("by", "NO LATER THAN node:NODE", _bound("by")),
+    Rule("since", "NO EARLIER THAN node:NODE", _bound("since")),
     Rule("by", "NO LATER THAN node:NODE", _bound("by")),
     Rule("until", "AS LATE AS node:NODE", _bound("until")),
 )

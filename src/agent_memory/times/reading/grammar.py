@@ -75,6 +75,13 @@ class _Compiled(NamedTuple):
     tags: dict[str, str]
 
 
+class Stage(NamedTuple):
+    """The rules of a round: what they begin with, and by that character whether any fits, and which there are."""
+
+    begins: re.Pattern[str]
+    rules: Mapping[str, tuple[re.Pattern[str], tuple[_Compiled, ...]]]
+
+
 class Tables:
     """The characters for sets of tags, and the rules compiled to them.
 
@@ -84,20 +91,34 @@ class Tables:
 
     def __init__(self, sets: Iterable[frozenset[str]]) -> None:
         self._chars = {one: chr(_FIRST + at) for at, one in enumerate(dict.fromkeys(sets))}
+        self._by_keys: dict[tuple[str, ...], str] = {(): "x"}
 
-    def char(self, tags: Mapping[str, Any]) -> str:
-        """Return the character of an item; one of no known set is that of none."""
-        return self._chars.get(frozenset(tags), "x") if tags else "x"
+    def row(self, items: Iterable[Item]) -> str:
+        """Return the characters of items; one of no known set of tags is that of none."""
+        known = self._by_keys
+        chars = []
+        for item in items:
+            keys = tuple(item.tags)
+            char = known.get(keys)
+            if char is None:
+                char = known[keys] = self._chars.get(frozenset(keys), "x")
+            chars.append(char)
+        return "".join(chars)
 
-    def compiled(self, rules: Sequence[Rule]) -> dict[str, list[_Compiled]]:
-        """Return the rules by the character they may begin with."""
+    def compiled(self, rules: Sequence[Rule]) -> Stage:
+        """Return rules by the character they may begin with."""
         by_char: dict[str, list[_Compiled]] = {}
         for rule in rules:
             tags: dict[str, str] = {}
             regex = re.compile(_ELEMENT.sub(lambda one: self._element(one, tags), rule.pattern).replace(" ", ""))  # noqa: B023
             for char in self._begins(rule.pattern):
                 by_char.setdefault(char, []).append(_Compiled(rule, regex, tags))
-        return by_char
+        any_of = {
+            char: re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", each.regex.pattern) for each in some))
+            for char, some in by_char.items()
+        }
+        begins = re.compile(f"[{''.join(by_char)}]" if by_char else "[^\\s\\S]")
+        return Stage(begins, {char: (any_of[char], tuple(some)) for char, some in by_char.items()})
 
     def _element(self, one: re.Match[str], tags: dict[str, str]) -> str:
         name, tag, optional = one.groups()
@@ -138,37 +159,36 @@ def _first(parts: Sequence[str], at: int) -> tuple[set[str], bool, int]:
     return tags, may_be_empty or is_open, at
 
 
-def rewritten(
-    items: list[Item], tables: Tables, rules: Mapping[str, list[_Compiled]], seen: Callable[[int], Seen]
-) -> list[Item]:
+def rewritten(items: list[Item], tables: Tables, stage: Stage, seen: Callable[[int], Seen]) -> list[Item]:
     """Return the items with each stretch that a rule reads as one item.
 
     Args:
         items: In order.
         tables: Of the characters.
-        rules: By their first character.
+        stage: The rules.
         seen: Whence what begins at a character is seen.
     """
-    row = "".join([tables.char(item.tags) for item in items])
+    row = tables.row(items)
     made: list[Item] = []
-    at = 0
-    while at < len(items):
-        behind, node = _best(items, row, at, rules.get(row[at], ()), seen)
-        if node is None:
-            made.append(items[at])
-            at += 1
+    done = 0
+    for begin in stage.begins.finditer(row):
+        at = begin.start()
+        any_of, rules = stage.rules[begin[0]]
+        if at < done or any_of.match(row, at) is None:
             continue
-        made.append(Item(items[at].start, items[behind - 1].end, _tags_of(node)))
-        at = behind
-    return made
+        behind, node = _best(items, row, at, rules, seen)
+        if node is not None:
+            made += items[done:at]
+            made.append(Item(items[at].start, items[behind - 1].end, _tags_of(node)))
+            done = behind
+    return made + items[done:] if done else items
 
 
 def _best(
     items: list[Item], row: str, at: int, rules: Sequence[_Compiled], seen: Callable[[int], Seen]
 ) -> tuple[int, Node | None]:
     found = [(match, one) for one in rules if (match := one.regex.match(row, at)) is not None]
-    if len(found) > 1:
-        found.sort(key=lambda each: -each[0].end())
+    found.sort(key=lambda each: -each[0].end())
     for match, one in found:
         values = {
             name: items[match.start(name)].tags[tag] if match.start(name) >= 0 else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.times.reading import dates, relative
 from agent_memory.times.reading.combining import ADDING, BOUNDING
-from agent_memory.times.reading.dates import RULES
 from agent_memory.times.reading.grammar import NODE_SETS, Node, Seen, Tables, rewritten
 from agent_memory.times.reading.languages import language_of, lexicon_of
 from agent_memory.times.reading.mention import TimeMention
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date, datetime
 
-    from agent_memory.times.reading.grammar import Item
+    from agent_memory.times.reading.grammar import Item, Stage
     from agent_memory.times.reading.lexicon import Lexicon
 
+_NAMING: Final = (*dates.RULES, *relative.RULES)
 _MAX_CHARS: Final = 20_000
 """Of a text, that are read."""
 _CUE_REACH: Final = 80
@@ -29,7 +30,7 @@ _CUE_REACH: Final = 80
 class _Grammar(NamedTuple):
     lexicon: Lexicon
     tables: Tables
-    stages: tuple[Any, ...]
+    stages: tuple[Stage, ...]
 
 
 def times_in(text: str, said_at: datetime, language: str | None = None) -> list[TimeMention]:
@@ -46,14 +47,14 @@ def times_in(text: str, said_at: datetime, language: str | None = None) -> list[
     seen = _seen(items, said_at, day_first=grammar.lexicon.day_first)
     for stage in grammar.stages:
         items = rewritten(items, grammar.tables, stage, seen)
-    return [_mention(item, node) for item in items if (node := _node(item)) is not None]
+    return [_mention(item, node) for item in items if item.tags and (node := _node(item)) is not None]
 
 
 @cache
 def _grammar(language: str) -> _Grammar:
     lexicon = lexicon_of(language)
     tables = Tables([*TAG_SETS, *sorted(lexicon.sets(), key=sorted), *NODE_SETS])
-    return _Grammar(lexicon, tables, tuple(tables.compiled(rules) for rules in (RULES, ADDING, BOUNDING)))
+    return _Grammar(lexicon, tables, tuple(tables.compiled(rules) for rules in (_NAMING, ADDING, BOUNDING)))
 
 
 def _node(item: Item) -> Node | None:

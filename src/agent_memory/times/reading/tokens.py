@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.times.reading.grammar import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from agent_memory.times.reading.lexicon import Lexicon
 
 _TOKEN: Final = re.compile(
-    r"(?P<word>(?<!\w)[qh][1-4](?!\w)|[^\W\d_]{1,40}(?:['\u2019][^\W\d_]{1,3}(?!\w))?)"
+    r"(?=\S)(?:(?P<word>(?<!\w)[qh][1-4](?!\w)|[^\W\d_]{1,40}(?:['\u2019][^\W\d_]{1,3}(?!\w))?)"
+    r"|(?P<mark>[^\w\s])"
     r"|(?P<iso>(?<!\d)(?<!\d[.:/-])(?:1[5-9]|20)\d\d(?P<sep>[-/.])(?:0?[1-9]|1[0-2])(?P=sep)(?:3[01]|[12]\d|0?[1-9])(?![\d]|[./]\d)"
     r"(?:T\d\d:?\d\d(?::?\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?)"
-    r"|(?P<dmy>(?<![\w./])(?P<a>\d{1,2})(?P<sep2>[-/.])(?P<b>\d{1,2})(?P=sep2)(?P<y>\d{4}|\d\d)(?![\w]|[./]\w))"
+    r"|(?P<dmy>(?<![\w./=])(?P<a>\d{1,2})(?P<sep2>[-/.])(?P<b>\d{1,2})(?P=sep2)(?P<y>\d{4}|\d\d)(?![\w]|[./]\w))"
     r"|(?P<compact>(?<![\w./-])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?![\w/-]|\.\w))"
     r"|(?P<ym>(?<![\w./-])(?P<ym_y>(?:19|20)\d\d)[-/](?P<ym_m>0?[1-9]|1[0-2])(?![\w./-])"
     r"|(?<![\w./-])(?P<my_m>0?[1-9]|1[0-2])[-/](?P<my_y>(?:19|20)\d\d)(?![\w/-]|\.\w))"
     r"|(?P<clock>(?<![\w.:/])(?P<h>[01]?\d|2[0-4])(?:(?::(?P<mi>[0-5]\d)(?::[0-5]\d(?:[.,]\d{1,6})?)?)\s?(?P<ap>[ap]\.?m\.?|[ap](?![\w']))?"
     r"|(?:[.](?P<mi2>[0-5]\d))?(?:\s?\.?(?P<ap2>[ap]m|[ap]\.m\.)|(?P<ap3>[ap]))|(?P<uhr>h[0-5]\d))(?![\w:]|\.\d))"
-    r"|(?P<md>(?<![\w./$:-])(?P<md_a>\d{1,2})(?P<md_sep>[-/.])(?P<md_b>\d{1,2})(?![\w%:]|[./]\w))"
+    r"|(?P<md>(?<![\w./$:])(?P<md_a>\d{1,2})(?P<md_sep>[-/.])(?P<md_b>\d{1,2})(?![\w%:]|[./]\w))"
+    r"|(?P<decade>(?<![\w./])(?:(?P<dec_c>1[5-9]|20)?(?P<dec>\d)0)(?:\s?'?s)(?!\w))"
+    r"|(?P<part>(?<![\w./])(?P<part_y>(?:19|20)\d\d)[ /-]?(?P<part_of>[qh][1-4]|W(?P<week>[0-5]\d)(?:-[1-7])?)(?!\w))"
     r"|(?P<ordinal>(?<![\w./-])\d{1,2}(?:st|nd|rd|th|er|re|e|\u00ba|\u00aa)(?!\w))"
     r"|(?P<number>\d{1,12}(?:[.,:]\d{1,12}){0,8})"
-    r"|(?P<break>\n[ \t]*\n)"
-    r"|(?P<mark>[^\w\s])"
-    r"|(?P<other>\w{1,40})",
+    r"|(?P<other>\w{1,40}))|(?P<break>\n[ \t]*\n)",
     re.IGNORECASE,
 )
 _GLUE_BEFORE: Final = "_$@#\\=&{%<[`"
@@ -40,26 +41,49 @@ _MARKS: Final = {
 }  # fmt: skip
 _TWO, _FOUR = 2, 4  # digits
 _MONTHS, _HOURS, _DAYS, _WEEKS = 12, 24, 31, 53
+_OLDEST_TENS: Final = 20
+"""Decades of two digits are from the twenties of the last century on."""
 _YEARS: Final = (1000, 2199)
+_OLDEST: Final = 1900
+"""Of the years of a date with points, which may be a version."""
 _PIVOT: Final = 30
 """A year of two digits below this is of this century."""
 
 
 def tokens(text: str, lexicon: Lexicon) -> list[Item]:
-    """Return the tokens of a text, in order; white space is none."""
+    """Return the tokens of a text, in order: white space is none, and a run of those without tags is one."""
     found: list[Item] = []
-    is_blank = False  # what has no tags counts once, however long it is
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or "other"
-        if kind == "word":
-            some = _words(text, match, lexicon, found[-1].tags if found else {})
-        else:
-            some = [Item(*match.span(), _TAGS[kind](text, match))]
-        for item in some:
-            if item.tags or not is_blank:
-                found.append(item)
-                is_blank = not item.tags
+    is_blank = False
+    for item in _each(text, lexicon):
+        if item.tags or not is_blank:
+            found.append(item)
+        is_blank = not item.tags
     return lexicon.merged(found, text)
+
+
+def _each(text: str, lexicon: Lexicon) -> Iterator[Item]:
+    before: Mapping[str, Any] = _NONE
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "word":
+            if lexicon.is_unspaced and not match[0].isascii():
+                yield from lexicon.parted(match[0], match.start())
+                before = _NONE
+                continue
+            tags = lexicon.tags(match[0])
+            if tags:
+                tags = _NONE if _is_code(text, *match.span()) else tags
+            elif before:
+                tags = _behind(match[0], before)
+        elif kind == "mark":
+            tags = _MARKS.get(match[0], _NONE)
+        else:
+            tags = _TAGS[kind](text, match)
+        if tags or before:
+            yield Item(match.start(), match.end(), tags)
+        elif not match.start():
+            yield Item(0, match.end(), tags)
+        before = tags
 
 
 def number_tags(digits: str) -> dict[str, Any]:
@@ -77,6 +101,8 @@ def number_tags(digits: str) -> dict[str, Any]:
             tags["WEEK_NUMBER"] = value
         if len(digits) == _TWO:
             tags["SHORT_YEAR"] = full_year(value)
+            if value > _DAYS:
+                tags["OLD_YEAR"] = full_year(value)
     elif len(digits) == _FOUR and _YEARS[0] <= value <= _YEARS[1]:
         tags["YEAR"] = value
     return tags
@@ -87,23 +113,12 @@ def full_year(two: int) -> int:
     return two + (2000 if two < _PIVOT else 1900)
 
 
-def _words(text: str, match: re.Match[str], lexicon: Lexicon, before: Mapping[str, Any]) -> list[Item]:
-    """Return the tokens of a run of letters: one, and more where no spaces part words."""
-    start, end = match.span()
-    word = match[0]
-    if lexicon.is_unspaced and not word.isascii():
-        return lexicon.parted(word, start)
-    tags = lexicon.tags(word)
-    if not tags:
-        return [Item(start, end, _behind(word, before))]
-    is_member = start > 1 and text[start - 1] == "." and text[start - 2].isalpha()  # of an object, of a domain
-    if (
-        is_member
-        or (start and (text[start - 1] in _GLUE_BEFORE or text[start - 1].isdigit()))
-        or text[end : end + 1] in _GLUE_BEHIND
-    ):
-        return [Item(start, end, {})]
-    return [Item(start, end, tags)]
+def _is_code(text: str, start: int, end: int) -> bool:
+    """Tell whether a word is part of a name in code, or of an address."""
+    is_member = start > 1 and text[start - 1] == "." and text[start - 2].isalpha()
+    has_member = text[end : end + 1] == "." and text[end + 1 : end + 2].isalpha()
+    is_glued = start > 0 and (text[start - 1] in _GLUE_BEFORE or text[start - 1].isdigit())
+    return is_member or has_member or is_glued or text[end : end + 1] in _GLUE_BEHIND
 
 
 def _behind(word: str, before: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,6 +130,7 @@ def _behind(word: str, before: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+_NONE: Final[Mapping[str, Any]] = {}
 NOUN: Final[Mapping[str, Any]] = {"NOT_BEHIND_YEAR": 0}
 NAME: Final[Mapping[str, Any]] = {"NAME": 0}
 
@@ -144,11 +160,13 @@ def _iso(text: str, match: re.Match[str]) -> Mapping[str, Any]:
 def _dmy(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     del text
     year = match["y"]
-    if match["sep2"] == "." and not (len(year) == _FOUR or len(match["a"]) == len(match["b"]) == _TWO):
-        return {}  # a version
-    if len(year) == _FOUR and not _YEARS[0] <= int(year) <= _YEARS[1]:
+    full = int(year) if len(year) == _FOUR else full_year(int(year))
+    dotted = match["sep2"] == "."
+    if not (_OLDEST if dotted else _YEARS[0]) <= full <= _YEARS[1]:
         return {}
-    return {"DATE_MIXED": (int(match["a"]), int(match["b"]), int(year) if len(year) == _FOUR else full_year(int(year)))}
+    if dotted and len(year) < _FOUR:  # a version in most languages
+        return {"DATE_DOTTED": (int(match["a"]), int(match["b"]), full)}
+    return {"DATE_MIXED": (int(match["a"]), int(match["b"]), full)}
 
 
 def _compact(text: str, match: re.Match[str]) -> Mapping[str, Any]:
@@ -186,7 +204,24 @@ def _month_day(text: str, match: re.Match[str]) -> Mapping[str, Any]:
 def _ordinal(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     del text
     value = int(re.sub(r"\D", "", match[0]))
-    return {"DAY": value, "ORDINAL": value} if 1 <= value <= _DAYS else {}
+    return {"DAY": value, "ORDINAL": value, "ORDINAL_DIGITS": value} if 1 <= value <= _DAYS else {}
+
+
+def _decade(text: str, match: re.Match[str]) -> Mapping[str, Any]:
+    del text
+    tens = 10 * int(match["dec"])
+    if match["dec_c"] is None:
+        return {"DECADE": 1900 + tens} if tens >= _OLDEST_TENS else {}
+    return {"DECADE": 100 * int(match["dec_c"]) + tens}
+
+
+def _part(text: str, match: re.Match[str]) -> Mapping[str, Any]:
+    """Return the days of such as 2016H2, 2016-Q3 and 2016-W05."""
+    del text
+    year = int(match["part_y"])
+    if match["week"] is not None:
+        return {"YEAR_PART": ("week", year, int(match["week"]))}
+    return {"YEAR_PART": (match["part_of"][0].lower(), year, int(match["part_of"][1]))}
 
 
 def _nothing(text: str, match: re.Match[str]) -> Mapping[str, Any]:
@@ -194,25 +229,33 @@ def _nothing(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     return {}
 
 
-_TAGS: Final = {
+_TAGS: Final[Mapping[str | None, Callable[[str, re.Match[str]], Mapping[str, Any]]]] = {
     "iso": _iso,
     "dmy": _dmy,
     "compact": _compact,
     "ym": _year_month,
     "clock": _clock,
     "md": _month_day,
+    "decade": _decade,
+    "part": _part,
     "ordinal": _ordinal,
     "number": _number,
     "break": _nothing,
-    "mark": lambda _, match: _MARKS.get(match[0], {}),
     "other": _nothing,
 }
+_SINGLE: Final = ("DATE", "DATE_MIXED", "DATE_DOTTED", "YEAR_MONTH", "CLOCK", "GLUED", "DECADE", "YEAR_PART")
 TAG_SETS: Final = (
     *(frozenset(number_tags(f"{value}")) for value in (*range(100), 1000, 2000, 3000)),
     *(frozenset(number_tags(f"{value:02}")) for value in range(10)),
     *(frozenset(tags) for tags in _MARKS.values()),
-    frozenset({"DATE"}), frozenset({"DATE_MIXED"}), frozenset({"YEAR_MONTH"}), frozenset({"CLOCK"}),
-    frozenset({"PAIR", "SPREAD"}), frozenset({"PAIR", "SLASHED"}), frozenset({"PAIR", "DOTTED"}), frozenset({"GLUED"}),
-    frozenset({"DAY", "ORDINAL"}), frozenset({"YEAR", "NUM"}), frozenset(NOUN), frozenset(NAME),
-)  # fmt: skip
+    *(
+        frozenset({tag})
+        for tag in ("DATE", "DATE_MIXED", "DATE_DOTTED", "YEAR_MONTH", "CLOCK", "GLUED", "DECADE", "YEAR_PART")
+    ),
+    *(frozenset({"PAIR", tag}) for tag in ("SPREAD", "SLASHED", "DOTTED")),
+    frozenset({"DAY", "ORDINAL", "ORDINAL_DIGITS"}),
+    frozenset({"YEAR", "NUM"}),
+    frozenset(NOUN),
+    frozenset(NAME),
+)
 """The sets of tags of tokens that are no words."""

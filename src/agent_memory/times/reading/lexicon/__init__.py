@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _DAYS: Final = 31
+_KEPT: Final = 8_192
+_TEN: Final = 10
+_TWO_DIGITS: Final = 99
 _LONGEST: Final = 8
 """Characters of a word where no spaces part them."""
 
@@ -25,6 +30,7 @@ class Lexicon:
 
     Attributes:
         day_first, is_unspaced: As given.
+        tags: Of a word; none for one that has nothing to do with time.
     """
 
     def __init__(
@@ -39,7 +45,7 @@ class Lexicon:
         self._phrases: dict[str, list[tuple[str, dict[str, str]]]] = {}
         for name, forms in phrases.items():
             for form in forms:
-                self._phrases.setdefault(form.split()[0].split(".")[0], []).append((form, {"HOLIDAY": name}))
+                self._phrases.setdefault(re.split(r"[ .']", form)[0], []).append((form, {"HOLIDAY": name}))
         for word in self._phrases:
             for form in (word, word.capitalize()):
                 if form in self._words or form == word:
@@ -49,8 +55,9 @@ class Lexicon:
         self.day_first = day_first
         self.is_unspaced = is_unspaced
 
-    def tags(self, word: str) -> Mapping[str, Any]:
-        """Return the tags of a word; none for one that has nothing to do with time."""
+        self.tags = lru_cache(maxsize=_KEPT)(self._tags)
+
+    def _tags(self, word: str) -> Mapping[str, Any]:
         found = self._words.get(word)
         if found is None:
             low = word.lower()
@@ -66,36 +73,31 @@ class Lexicon:
             frozenset({"NUM", "DAY", "ORDINAL"}),
             frozenset({"NUM"}),
             frozenset({"NUM", "YEAR"}),
+            frozenset({"NUM", "YEAR", "TENS"}),
             frozenset({"HOLIDAY"}),
         }
 
     def merged(self, items: list[Item], text: str) -> list[Item]:
-        """Return the items with each number in words as one: "twenty" "-" "first"."""
+        """Return the items with each phrase and each number in words as one: "boxing day", "twenty" "-" "first"."""
         made: list[Item] = []
-        low = text.lower() if self._phrases else ""
+        behind = 0
         for item in items:
-            before = made[-1] if made else None
-            if before is not None and item.start < before.end:
+            if item.start < behind:
                 continue  # within a phrase
-            phrase = self._phrase(low, item) if "PHRASE" in item.tags else None
-            if phrase is not None:
-                made.append(phrase)
-                continue
-            if "UNIT_WORD" in item.tags and before is not None:
-                dash = "DASH" in before.tags and len(made) > 1
-                tens = made[-2] if dash else before
-                if "TENS" in tens.tags and (not dash or item.start == before.end):
-                    value = tens.tags["NUM"] + item.tags["UNIT_WORD"]
-                    del made[-2 if dash else -1 :]
-                    item = Item(tens.start, item.end, _number(value, is_nth="ORDINAL" in item.tags))  # noqa: PLW2901
-            made.append(item)
+            found = item
+            if "PHRASE" in item.tags:
+                found = self._phrase(text, item) or item
+                behind = found.end
+            elif "UNIT_WORD" in item.tags or "THOUSANDTH" in item.tags or "TWO_DIGITS" in item.tags:
+                found = _joined(made, item)
+            made.append(found)
         return made
 
-    def _phrase(self, low: str, item: Item) -> Item | None:
+    def _phrase(self, text: str, item: Item) -> Item | None:
         """Return the longest phrase that begins with an item."""
-        for form, tags in self._phrases.get(low[item.start : item.end].partition(".")[0], ()):
+        for form, tags in self._phrases.get(text[item.start : item.end].lower().partition("'s")[0], ()):
             end = item.start + len(form)
-            if low.startswith(form, item.start) and not low[end : end + 1].isalnum():
+            if text[item.start : end].lower() == form and not text[end : end + 1].isalnum():
                 return Item(item.start, end, tags)
         return None
 
@@ -109,6 +111,41 @@ class Lexicon:
             found.append(Item(start + at, start + at + len(word), self._words.get(word, {})))
             at += len(word)
         return found
+
+
+def _joined(made: list[Item], item: Item) -> Item:
+    """Return an item with the words of a number before it, which are taken off: "nineteen" "ninety" "six"."""
+    value = item.tags["NUM"] if "NUM" in item.tags else item.tags["UNIT_WORD"]
+    start, is_nth = item.start, "ORDINAL" in item.tags
+    size = 0
+    if "UNIT_WORD" in item.tags:
+        size = 2 if len(made) > 1 and "DASH" in made[-1].tags and made[-1].end == start else 1
+        if len(made) >= size and "TENS" in made[-size].tags:
+            tens = made[-size]
+            start, value = tens.start, tens.tags["NUM"] + value
+            del made[-size:]
+            if "YEAR" in tens.tags:
+                return Item(start, item.end, {"NUM": value, "YEAR": value})
+        else:
+            size = 0
+    century = None if is_nth else _century(made)
+    if century is not None and 1 <= value <= _TWO_DIGITS:
+        count, base = century
+        start = made[-count].start
+        del made[-count:]
+        tags = {"NUM": base + value, "YEAR": base + value}
+        return Item(start, item.end, tags | ({"TENS": 0} if value % 10 == 0 and value > _TEN else {}))
+    return Item(start, item.end, _number(value, is_nth=is_nth)) if size else item
+
+
+def _century(made: list[Item]) -> tuple[int, int] | None:
+    """Return how many items before are the first part of a year in words, and its value: "two thousand and"."""
+    count = 1 if made and "AND" in made[-1].tags else 0
+    if len(made) > count + 1 and "THOUSAND" in made[-count - 1].tags and made[-count - 2].tags.get("NUM") in (1, 2):
+        return count + 2, 1000 * made[-count - 2].tags["NUM"]
+    if not count and made and "TEEN" in made[-1].tags:
+        return 1, 100 * made[-1].tags["TEEN"]
+    return None
 
 
 def _number(value: int, *, is_nth: bool) -> dict[str, Any]:
