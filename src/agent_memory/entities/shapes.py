@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.entities.han import without_han
 from agent_memory.entities.mention import Mention
 from agent_memory.entities.tagger import word_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from agent_memory.entities.mention import Kind
 
@@ -20,13 +21,39 @@ LONGEST: Final = 160
 _LONG_RUN: Final = re.compile(rf"\S{{{LONGEST},}}")
 
 _ENDINGS: Final = (
-    "py|pyi|ipynb|js|jsx|mjs|ts|tsx|vue|rs|go|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|pl|lua|sh|bash|zsh|ps1|bat|md|rst|"
-    "txt|toml|yaml|yml|json|jsonl|xml|sql|html|css|scss|ini|cfg|conf|lock|csv|tsv|parquet|env|log|pem|crt|key|"
-    "proto|tf|tfvars|gradle|docx?|xlsx?|pptx?|odt|pdf|png|jpe?g|svg|gif|zip|tar\\.gz|tgz|gz|whl|db|sqlite3?|service|plist"
+    "py|pyi|ipynb|js|jsx|mjs|cjs|ts|tsx|mts|cts|vue|svelte|astro|mdx|rs|go|c|h|cc|cpp|hpp|cu|cs|java|kt|kts|swift|rb|erb|"
+    "php|pl|lua|dart|ex|exs|erl|hs|clj|scala|zig|jl|nim|gd|tscn|tres|asm|sh|bash|zsh|fish|ps1|bat|cmd|vbs|md|rst|adoc|tex|"
+    "bib|txt|rtf|toml|yaml|yml|json5?|jsonc|jsonl|ndjson|geojson|xml|xsd|xsl|xslt|wsdl|sql|graphql|gql|prisma|html?|xhtml|"
+    "css|scss|sass|less|ejs|hbs|jinja2?|j2|tmpl|ini|cfg|conf|properties|lock|lockb|csv|tsv|parquet|avro|arrow|feather|"
+    "h5|hdf5|npy|npz|pkl|onnx|gguf|safetensors|pth|env|log|pem|crt|cer|csr|key|pub|p12|pfx|jks|asc|sig|gpg|sha256|md5|"
+    "proto|tf|tfvars|tfstate|hcl|gradle|sbt|cmake|mk|csproj|sln|gemspec|podspec|xcodeproj|xcworkspace|pbxproj|storyboard|"
+    "xib|plist|entitlements|docx?|xlsx?|xlsm|pptx?|odt|ods|odp|pdf|epub|mobi|ics|eml|vcf|png|jpe?g|svg|gif|webp|ico|bmp|"
+    "tiff?|psd|fig|mp3|mp4|m4a|m4v|m3u8?|wav|flac|ogg|aac|aiff?|mov|avi|mkv|webm|srt|vtt|ttf|otf|woff2?|zip|tar\\.gz|tgz|"
+    "tar|gz|bz2|xz|7z|rar|iso|dmg|exe|msi|dll|dylib|deb|rpm|apk|ipa|jar|war|whl|egg|wasm|db|sqlite3?|rdb|dump|bak|old|"
+    "orig|diff|patch|tmp|pid|sock|har|pcap|service|timer|socket|unity|prefab|blend|fbx|obj|stl|glb|gltf"
 )
 _BARE_FILES: Final = (
-    "Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile|Caddyfile|CODEOWNERS|CHANGELOG|"
-    r"README|\.env(?:\.\w+)?|\.gitignore|\.dockerignore|\.bashrc|\.zshrc|\.npmrc|\.editorconfig|\.gitattributes|\.netrc"
+    "[Dd]ockerfile|[Mm]akefile|[Jj]ustfile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile|Caddyfile|Pipfile|"
+    "[Pp]odfile|Fastfile|Appfile|Tiltfile|Berksfile|CODEOWNERS|CHANGELOG|README|LICENSE|AUTHORS|CONTRIBUTING|"
+    r"go\.mod|go\.sum|\.env(?:\.\w+)?|\.gitignore|\.dockerignore|\.bashrc|\.bash_profile|\.zshrc|\.profile|\.npmrc|\.nvmrc|"
+    r"\.editorconfig|\.gitattributes|\.gitmodules|\.netrc|\.vimrc|\.tmux\.conf|\.prettierrc|\.eslintrc|\.babelrc|"
+    r"\.htaccess|\.python-version|\.tool-versions|\.cursorrules"
+)
+_FOLDERS: Final = (
+    "src|docs?|apps?|tests?|specs?|lib|libs|packages?|config|configs|scripts|tools|infra|deploy|data|public|static|assets|"
+    r"components|pages|modules|server|client|backend|frontend|services|internal|cmd|pkg|migrations|templates|examples|"
+    r"benchmarks|notebooks|fixtures|schemas|\.github|\.vscode|\.claude"
+)
+_ROOTS: Final = (
+    "var|etc|usr|home|Users|opt|tmp|srv|mnt|media|root|bin|sbin|dev|proc|sys|run|boot|lib|lib64|Library|Applications|"
+    "Volumes|System|private|nix|data|app|code|repo|repos|project|projects|workspace|workspaces|work|src|docs|tests|"
+    "builds|snap|storage|sdcard|models|logs"
+)
+_SEGMENT: Final = r"(?:[\w@+$-][\w.@+$-]*|\.[\w.@+$-]+|\([\w.$-]{1,40}\)[\w.$-]*|\[{1,2}[\w.$-]{1,40}\]{1,2}[\w.$-]*)"
+"""Of a path; brackets stand for parts of a route: `app/[id]/(group)/page.tsx`."""
+_ADDRESS: Final = (
+    r"(?:[^\s<>\"'`()\[\]{}|\\^\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef]|\([^\s()]{0,80}\)|\[[^\s\[\]]{0,80}\]|"
+    r"\{[^\s{}]{0,80}\})+(?<![.,;:!?*])"
 )
 _DOMAINS: Final = (
     "com|org|net|io|dev|app|ai|co|de|at|ch|fr|es|it|nl|uk|eu|us|jp|cn|edu|gov|me|sh|cloud|tech|xyz|info|biz|"
@@ -73,8 +100,14 @@ _INSTALL: Final = (
 )
 _ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
 _TECHNICAL: Final = r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_](?=[a-z0-9]*)[a-z0-9]+)+)(?![\w/(=-]|\.\w)"
+_FREQUENT: Final = 4
+"""Power of ten from which on a word is an everyday one."""
+_KEPT: Final = "namespace|realm|bucket|queue|cluster|topic|service|worker|environment|instance"
 _CALLED: Final[tuple[tuple[Kind, str], ...]] = (
-    ("service", "service|microservice|worker|job|queue|bucket|cluster|namespace|function|pipeline|topic|deployment"),
+    (
+        "service",
+        "service|microservice|worker|job|queue|bucket|cluster|namespace|realm|function|pipeline|topic|deployment",
+    ),
     ("host", "host|server|node|machine|VM|box"),
     ("package", "package|library|module|crate|gem|plugin"),
     ("product", "repo|repository|project|app"),
@@ -107,6 +140,12 @@ def _is_issue(name: str) -> bool:
     return not is_standard(name)
 
 
+def _is_rare_service(name: str) -> bool:
+    """Whether it is no compound of everyday words: `read-only`, `up-to-date`."""
+    often = word_lists().frequency
+    return name not in _NO_SERVICES and any(often.get(part, 0) < _FREQUENT for part in re.split(r"[-_]", name))
+
+
 def _is_rare(name: str) -> bool:
     return name not in word_lists().frequency and name not in _NO_SERVICES
 
@@ -120,18 +159,29 @@ def _is_path(path: str) -> bool:
 
 
 _SHAPES: Final = (
+    _shape("address with an account", "host",
+           r"\b(?:[a-z][a-z0-9+]{1,9})://(?:[\w.-]+(?::[^@\s/]*)?@)(?P<name>[\w.-]*\w(?::\d{1,5})?)[^\s)>\]]*", 0.95),
     _shape("e-mail", "other", r"(?P<name>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,10}\b)", 0.99),
-    _shape("address", "host", r"\b(?:[a-z][a-z0-9+]{1,9})://(?:[\w.-]+(?::[^@\s/]*)?@)?(?P<name>[\w.-]*\w(?::\d{1,5})?)[^\s)>\]]*",
-           0.95),
+    _shape("address", "host", rf"\b(?P<name>[a-z][a-z0-9+]{{1,9}}://{_ADDRESS})", 0.95),
+    _shape("Windows path", "file",
+           r"(?<!\w)(?P<name>[A-Za-z]:\\(?:[^\\/:*?\"<>|\n]{1,80}\\)*"
+           rf"[^\\/:*?\"<>|\n]{{1,120}}?\.(?:{_ENDINGS}))(?!\w)", 0.95),
+    _shape("Windows folder", "file", r"(?<!\w)(?P<name>[A-Za-z]:\\(?:[\w.-]+\\)*[\w.-]*\w\\?)", 0.9),
+    _shape("named for an agent", "file",
+           rf"(?<![\w@.])@(?P<name>/?(?:{_SEGMENT}/)+(?:[\w@+$-][\w.@+$-]*)?\.(?:{_ENDINGS}))(?![\w/-]|\.\w)", 0.95),
     _shape("site", "product", r"(?<![\w./@-])(?P<name>[A-Z]\w+\.(?:io|ai|com|js|net|org))(?![\w/-]|\.\w|\()", 0.8),
     _shape("scoped package", "package", r"(?<![\w@/])(?P<name>@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*)", 0.95),
     _shape("repository issue", "issue", r"(?<![\w/])(?P<name>[\w.-]+/[\w.-]+#\d+)\b", 0.95),
     _shape("file", "file",
-           rf"(?<![\w/.@\\-])(?P<name>(?:[A-Za-z]:)?(?:[~.]{{0,2}}[\\/])?(?:[\w.@+-]+[\\/])*[\w@+.-]*\.(?:{_ENDINGS}))"
-           r"(?![\w\\/-]|\.\w|\(|@)", 0.95),
+           rf"(?<![\w/.@\\*\]}})-])@?(?P<name>(?:[A-Za-z]:)?(?:[~.]{{0,2}}[\\/])?(?:{_SEGMENT}[\\/])*"
+           r"(?:(?<=/)(?:\([\w.$-]{1,40}\)|\[{1,2}[\w.$-]{1,40}\]{1,2}))?\.?"
+           rf"(?:[\w+$-]|(?<=[)\]]\.))[\w@+$.-]*\.(?:{_ENDINGS}))(?![\w\\/-]|\.\w|\(|@)", 0.95),
     _shape("named file", "file", rf"(?<![\w/.-])(?P<name>(?:[\w.-]+/)*(?:{_BARE_FILES}))(?![\w/-]|\.\w)", 0.9),
-    _shape("path", "file", r"(?<![\w/.:<])(?P<name>(?:~|\.{1,2})?(?:/[\w.@+-]*\w){2,}/?|~/[\w.-]*\w/?)(?![\w/])", 0.8,
+    _shape("path", "file", rf"(?<![\w/.:<])(?P<name>(?:/(?={_ROOTS})[\w.@+-]*\w(?:/[\w.@+-]*\w)+|"
+           r"(?:~|\.{1,2})(?:/[\w.@+-]*\w){2,}|~/[\w.-]*\w)/?)(?![\w/])", 0.8,
            _is_path),
+    _shape("folder within", "file", rf"\b(?:in|under|to|into|from|inside|at)\s+[`'\"]?@?(?P<name>(?:{_FOLDERS})"
+           r"(?:/[\w.-]*\w)+/?)(?![\w/])", 0.85),
     _shape("folder", "file", r"(?<![\w/.:<-])(?P<name>(?:[a-z_.][\w.-]*"
            r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`]|$))", 0.8),
     _shape("numeric address", "host", r"(?<![\w.])(?P<name>(?:\d{1,3}\.){3}\d{1,3}"
@@ -158,6 +208,10 @@ _SHAPES: Final = (
     _shape("service", "service", rf"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:-["
            rf"a-z0-9]+)*-(?:{_SERVICES}))(?![\w/-]|\.\w)", 0.85,
            _is_service),
+    _shape("said to be", "service", rf"(?i:\b(?:{_KEPT})s?\b)[^.;\n]{{0,60}}?\b(?:is|are|was|called|named|to|into|from)"
+           rf"\s+[`'\"\u201c]?{_TECHNICAL}", 0.8, _is_rare_service),
+    _shape("the other", "service", rf"(?i:\b(?:{_KEPT})\b)[^.;\n]{{0,60}},\s+the\s+(?:one|other)(?:\s+for\s+\w+)?\s+"
+           rf"(?:is\s+)?{_TECHNICAL}", 0.8, _is_rare_service),
     *(_shape(f"called {nouns.partition('|')[0]}", kind, rf"\b(?:{nouns})\s+[`'\"\u201c]?{_TECHNICAL}", 0.85)
       for kind, nouns in _CALLED),
     *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85)
@@ -175,13 +229,15 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def shapes_in(text: str) -> list[tuple[Mention, int, int]]:
     """Return what is told by form, the surest first, each with where the whole of what told it begins and ends."""
     looked_at = _LONG_RUN.sub(lambda match: " " * len(match[0]), text)
-    found = []
+    apart = without_han(looked_at)
+    found = list(_found(apart))
+    return found if apart == looked_at else [*found, *_found(looked_at)]
+
+
+def _found(text: str) -> Iterator[tuple[Mention, int, int]]:
     for shape in _SHAPES:
-        for match in _compiled(shape.pattern).finditer(looked_at):
+        for match in _compiled(shape.pattern).finditer(text):
             name = match["name"]
             if shape.accepts(name):
                 start, end = match.span("name")
-                found.append(
-                    (Mention(name, shape.kind, start, end, shape.confidence, shape.rule), match.start(), match.end())
-                )
-    return found
+                yield Mention(name, shape.kind, start, end, shape.confidence, shape.rule), match.start(), match.end()

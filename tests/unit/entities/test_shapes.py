@@ -20,7 +20,7 @@ from agent_memory.entities.shapes import LONGEST, shapes_in
         ("the host db-01.internal is down", "db-01.internal", "host"),
         ("it runs on prod-db-1 alone", "prod-db-1", "host"),
         ("listens at 10.0.0.5:5432 only", "10.0.0.5:5432", "host"),
-        ("fetch https://api.acme.com:8443/v1/users?id=3 daily", "api.acme.com:8443", "host"),
+        ("fetch https://api.acme.com:8443/v1/users?id=3 daily", "https://api.acme.com:8443/v1/users?id=3", "host"),
         ("brew install -U tenacity first", "tenacity", "package"),
         ("pinned orjson==3.10 again", "orjson", "package"),
         ("left-pad 1.3.0 is unused", "left-pad", "package"),
@@ -38,6 +38,25 @@ from agent_memory.entities.shapes import LONGEST, shapes_in
         ("ask @priya for it", "@priya", "person"),
         ("kept in the bucket blue-prod-eu for a year", "blue-prod-eu", "service"),
         ("the rate-limiter library is old", "rate-limiter", "package"),
+        ("psql postgres://ann:secret@db.acme.com/x now", "db.acme.com", "host"),
+        ("(see https://acme.dev/wiki/Memory_(old)), please", "https://acme.dev/wiki/Memory_(old)", "host"),
+        ("\u6253\u5f00https://acme.dev/a?b=1\uff0c\u7136\u540e", "https://acme.dev/a?b=1", "host"),
+        ("\u7528huodai.acme.com\u7684\u524d\u7f00", "huodai.acme.com", "host"),
+        ("\u4fee\u6539src/main.py\u6587\u4ef6", "src/main.py", "file"),
+        ("read @README.md first", "README.md", "file"),
+        ("look at @apps/api/plans/update.md again", "apps/api/plans/update.md", "file"),
+        ("in app/routes/($locale).account_.login.tsx only", "app/routes/($locale).account_.login.tsx", "file"),
+        ("the page is app/blog/[slug]/page.tsx now", "app/blog/[slug]/page.tsx", "file"),
+        (
+            r'play "D:\Music\Sign It - A, B & C vs. D (Mashup).m4a" then',
+            r"D:\Music\Sign It - A, B & C vs. D (Mashup).m4a",
+            "file",
+        ),
+        (r"logs are in C:\app\logs since then", r"C:\app\logs", "file"),
+        ("decisions are kept in docs/adr for good", "docs/adr", "file"),
+        ("no 'podfile' was found", "podfile", "file"),
+        ("the production namespace is tw-prod now", "tw-prod", "service"),
+        ("the realm for staging is called tw-staging", "tw-staging", "service"),
         ("moved to Fly.io yesterday", "Fly.io", "product"),
     ],
 )
@@ -55,6 +74,9 @@ def test_names_are_told_by_their_form(text: str, name: str, kind: str) -> None:
         "order 12 cakes for the case of 5% loss",
         "version 2.0.1 came out at 10:30, e.g. with 3.14",
         "log_level=debug in the environment",
+        "the page /collections/all-products is slow",
+        "all *.md and .py are kept, [name].md too",
+        "the service is up-to-date and the bucket is read-only",
     ],
 )
 def test_what_only_looks_like_a_name_is_none(text: str) -> None:
@@ -67,4 +89,6 @@ def test_a_very_long_run_is_not_looked_through() -> None:
 
 def test_what_stands_in_an_address_is_not_named_again() -> None:
     found = mentions_in("clone https://github.com/acme/tools/blob/main/setup.py now")
-    assert [(mention.name, mention.kind) for mention in found] == [("github.com", "host")]
+    assert [(mention.name, mention.kind) for mention in found] == [
+        ("https://github.com/acme/tools/blob/main/setup.py", "host")
+    ]
