@@ -33,17 +33,17 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.doctor import examine_agent
 from agent_memory.doctor.findings import Severity
 from agent_memory.ingestion import runner_of
-from agent_memory.knowledge.drawn import drawn_from
-from agent_memory.knowledge.filing import file_all
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.items.drawn import drawn_from
+from agent_memory.knowledge.pages.filing import file_all
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.sources import sources_of
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.sources import sources_of
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.topics.saves import TopicFiles
-from agent_memory.knowledge.undoing import taken_from, undo
-from agent_memory.knowledge.watching import keep_pages
 from agent_memory.models import utc_now
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings

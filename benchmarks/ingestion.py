@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.entries import size_of
-from agent_memory.knowledge.drafting import Turn
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.items import Items
+from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.items.stage import Items
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
 from agent_memory.service import NOBODY, open_service

@@ -36,9 +36,10 @@ from agent_memory.ingestion import (
     WindowConfig,
     runner_of,
 )
-from agent_memory.knowledge import MemoryManager, printing
-from agent_memory.knowledge.drafting import Turn
-from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge import MemoryManager
+from agent_memory.knowledge.facade import printing
+from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, Entity, sees
 from agent_memory.service import NOBODY, open_service

@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.knowledge.extraction.claims import Passage
-from agent_memory.knowledge.extraction.sentences import spans_of
-from agent_memory.knowledge.extraction.talk import claims_of_talk
+from agent_memory.knowledge.items.extraction.claims import Passage
+from agent_memory.knowledge.items.extraction.sentences import spans_of
+from agent_memory.knowledge.items.extraction.talk import claims_of_talk
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage

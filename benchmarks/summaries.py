@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 
 from agent_memory.ingestion.quoting import as_lines, quotes_of
 from agent_memory.ingestion.summarizing import WINDOW_SHARE
-from agent_memory.knowledge.extraction.claims import Passage
-from agent_memory.knowledge.extraction.sentences import spans_of
+from agent_memory.knowledge.items.extraction.claims import Passage
+from agent_memory.knowledge.items.extraction.sentences import spans_of
 from benchmarks.items import _locomo, _terms
 
 if TYPE_CHECKING:

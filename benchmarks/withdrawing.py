@@ -23,10 +23,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
 from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings

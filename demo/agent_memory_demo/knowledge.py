@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.knowledge import MemoryManager, RetrievalMode, printing
-from agent_memory.knowledge.filing import unfiled_of
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge import MemoryManager, RetrievalMode
+from agent_memory.knowledge.facade import printing
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pages.filing import unfiled_of
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
 from agent_memory.service import MemoryService, open_service
 from agent_memory.settings import ServiceSettings

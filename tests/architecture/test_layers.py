@@ -61,7 +61,7 @@ DOORS = {"store", "store_many", "update"}
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
 MAY_CHANGE_MEMORIES = {
     "service", "scratchpad/manager.py", "storage",
-    "knowledge/storing.py",  # records of other kinds, which came in from outside
+    "knowledge/intake/storing.py",  # records of other kinds, which came in from outside
     "tasks/marks.py",  # how far background work is
 }  # fmt: skip
 CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}

@@ -11,7 +11,7 @@ import pytest
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.knowledge import MemoryManager, MemoryRetryConfig, ModelBudget, RetrievalMode
-from agent_memory.knowledge.openai_model import OpenAIModel
+from agent_memory.knowledge.llm.openai import OpenAIModel
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

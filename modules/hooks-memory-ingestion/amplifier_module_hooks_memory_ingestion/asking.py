@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.model import LanguageModel
+    from agent_memory.knowledge.llm.port import LanguageModel
 
 
 class OverError(Exception):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.knowledge.model import ModelBudget, nobody
+from agent_memory.knowledge.llm.port import ModelBudget, nobody
 from agent_memory.logs import get_logger
 from amplifier_module_hooks_memory_ingestion.asking import SessionAsking
 from amplifier_module_hooks_memory_ingestion.behind import PAUSE_SECONDS, Behind
@@ -22,8 +22,8 @@ from amplifier_module_hooks_memory_ingestion.losses import Losses
 
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession
-    from agent_memory.knowledge.drafting import Turn
-    from agent_memory.knowledge.model import LanguageModel
+    from agent_memory.knowledge.intake.drafting import Turn
+    from agent_memory.knowledge.llm.port import LanguageModel
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)

@@ -12,10 +12,10 @@ from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.host.registry import ServiceShare
 from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.ingestion.working import runner_of
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.model import Asking
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.turns import mended
+from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.turns import mended
 from agent_memory.redaction import SecretRedactor
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.host import MemorySession
-    from agent_memory.knowledge.drafting import Turn
-    from agent_memory.knowledge.model import LanguageModel, ModelBudget
+    from agent_memory.knowledge.intake.drafting import Turn
+    from agent_memory.knowledge.llm.port import LanguageModel, ModelBudget
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.service import MemoryService
     from agent_memory.tasks.stage import Ran

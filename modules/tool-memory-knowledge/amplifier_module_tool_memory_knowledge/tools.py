@@ -9,7 +9,7 @@ from amplifier_core import ToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, ValidationError, refused_by_system
-from agent_memory.knowledge import printing
+from agent_memory.knowledge.facade import printing
 from agent_memory.models import describe
 
 if TYPE_CHECKING:

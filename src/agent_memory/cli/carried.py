@@ -12,7 +12,7 @@ from agent_memory.ingestion.working import runner_of
 from agent_memory.models import ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.carrying import Brought
+    from agent_memory.knowledge.intake.carrying import Brought
 
 _WRITTEN_AT_ONCE: Final = 200
 _WORDS: Final = {
@@ -36,7 +36,7 @@ def was_given(run: Run) -> bool:
 
 async def write_given(run: Run, form: Format, write: Callable[[str], object]) -> Counter[str]:
     """Write all that the agent was given, and its topics; return how many there are of each kind."""
-    from agent_memory.knowledge.carrying import entries_of
+    from agent_memory.knowledge.intake.carrying import entries_of
 
     counts, texts = Counter[str](), list[str]()
     if not was_given(run):
@@ -54,7 +54,7 @@ async def write_given(run: Run, form: Format, write: Callable[[str], object]) ->
 
 async def bring_given(run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool) -> "Brought | None":
     """Store what a file says that an agent was given; None where it says nothing of that."""
-    from agent_memory.knowledge.carrying import bring
+    from agent_memory.knowledge.intake.carrying import bring
 
     entries = [(record.line, record.given) for record in records if record.given is not None]
     if not entries:

@@ -14,11 +14,11 @@ from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.working import runner_of
-from agent_memory.knowledge.filing import unfiled_of
-from agent_memory.knowledge.ingest import FileIngested, Ingest
-from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
+from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.pages.filing import unfiled_of
+from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.undoing import taken_from, undo
 from agent_memory.models import Resource, to_text
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS, sort_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.pages import Pages
+from agent_memory.knowledge.facade.shapes import source_of
+from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.knowledge.shapes import source_of
 from agent_memory.knowledge.topics.saves import NO_PAGE
 from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, Version, to_text
 from agent_memory.service.views import whole_memory

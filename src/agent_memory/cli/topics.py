@@ -9,9 +9,9 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.filing import is_entity, unfiled_of
-from agent_memory.knowledge.pages import Pages
-from agent_memory.knowledge.paging import title_of
+from agent_memory.knowledge.pages.filing import is_entity, unfiled_of
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.paging import title_of
 from agent_memory.models import Topic, to_text, visible
 from agent_memory.redaction import quoted
 

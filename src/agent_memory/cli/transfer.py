@@ -25,7 +25,7 @@ from agent_memory.settings import ServiceSettings, build_settings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from agent_memory.knowledge.carrying import Brought
+    from agent_memory.knowledge.intake.carrying import Brought
     from agent_memory.memories import MemoryStorage, QdrantServerStorage
     from agent_memory.service.writing import Imported
 

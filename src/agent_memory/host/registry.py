@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.watching import keep_pages
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.service import open_service
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from agent_memory.ingestion.config import MemoryIngestionConfig
     from agent_memory.ingestion.queue import Queue
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Backlog

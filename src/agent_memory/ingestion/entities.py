@@ -10,7 +10,7 @@ from agent_memory.entities.matching import normal_form
 from agent_memory.entities.merging import merge
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.resolving import FROM
-from agent_memory.knowledge.extraction.sentences import MAX_CHARS, spans_of
+from agent_memory.knowledge.items.extraction.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from agent_memory.entities import Gazetteer
     from agent_memory.ingestion.shapes import Episode
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Resource
     from agent_memory.models import Episode as EpisodeRecord

@@ -11,9 +11,9 @@ from agent_memory.ingestion import metrics
 from agent_memory.ingestion.background import Background
 from agent_memory.ingestion.config import MemoryIngestionConfig
 from agent_memory.ingestion.shapes import Episode, checked_group, episode_of, group_id_of
-from agent_memory.knowledge.drafting import Turn as Said
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.model import Asking, ModelBudget
+from agent_memory.knowledge.intake.drafting import Turn as Said
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.logs import get_logger
 from agent_memory.models import content_hash, to_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.ingestion.queue import Queue
     from agent_memory.ingestion.shapes import Session, Turn
-    from agent_memory.knowledge.model import LanguageModel
+    from agent_memory.knowledge.llm.port import LanguageModel
     from agent_memory.models import Episode as EpisodeRecord
     from agent_memory.service import Caller, MemoryService
     from agent_memory.signals.tracing import Span

@@ -14,12 +14,12 @@ from agent_memory.ingestion.shapes import (
     ExtractedRelationship,
     least_score,
 )
-from agent_memory.knowledge.grounding import place_of
-from agent_memory.knowledge.model import fenced, read_rows
+from agent_memory.knowledge.llm.grounding import place_of
+from agent_memory.knowledge.llm.port import fenced, read_rows
 from agent_memory.models.entities import EntityType
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.llm.port import Asking
 
 _TYPES: Final = get_args(EntityType)
 _SCORES: Final[dict[Confidence, float]] = {"high": 0.9, "medium": 0.6, "low": 0.3}

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent_memory.knowledge.grounding import place_of, says_no_more
-from agent_memory.knowledge.model import fenced, read_rows
+from agent_memory.knowledge.llm.grounding import place_of, says_no_more
+from agent_memory.knowledge.llm.port import fenced, read_rows
 from agent_memory.models import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.knowledge.extraction.claims import Passage
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.items.extraction.claims import Passage
+    from agent_memory.knowledge.llm.port import Asking
 
 MODEL: Final = "model"
 """`source.detail` of a summary that a language model worded."""

@@ -10,15 +10,15 @@ import heapq
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.knowledge.extraction.condensing import WORD, bare
-from agent_memory.knowledge.extraction.sentences import spans_of
-from agent_memory.knowledge.extraction.talk import BEFORE, WIDE, is_courtesy, situation_of
-from agent_memory.knowledge.extraction.telling import ASKS, Situation, worth
+from agent_memory.knowledge.items.extraction.condensing import WORD, bare
+from agent_memory.knowledge.items.extraction.sentences import spans_of
+from agent_memory.knowledge.items.extraction.talk import BEFORE, WIDE, is_courtesy, situation_of
+from agent_memory.knowledge.items.extraction.telling import ASKS, Situation, worth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from agent_memory.knowledge.extraction.claims import Passage
+    from agent_memory.knowledge.items.extraction.claims import Passage
 
 _BASE: Final = 1.0
 """What any sentence counts that tells nothing in particular."""

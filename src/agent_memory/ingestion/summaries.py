@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from agent_memory.ingestion.config import SummarizationConfig
     from agent_memory.ingestion.shapes import SummaryType
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode, Summary
     from agent_memory.storage.cleaning import Redacted

@@ -8,14 +8,14 @@ from agent_memory.errors import SummarizationError, ValidationError
 from agent_memory.ingestion import summaries as making
 from agent_memory.ingestion.config import SummarizationConfig
 from agent_memory.ingestion.shapes import Episode, checked_group, summary_of
-from agent_memory.knowledge.undoing import SUMMARIES
+from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.ingestion.shapes import SummaryType
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode as EpisodeRecord
     from agent_memory.models import Summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import SummarizationError
-from agent_memory.knowledge.extraction.claims import Passage
+from agent_memory.knowledge.items.extraction.claims import Passage
 from agent_memory.models import COVERS, PART_OF, SUMMARY, Episode, derived_id, to_text
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.service.trust import lowest

@@ -9,7 +9,7 @@ from agent_memory.ingestion.entity_extractor import EntityExtractor
 from agent_memory.ingestion.stage import EntityStage
 from agent_memory.ingestion.summaries import Summaries
 from agent_memory.knowledge import working
-from agent_memory.knowledge.model import Asking
+from agent_memory.knowledge.llm.port import Asking
 from agent_memory.models import EPISODE, RESOURCE
 from agent_memory.service import NOBODY
 

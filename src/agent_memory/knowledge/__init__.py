@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.categories import CategoryLayer
-    from agent_memory.knowledge.events import (
+    from agent_memory.knowledge.facade.categories import CategoryLayer
+    from agent_memory.knowledge.facade.events import (
         CategoryConsolidatedPayload,
         CategoryCreatedPayload,
         EventStore,
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
         ResourceStoredPayload,
         RetrievalPerformedPayload,
     )
-    from agent_memory.knowledge.layers import ItemLayer, ResourceLayer
-    from agent_memory.knowledge.manager import MemoryManager
-    from agent_memory.knowledge.model import Asking, LanguageModel, ModelBudget
-    from agent_memory.knowledge.retrieval import (
+    from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
+    from agent_memory.knowledge.facade.manager import MemoryManager
+    from agent_memory.knowledge.facade.retrieval import (
         ConfidenceScorer,
         HybridRetriever,
         LLMRetriever,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
         RetrievalMode,
         RetrievalResult,
     )
-    from agent_memory.knowledge.shapes import (
+    from agent_memory.knowledge.facade.shapes import (
         MemoryCategory,
         MemoryConfig,
         MemoryItem,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         MemoryStats,
         Resource,
     )
+    from agent_memory.knowledge.llm.port import Asking, LanguageModel, ModelBudget
 
 __all__ = [
     "Asking",
@@ -77,15 +77,15 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
     __getattr__, __dir__ = _offer(
         __name__,
         {
-            "knowledge.events": "CategoryConsolidatedPayload CategoryCreatedPayload EventStore ItemDeletedPayload "
-            "ItemsExtractedPayload MemoryEvent MemoryEventType ResourceDeletedPayload ResourceStoredPayload "
-            "RetrievalPerformedPayload",
-            "knowledge.categories": "CategoryLayer",
-            "knowledge.layers": "ItemLayer ResourceLayer",
-            "knowledge.manager": "MemoryManager",
-            "knowledge.model": "Asking LanguageModel ModelBudget",
-            "knowledge.retrieval": "ConfidenceScorer HybridRetriever LLMRetriever RAGRetriever RetrievalMode "
+            "knowledge.facade.events": "CategoryConsolidatedPayload CategoryCreatedPayload EventStore "
+            "ItemDeletedPayload ItemsExtractedPayload MemoryEvent MemoryEventType ResourceDeletedPayload "
+            "ResourceStoredPayload RetrievalPerformedPayload",
+            "knowledge.facade.categories": "CategoryLayer",
+            "knowledge.facade.layers": "ItemLayer ResourceLayer",
+            "knowledge.facade.manager": "MemoryManager",
+            "knowledge.llm.port": "Asking LanguageModel ModelBudget",
+            "knowledge.facade.retrieval": "ConfidenceScorer HybridRetriever LLMRetriever RAGRetriever RetrievalMode "
             "RetrievalResult",
-            "knowledge.shapes": "MemoryCategory MemoryConfig MemoryItem MemoryRetryConfig MemoryStats Resource",
+            "knowledge.facade.shapes": "MemoryCategory MemoryConfig MemoryItem MemoryRetryConfig MemoryStats Resource",
         },
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError
-from agent_memory.knowledge import printing
-from agent_memory.knowledge.shapes import Importance  # noqa: TC001 - LangChain reads it
+from agent_memory.knowledge.facade import printing
+from agent_memory.knowledge.facade.shapes import Importance  # noqa: TC001 - LangChain reads it
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.manager import MemoryManager
+    from agent_memory.knowledge.facade.manager import MemoryManager
 
 
 def functions_of(manager: MemoryManager) -> list[Any]:

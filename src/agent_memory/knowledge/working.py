@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.items import Items
-from agent_memory.knowledge.pages import Pages
-from agent_memory.knowledge.publishing import Publishing
+from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.stage import Publishing
 from agent_memory.models import EPISODE, RESOURCE
 from agent_memory.service import NOBODY
 from agent_memory.tasks.runner import Runner
@@ -14,7 +14,7 @@ from agent_memory.tasks.runner import Runner
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agent_memory.knowledge.model import Asking
+    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Stage

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from amplifier_core import ChatRequest, ChatResponse, ProviderInfo, TextBlock
 
-from agent_memory.knowledge.model import Asking
+from agent_memory.knowledge.llm.port import Asking
 from agent_memory.models import Listing, Source, Topic
 from amplifier_module_hooks_memory_ingestion.asking import SessionAsking
 from tests.unit.hooks_memory_ingestion.conftest import PATIENT, Limits

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from amplifier_core.testing import MockCoordinator
 
-from agent_memory.knowledge import MemoryManager, printing
+from agent_memory.knowledge import MemoryManager
+from agent_memory.knowledge.facade import printing
 from agent_memory.models import MAX_TEXT_CHARS
 from agent_memory.settings import ServiceSettings
 from amplifier_module_hooks_memory_ingestion import mount

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.files.only_one import only_one
-from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.tasks.runner import Runner
 from agent_memory.tasks.stage import Ran
 from amplifier_module_hooks_memory_ingestion.intake import Limits

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.host.registry import ServiceShare
-from agent_memory.knowledge.drafting import Turn
-from agent_memory.knowledge.ingest import Ingest
+from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.settings import ServiceSettings

@@ -12,9 +12,9 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion import EntityDeduplicator, EntityExtractor, MemoryIngestor, Turn
 from agent_memory.ingestion.entities import Entities
 from agent_memory.ingestion.known import id_of
-from agent_memory.knowledge.drafting import Turn as Said
-from agent_memory.knowledge.ingest import Ingest
-from agent_memory.knowledge.undoing import undo
+from agent_memory.knowledge.intake.drafting import Turn as Said
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.models import Entity
 from agent_memory.service import NOBODY
 

@@ -13,8 +13,8 @@ from agent_memory.ingestion import ConversationSummarizer, Episode, MemoryIngest
 from agent_memory.ingestion.config import MetaConfig, SummarizationConfig, WindowConfig
 from agent_memory.ingestion.shapes import episode_of, summary_of
 from agent_memory.knowledge import Asking
-from agent_memory.knowledge.undoing import undo
-from agent_memory.knowledge.watching import keep_pages
+from agent_memory.knowledge.intake.undoing import undo
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_memory.knowledge.layers import Passage
-from agent_memory.knowledge.model import choice_prompt
-from agent_memory.knowledge.model_items import portions, prompt_of
-from agent_memory.knowledge.model_pages import prompt_of as wording_of
+from agent_memory.knowledge.facade.layers import Passage
+from agent_memory.knowledge.items.by_model import portions, prompt_of
+from agent_memory.knowledge.llm.port import choice_prompt
+from agent_memory.knowledge.pages.by_model import prompt_of as wording_of
 from agent_memory.knowledge.topics.page import PageClaim
 from agent_memory.scratchpad import estimate_tokens
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge import MemoryItem, MemoryManager, RetrievalMode, RetrievalResult, printing
+from agent_memory.knowledge import MemoryItem, MemoryManager, RetrievalMode, RetrievalResult
+from agent_memory.knowledge.facade import printing
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agent_memory.knowledge.shortening import words_of
+from agent_memory.knowledge.pages.shortening import words_of
 from agent_memory.knowledge.topics.consolidation import MAX_NOTES, consolidate
 from agent_memory.knowledge.topics.cutting import Words, standing, without
 from agent_memory.knowledge.topics.file import page_file, read_page_file, shortened_file

@@ -1,0 +1,326 @@
+"""Two of the three layers of knowledge by the names of their contract: resources, and items drawn from them.
+
+Thin views: resources are kept by `Knowledge`, items by the `MemoryService`, each by its one way in. A session that is
+bound to a group sees what belongs to that or to none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from agent_memory.errors import ResourceNotFoundError, UnknownIdError, ValidationError
+from agent_memory.knowledge.facade.shapes import (
+    FROM,
+    SOURCE_DELETED,
+    item_of,
+    number_of,
+    resource_of,
+)
+from agent_memory.knowledge.facade.within import search_within
+from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.models import EVERYTHING, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
+from agent_memory.service import NOBODY
+from agent_memory.service.seeing import is_seen
+from agent_memory.service.trust import lowest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from agent_memory.knowledge.facade.shapes import MemoryConfig, MemoryItem, Resource
+    from agent_memory.knowledge.intake.ingest import Ingest
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Episode, Memory, Trust
+    from agent_memory.models import Resource as ResourceRecord
+    from agent_memory.service import Caller, Found, MemoryService
+
+_MOST: Final = 100
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One text that items are drawn from: a resource, or a turn that is part of one.
+
+    Attributes:
+        source, resource: Its id, and that of the resource.
+        text: All of it.
+        label: What it is, for a reader.
+        trust: Of its words.
+        speaker: Who said it, of a turn.
+        is_named: Whether that is a name, which stands before what an item says, rather than a role.
+        is_talk: Whether its lines are turns.
+        said_at: When it was said or written.
+        group: To which it belongs.
+    """
+
+    source: str
+    resource: str
+    text: str
+    label: str
+    trust: Trust
+    speaker: str = ""
+    is_talk: bool = False
+    said_at: datetime | None = None
+    group: str = ""
+    is_named: bool = True
+
+
+class ResourceLayer:
+    """Layer 1: texts as they came in, whole.
+
+    Args:
+        knowledge: Where they are.
+        ingest: The way in.
+        config: Which types there are, and how long one may be.
+        asking: Returns the session that asks now.
+    """
+
+    def __init__(
+        self, knowledge: Knowledge, ingest: Ingest, config: MemoryConfig, asking: Callable[[], Caller] = lambda: NOBODY
+    ) -> None:
+        self._knowledge, self._ingest, self._config, self._asking = knowledge, ingest, config, asking
+
+    async def store(
+        self, content: str, resource_type: str, metadata: Mapping[str, Any] | None = None, caller: Caller | None = None
+    ) -> Resource:
+        """Keep a text; one that is there already in the same form is not kept twice.
+
+        Raises:
+            ValidationError: The type is unknown, or the text is empty, too long or nothing but a secret.
+            StorageError: Nothing was stored.
+        """
+        if resource_type not in self._config.resource_types:
+            there = ", ".join(self._config.resource_types)
+            raise ValidationError(f"resource_type is one of {there}, got {resource_type!r}.")
+        most = self._config.max_resource_size
+        if not isinstance(content, str) or not content.strip() or len(content) > most:
+            raise ValidationError(
+                f"The content of a resource is a text of 1 to {most:,} characters; nothing was stored.",
+                code="too_long" if isinstance(content, str) and len(content) > most else None,
+                recovery="Split it, and store the parts one by one.",
+            )
+        title = str((metadata or {}).get("title", ""))
+        given = Document(content, title, resource_type)
+        group = self._asking().group or ""
+        taken = await self._ingest.resource(given, group=group, metadata=metadata, caller=caller or NOBODY)
+        return await self._whole(taken.record)
+
+    async def get(self, resource_id: str) -> Resource | None:
+        """Return one resource, None if there is none of that id."""
+        record = await self.record(resource_id)
+        return None if record is None else await self._whole(record)
+
+    async def record(self, resource_id: str) -> ResourceRecord | None:
+        """Return the record of a resource, also by the id of a turn that is part of it."""
+        if resource_id.startswith("epi-"):
+            episode = _seen(self._asking(), await self._knowledge.episodes.get(resource_id))
+            return None if episode is None or not episode.conversation else await self.record(episode.conversation)
+        return _seen(self._asking(), await self._knowledge.resources.get(resource_id))
+
+    async def passages(self, record: ResourceRecord) -> list[Passage]:
+        """Return the texts of a resource: its own or, of a conversation whose turns came one by one, theirs."""
+        turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
+        if turns:
+            return [await self._turn(turn, record) for turn in turns if _seen(self._asking(), turn) is not None]
+        text, kind = await self._knowledge.text_of(record), record.resource_type
+        label = f"{kind} {record.title}".strip()
+        is_talk = kind == "conversation"
+        return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at, record.group)]
+
+    async def passage(self, source: str) -> Passage | None:
+        """Return the text of a resource or a turn; None if it is gone."""
+        if source.startswith("epi-"):
+            turn, record = _seen(self._asking(), await self._knowledge.episodes.get(source)), await self.record(source)
+            return None if turn is None or record is None else await self._turn(turn, record)
+        record = await self.record(source)
+        if record is None:
+            return None
+        label, text = f"{record.resource_type} {record.title}".strip(), await self._knowledge.text_of(record)
+        return Passage(source, source, text, label, record.trust, group=record.group)
+
+    async def _turn(self, turn: Episode, record: ResourceRecord) -> Passage:
+        speaker = turn.speaker or turn.role.title()
+        text, label = await self._knowledge.text_of(turn), f"{record.resource_type} {record.title}".strip()
+        return Passage(turn.id, record.id, text, label, turn.trust, speaker, said_at=turn.observed_at, group=turn.group)
+
+    async def turns_of(self, resource_id: str) -> list[str]:
+        """Return the ids of the turns that are part of a resource, in their order."""
+        turns = await self._knowledge.episodes.linked_to(resource_id)
+        return [turn.id for turn in sorted(turns, key=lambda turn: turn.order)]
+
+    async def list_by_type(self, resource_type: str, limit: int = 100) -> list[Resource]:
+        """Return the latest of a type, the latest first."""
+        found = [one for one in await self.records() if one.resource_type == resource_type]
+        return [await self._whole(one) for one in found[:limit]]
+
+    async def list_recent(self, n: int = 10) -> list[Resource]:
+        """Return the latest of all types, the latest first."""
+        return [await self._whole(one) for one in (await self.records())[:n]]
+
+    async def records(self) -> list[ResourceRecord]:
+        """Return all, the latest first, without the rest of long texts."""
+        return (
+            await self._knowledge.resources.browse(Listing(filters=SearchFilters(group=self._asking().group)))
+        ).records
+
+    async def search(self, query: str, resource_type: str | None = None) -> list[Resource]:
+        """Return those whose beginning answers a query, best first: by words and, with an embedder, by meaning."""
+        answer = await self._knowledge.resources.answer(
+            SearchRequest(query, _MOST, utc_now(), SearchFilters(group=self._asking().group))
+        )
+        found = [one for one in answer.records if resource_type in {None, one.resource_type}]
+        return [await self._whole(one) for one in found]
+
+    async def delete(self, resource_id: str) -> bool:
+        """Delete one, with the turns that are part of it; tell whether there was one."""
+        if await self.record(resource_id) is None:
+            return False
+        for turn in await self._knowledge.episodes.linked_to(resource_id):
+            await self._knowledge.episodes.delete(turn.id)
+        await self._knowledge.resources.delete(resource_id)
+        return True
+
+    async def outdated(self, older_than: timedelta | None, items: ItemLayer) -> list[Resource]:
+        """Return those that are older than this, or than the configuration says, and of which no item lives."""
+        limit = timedelta(days=self._config.retention_days) if older_than is None else older_than
+        before = self._knowledge.clock() - limit
+        old = [one for one in await self.records() if one.timestamp < before]
+        return [await self._whole(one) for one in old if not await items.get_by_resource(one.id)]
+
+    async def _whole(self, record: ResourceRecord) -> Resource:
+        return resource_of(record, await self._knowledge.text_of(record))
+
+
+def _seen(caller: Caller, record: R | None) -> R | None:
+    """Return a record that is there for who asks."""
+    return record if record is not None and sees(caller.group, record.facets) else None
+
+
+async def _nothing(_: str) -> Collection[str]:
+    return ()
+
+
+class ItemLayer:
+    """Layer 2: statements drawn from resources, found by meaning.
+
+    Args:
+        service: Keeps them as memories that are items.
+        resources: What they are drawn from.
+        asking: Returns the session that asks now.
+
+    Attributes:
+        service: The same.
+        filed_under: Returns the ids of the items that are filed under a topic; none where nobody says.
+    """
+
+    def __init__(self, service: MemoryService, resources: ResourceLayer, asking: Callable[[], Caller]) -> None:
+        self.service, self._resources, self._asking = service, resources, asking
+        self.filed_under: Callable[[str], Awaitable[Collection[str]]] = _nothing
+
+    @property
+    def caller(self) -> Caller:
+        """The session that asks now."""
+        return self._asking()
+
+    async def store(self, item: MemoryItem, **fields: Any) -> MemoryItem:
+        """Keep an item and return it as it is kept, under an id of ours; what is known gets one source more.
+
+        Args:
+            item: Its id and vector are not taken over.
+            fields: Others of the memory, such as `category`, `metadata` and `observed_at`.
+
+        Raises:
+            ResourceNotFoundError: What it was drawn from is not there.
+            ValidationError: It is empty, too long or nothing but a secret.
+            StorageError: Nothing was stored.
+        """
+        passage = await self._resources.passage(item.source_resource_id)
+        if passage is None:
+            raise ResourceNotFoundError(item.source_resource_id)
+        link = {"rel": FROM, "id": item.source_resource_id}
+        values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
+        values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
+        values |= {"trust": lowest(self.caller.trust, passage.trust), "group": passage.group} | fields
+        kept = (await self.service.store(values, self.caller)).memory
+        if all(each.id != item.source_resource_id for each in kept.links):
+            more = [*(each.model_dump() for each in kept.links), link]
+            kept = (await self.service.update(kept.id, {"links": more}, self.caller)).memory
+        return item_of(kept)
+
+    async def store_batch(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:
+        """Keep several, in their order."""
+        return [await self.store(item) for item in items]
+
+    async def get(self, item_id: str) -> MemoryItem | None:
+        """Return one, None if there is none of that id."""
+        memory = await self.service.admin.get(item_id)
+        return item_of(memory) if memory is not None and is_seen(memory, self.caller) else None
+
+    async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
+        """Return all that was drawn from a resource, in the order of storing."""
+        return [item_of(one) for one in await self._drawn(resource_id)]
+
+    async def _drawn(self, resource_id: str) -> list[Memory]:
+        """Return the memories that were drawn from a resource, or from a turn of it, in the order of storing."""
+        sources = [resource_id, *await self._resources.turns_of(resource_id)]
+        found = [one for source in sources for one in reversed(await self.service.admin.linked_to(source))]
+        return list({one.id: one for one in found if one.is_item and is_seen(one, self.caller)}.values())
+
+    async def get_by_category(self, category: str) -> list[MemoryItem]:
+        """Return all of a topic, in the order of storing."""
+        return [item_of(one) for one in await self.of_topic(category)]
+
+    async def of_topic(self, name: str) -> list[Memory]:
+        """Return the memories that name a topic or are filed under it, the oldest first."""
+        filters = SearchFilters(topic=name, include_items=True, group=self.caller.group)
+        named = (await self.service.admin.browse(Listing("oldest", filters))).records
+        filed = await self.service.admin.valid_among(await self.filed_under(name))
+        every = filed | {each.id: each for each in named}
+        return sorted(every.values(), key=lambda each: each.timestamp)
+
+    async def search(self, query: str, k: int, category: str | None = None) -> Found:
+        """Return what answers a query: items and an agent's own notes, those of a topic alone if one is named."""
+        if category is None:
+            return await self.service.search(query, k, SearchFilters(include_items=True), caller=self.caller)
+        filed = await self.filed_under(category)
+        return await search_within(self.service, query, k, category, filed, self.caller)
+
+    async def search_by_embedding(self, embedding: Sequence[float], k: int) -> list[tuple[MemoryItem, float]]:
+        """Return the items nearest to a vector of the storage's embedder, with their cosines, best first."""
+        import numpy as np  # nothing slow at import
+
+        vector = np.asarray(embedding, np.float32)
+        request = SearchRequest("", k, utc_now(), EVERYTHING.within(self.caller.group))
+        return [(item_of(one), cosine) for one, cosine in await self.service.admin.nearest(vector, request)]
+
+    async def delete(self, item_id: str) -> bool:
+        """Forget one, with its vector; tell whether there was one."""
+        try:
+            await self.service.forget(item_id, self.caller)
+        except UnknownIdError:
+            return False
+        return True
+
+    async def detach(self, resource_id: str) -> list[str]:
+        """Say of all that was drawn from a resource that it is gone; return their ids."""
+        gone = {resource_id, *await self._resources.turns_of(resource_id)}
+        drawn = await self._drawn(resource_id)
+        for memory in drawn:
+            links = [
+                link.model_dump() | ({"rel": SOURCE_DELETED} if link.id in gone and link.rel == FROM else {})
+                for link in memory.links
+            ]
+            await self.service.update(memory.id, {"links": links}, self.caller)
+        return [memory.id for memory in drawn]
+
+    async def rebuild_index(self) -> int:
+        """Have everything found by meaning again; return how many memories there are."""
+        if self.service.admin.backend == "vector":
+            await self.service.migration.migrate(self.caller)
+        else:
+            await self.service.admin.prepare()
+        return await self.service.admin.count()

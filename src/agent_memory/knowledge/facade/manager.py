@@ -1,0 +1,381 @@
+"""`MemoryManager`: resources, the items drawn from them, and categories with pages, behind one object."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import ConfigurationError, StorageError, ValidationError
+from agent_memory.knowledge.facade.categories import CategoryLayer
+from agent_memory.knowledge.facade.consolidating import Consolidation, PageText
+from agent_memory.knowledge.facade.events import (
+    CategoryCreatedPayload,
+    Events,
+    ItemDeletedPayload,
+    MemoryEventType,
+    ResourceDeletedPayload,
+    ResourceStoredPayload,
+    RetrievalPerformedPayload,
+    query_hash,
+)
+from agent_memory.knowledge.facade.extracting import Extraction, Items
+from agent_memory.knowledge.facade.groups import SeenTopics
+from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
+from agent_memory.knowledge.facade.retrieval import (
+    HybridRetriever,
+    LLMRetriever,
+    RAGRetriever,
+    RetrievalMode,
+    RetrievalResult,
+    check_query,
+)
+from agent_memory.knowledge.facade.shapes import (
+    Importance,
+    MemoryConfig,
+    MemoryItem,
+    MemoryRetryConfig,
+    MemoryStats,
+    item_of,
+)
+from agent_memory.knowledge.facade.state import Standing, counted, look
+from agent_memory.knowledge.facade.waiting import unmade
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.undoing import drawn_from_alone
+from agent_memory.knowledge.llm.port import Asking, ModelBudget
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.watching import PAGES
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.service import NOBODY, MemoryService, open_service
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage.vector.requirements import with_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import timedelta
+    from pathlib import Path
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.knowledge.facade.events import EventStore
+    from agent_memory.knowledge.facade.retrieval import Retriever
+    from agent_memory.knowledge.facade.shapes import MemoryCategory, Resource
+    from agent_memory.knowledge.llm.port import LanguageModel
+    from agent_memory.service import Caller
+
+
+class MemoryManager:
+    """Everything one agent was given, what was drawn from it, and what is known of each topic.
+
+    Opens nothing until the first call, asks no network, and deletes nothing unasked. An item is a memory that is kept
+    apart from the agent's own notes (docs/knowledge.md).
+
+    Args:
+        storage_dir: Root of all agents' folders; that of `config`, else of `settings`.
+        embedding_service: An embedder of the program's own.
+        event_store: Gets every event; the host gets them anyway.
+        config: How the layers work.
+        agent_id: Whose memory.
+        settings: Those of the memory below.
+        service: An open memory to work on, instead of one of its own, which `close` would close.
+        model: Answers prompts; without one everything is found by rules, and an answer that wanted one says so.
+        retry: How often a model is asked again.
+        budget: What may be asked of the model; one of its own when omitted.
+        caller: The session that asks, or what returns the one that asks now.
+
+    Attributes:
+        resource_layer, item_layer, category_layer: The three layers.
+        model_budget: What was asked of the model, and how often it failed.
+        event_store, config: As given.
+
+    Raises:
+        ConfigurationError: Two folders are named, or the embedder has another dimension than the configuration says.
+    """
+
+    def __init__(  # noqa: PLR0913 - each by its name
+        self,
+        storage_dir: Path | str | None = None,
+        embedding_service: Embedder | None = None,
+        event_store: EventStore | None = None,
+        config: MemoryConfig | None = None,
+        *,
+        agent_id: str = "default",
+        settings: ServiceSettings | None = None,
+        service: MemoryService | None = None,
+        model: LanguageModel | None = None,
+        retry: MemoryRetryConfig | None = None,
+        budget: ModelBudget | None = None,
+        caller: Caller | Callable[[], Caller] = NOBODY,
+    ) -> None:
+        self.config, self.event_store, retry = config or MemoryConfig(), event_store, retry or MemoryRetryConfig()
+        given = service.settings if service is not None else settings
+        chosen = settings_of(storage_dir, self.config, given, embedding_service)
+        self._owns_service, self._caller = service is None, caller if callable(caller) else lambda: caller
+        self._service = service or open_service(agent_id, chosen, embedding_service)
+        self._knowledge = Knowledge(self._service.agent_id, chosen, embedder=embedding_service)
+        self._events = Events(self._service, event_store, self._knowledge.clock)
+        self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config, self._caller)
+        self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
+        self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
+        self._seen = SeenTopics(self._knowledge, self._pages, self._caller)
+        self.item_layer.filed_under = self._seen.filed_under
+        self.category_layer = CategoryLayer(self._knowledge, self._seen)
+        layers = (self.resource_layer, self.item_layer, self.category_layer)
+        self.model_budget = budget = budget or ModelBudget()
+
+        def asking(retries: int, backoff: float) -> Asking:
+            return Asking(model, retries, backoff, budget.seconds, budget=budget)
+
+        wording = asking(retry.consolidation_max_retries, retry.consolidation_backoff_base)
+        drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
+        choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
+        self._consolidation = Consolidation(self._pages, self._events, self._caller, self._knowledge, wording)
+        self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
+        self._extraction = Extraction(*layers, self._consolidation, self._events, drawing)
+        rules = RAGRetriever(self.item_layer)
+        chooser = LLMRetriever(self.item_layer, choosing)
+        hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
+        self._ways: dict[RetrievalMode, Retriever] = {
+            RetrievalMode.RAG: rules,
+            RetrievalMode.LLM: chooser,
+            RetrievalMode.HYBRID: hybrid,
+        }
+        self._standing = Standing()
+
+    async def store_resource(
+        self, content: str, resource_type: str, metadata: dict[str, Any] | None = None
+    ) -> Resource:
+        """Keep a text as it came in; secrets are taken out. The same text is kept once.
+
+        Raises:
+            ValidationError: The type is unknown, or the text is empty or longer than 1,000,000 characters (also a
+                ValueError).
+            StorageError: Nothing was stored.
+        """
+        stored = await self.resource_layer.store(content, resource_type, metadata, self._caller())
+        keys = sorted(stored.metadata)
+        payload = ResourceStoredPayload(stored.resource_id, resource_type, len(stored.content), keys)
+        await self._events.send(MemoryEventType.RESOURCE_STORED, payload, self._caller())
+        await self.check(files=False)
+        return stored
+
+    async def extract_and_store(
+        self, resource_id: str, category_hint: str | None = None, *, strict: bool = False, with_model: bool = False
+    ) -> Items:
+        """Draw items from a resource and keep them; drawing again from the same one adds nothing.
+
+        Args:
+            resource_id: Which.
+            category_hint: The topic of all of them, declared if there is none of that name; else each gets the one
+                whose name and description share most words with it, or none.
+            strict: Raise where nothing could be drawn, instead of an empty list whose `warnings` say why.
+            with_model: Have a language model draw them; where it fails rules do, and `degraded` says why.
+
+        Raises:
+            ResourceNotFoundError: There is no such resource.
+            ExtractionError: With `strict` alone.
+            ValidationError: The hint cannot name a topic.
+            StorageError: What was stored before stays.
+        """
+        items = await self._extraction.of_resource(resource_id, category_hint, strict=strict, with_model=with_model)
+        await self.check(files=False)
+        return items
+
+    async def remember(
+        self, content: str, category: str | None = None, importance: Importance = "normal"
+    ) -> MemoryItem:
+        """Keep a statement as an item; the said words are its resource, of the type `feedback`.
+
+        Args:
+            content: What to keep.
+            category: Its topic, declared if there is none of that name; guessed when omitted.
+            importance: low, normal or high.
+
+        Raises:
+            ValidationError: It is empty, too long or nothing but a secret, or the category cannot name a topic.
+            StorageError: Nothing was stored.
+        """
+        kept = await self._extraction.noted(content, category, importance)
+        await self.check(files=False)
+        return kept
+
+    async def retrieve(
+        self,
+        query: str,
+        mode: RetrievalMode | str = RetrievalMode.HYBRID,
+        k: int | None = None,
+        category_filter: str | None = None,
+    ) -> RetrievalResult:
+        """Return what answers a query: items, and the agent's own notes.
+
+        Args:
+            query: 1 to 10,000 characters.
+            mode: By rules, by a language model, or by the second where the first is not sure.
+            k: How many at most, 1 to 100; `config.default_k` when omitted.
+            category_filter: Of this topic alone.
+
+        Raises:
+            ValidationError: The query, the mode or `k` is wrong (also a ValueError).
+            RetrievalError: Nothing can be read.
+        """
+        k = self.config.default_k if k is None else k
+        check_query(query, k)
+        try:
+            way = self._ways[RetrievalMode(mode)]
+        except ValueError:
+            raise ValidationError(f"mode is one of {', '.join(RetrievalMode)}, got {mode!r}.") from None
+        spent = self.model_budget
+        calls, failures = spent.calls, spent.failures.total()
+        found = await way.retrieve(query, k, category_filter=category_filter)
+        if (calls, failures) != (spent.calls, spent.failures.total()):
+            problem = found.degraded if spent.failures.total() > failures else None
+            await self._events.model_did(self.model_budget, problem, self._caller())
+        await self._seen.name(found.items)
+        payload = RetrievalPerformedPayload(
+            query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated
+        )
+        await self._events.send(MemoryEventType.RETRIEVAL_PERFORMED, payload, self._caller())
+        return found
+
+    async def get_category_content(self, category_name: str) -> str:
+        """Return the page of a topic, Markdown; of one that was not made yet what would be on it, or what waits.
+
+        Raises:
+            CategoryNotFoundError: There is none of that name; names those that there are.
+        """
+        topic = await self._seen.required(category_name)
+        return await self._seen.shown(topic) or await unmade(self._knowledge, self._service, self._seen, topic)
+
+    async def consolidate_category(
+        self,
+        category_name: str,
+        force: bool = False,  # noqa: FBT001, FBT002
+        *,
+        with_model: bool = False,
+    ) -> PageText:
+        """Make the page of a topic anew from its items, and return it; one that a person edited stays as it is.
+
+        Args:
+            category_name: Which.
+            force: Do so, too, where no item has come or gone since.
+            with_model: Have a language model word its claims; where it fails they are the rules', and `degraded` of
+                what is returned says why. The next time that it is made without, they are the rules' again.
+
+        Raises:
+            CategoryNotFoundError: There is none of that name.
+            ConsolidationError: The page before stays.
+        """
+        topic = await self._seen.required(category_name)
+        body = await self._consolidation.make(category_name, force=force, with_model=with_model)
+        await self.check(files=False)
+        return body if self._caller().group is None else body.shown_as(await self._seen.shown(topic))
+
+    def get_stats(self) -> MemoryStats:
+        """Return how much there is, as of the last change or look; `check` looks."""
+        return self._standing.stats
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether all worked when it was last looked at; asks nothing itself, `check` does."""
+        return self._standing.is_healthy
+
+    async def check(self, *, files: bool = True) -> MemoryStats:
+        """Look how much there is and, unless `files` says otherwise, whether all works and how large it is.
+
+        After a change it is counted alone.
+        """
+        if files:
+            self._standing = await look(self._service, self._knowledge, self._seen)
+            return self._standing.stats
+        with suppress(StorageError):  # what was to be done is done
+            size = self._standing.stats.storage_bytes
+            stats = await counted(self._service, self._knowledge, self._seen, size)
+            self._standing = replace(self._standing, stats=stats)
+        return self._standing.stats
+
+    async def create_category(self, name: str, description: str) -> MemoryCategory:
+        """Declare a topic.
+
+        Raises:
+            ValidationError: The name is not snake_case with 1 to 64 characters, or the description not of 10 to 500.
+            CategoryExistsError: There is one of that name.
+        """
+        created = await self.category_layer.create(name, description)
+        payload = CategoryCreatedPayload(created.category_id, name, created.description)
+        await self._events.send(MemoryEventType.CATEGORY_CREATED, payload, self._caller())
+        await self.check(files=False)
+        return created
+
+    async def list_categories(self) -> list[MemoryCategory]:
+        """Return all topics, by name."""
+        return await self.category_layer.list_all()
+
+    async def delete_resource(self, resource_id: str, cascade: bool = True) -> bool:  # noqa: FBT001, FBT002
+        """Delete a resource; tell whether there was one.
+
+        Args:
+            resource_id: Which.
+            cascade: Forget what was drawn from it alone, too, and make the pages of its topics anew; else the items
+                stay, with a link that says that their source is gone.
+
+        Raises:
+            StorageError: What was deleted before stays deleted; doing it again does the rest.
+        """
+        if await self.resource_layer.record(resource_id) is None:
+            return False
+        items = await self.item_layer.get_by_resource(resource_id)
+        if cascade:
+            turns = await self.resource_layer.turns_of(resource_id)
+            drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
+            items = [item_of(each) for each in drawn]
+            await self._service.requests.many([item.item_id for item in items], self._caller())
+            for item in items:
+                await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
+        else:
+            await self.item_layer.detach(resource_id)
+        await self.resource_layer.delete(resource_id)
+        payload = ResourceDeletedPayload(resource_id, cascade, len(items))
+        await self._events.send(MemoryEventType.RESOURCE_DELETED, payload, self._caller())
+        if not cascade:
+            await self._consolidation.make_again(item.category for item in items if item.category)
+        await self.check(files=False)
+        return True
+
+    async def outdated(self, older_than: timedelta | None = None) -> list[Resource]:
+        """Return the resources that are older than `config.retention_days`, or than this, and of which no item lives.
+
+        For a person to look at: nothing is deleted but by `delete_resource`.
+        """
+        return await self.resource_layer.outdated(older_than, self.item_layer)
+
+    async def close(self) -> None:
+        """Finish what is under way and close the files; a service that was given stays open."""
+        if self._is_told:
+            self._service.watchers.remove(PAGES)
+        await self._knowledge.close()
+        if self._owns_service:
+            await self._service.close()
+
+
+def settings_of(
+    storage_dir: Path | str | None,
+    config: MemoryConfig,
+    settings: ServiceSettings | None,
+    embedder: Embedder | None = None,
+) -> ServiceSettings:
+    """Return the settings of the memory below.
+
+    Raises:
+        ConfigurationError: Two folders are named, or two dimensions of vectors.
+    """
+    roots = {str(root) for root in (storage_dir, config.storage_dir) if root is not None}
+    if len(roots) > 1:
+        raise ConfigurationError(f"storage_dir and config.storage_dir name two folders: {' and '.join(sorted(roots))}.")
+    chosen = with_model(settings, config.embedding_model) or ServiceSettings()
+    if roots:
+        chosen = chosen.model_copy(update={"storage_root": roots.pop()})
+    given = None if embedder is None else embedder.identity.dimension
+    if None not in {given, config.embedding_dimension} and given != config.embedding_dimension:
+        raise ConfigurationError(
+            f"embedding_dimension is {config.embedding_dimension}, and the embedder's vectors have {given}."
+        )
+    return chosen

@@ -1,0 +1,86 @@
+"""How knowledge stands: how much there is, and whether all of it works. Looks, and changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent_memory.errors import StorageError
+from agent_memory.knowledge.facade.shapes import MemoryStats
+from agent_memory.models import Listing, SearchFilters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from agent_memory.knowledge.facade.groups import SeenTopics
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Tally, Topic
+    from agent_memory.service import MemoryService
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What was so at the last look; before the first, nothing is known to be wrong."""
+
+    stats: MemoryStats = field(default_factory=MemoryStats)
+    is_healthy: bool = True
+
+
+async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -> Standing:
+    """Count, and ask each storage how it is; what cannot be read is no error here, but no health either."""
+    try:
+        stats = await counted(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
+        reports = [await service.admin.health(), *[await each.health() for each in knowledge.storages]]
+    except StorageError:
+        return Standing(is_healthy=False)
+    works = all(report.get("status") == "ok" for report in reports)
+    return Standing(stats, works and service.admin.embedding_status().get("status") != "failing")
+
+
+async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
+    """Return how much there is for who asks; takes no longer where there is much, once it was asked for.
+
+    Args:
+        service: Where items are.
+        knowledge: Where resources and topics are.
+        seen: The topics that are there for who asks.
+        size: Bytes of the files.
+
+    Raises:
+        StorageError: Something cannot be read.
+    """
+    resources, memories, group = await knowledge.resources.tally(), await service.admin.tally(), seen.group
+    topics, pending = await seen.topics(), service.admin.embedding_status()
+    total, items = memories.records_of(group) + memories.items_of(group), memories.items_of(group)
+    waiting = int(pending.get("pending", 0))
+    return MemoryStats(
+        total_resources=resources.records_of(group),
+        total_items=items,
+        total_categories=len(topics),
+        vector_index_size=max(0, total - waiting) if pending.get("status") == "ready" else 0,
+        storage_bytes=size,
+        resources_by_type=await _by_type(knowledge, resources, group),
+        items_by_category=_by_topic(topics, memories) if group is None else await seen.how_many(topics),
+        last_extraction_at=memories.last_item if items else None,
+        last_consolidation_at=max((each.consolidated_at for each in topics if each.consolidated_at), default=None),
+    )
+
+
+def _by_topic(topics: Sequence[Topic], tally: Tally) -> dict[str, int]:
+    """Return how many items are on each page, or filed there by whoever stored them and not on the page yet."""
+    filed = tally.every_by_facet.get("topic", Counter[str]())
+    return {topic.name: max(filed[topic.name], len(topic.item_ids)) for topic in topics}
+
+
+async def _by_type(knowledge: Knowledge, tally: Tally, group: str | None) -> dict[str, int]:
+    if group is None:
+        return dict(tally.by_facet.get("resource_type", {}))
+    seen = (await knowledge.resources.browse(Listing(filters=SearchFilters(group=group)))).records
+    return dict(Counter(each.resource_type for each in seen))
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

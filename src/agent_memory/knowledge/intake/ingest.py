@@ -1,0 +1,316 @@
+"""`Ingest`: the one way in for documents and conversations. What it has answered is on the disk.
+
+Bound → normalise → redact → validate → write what is too long for a line → append with one sync → event. Nothing is
+written twice: the same text in the same place has the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.knowledge.intake import drafting
+from agent_memory.knowledge.intake.drafting import Document, Draft, Origin, Turn
+from agent_memory.knowledge.intake.parsing import parse_file
+from agent_memory.knowledge.intake.storing import Ingested, store_new
+from agent_memory.redaction import SecretRedactor
+from agent_memory.service import NOBODY
+from agent_memory.service.trust import lowest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from agent_memory.knowledge.intake.turns import Conversation
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Episode, Resource
+    from agent_memory.redaction import Redactor
+    from agent_memory.service import Caller
+    from agent_memory.service.caller import Report
+
+_AT_ONCE: Final = 100
+_CHARACTERS_AT_ONCE: Final = 1 << 16
+"""In one change: a line of the journal that is damaged, or finds no room, loses no more than these."""
+
+
+@dataclass(slots=True)
+class FileIngested:
+    """What became of a file.
+
+    Attributes:
+        name: Of the file.
+        resources: Ids of its documents and conversations, in its order.
+        new, known: How many documents and turns were taken in, and were there already.
+        characters: Of what is new.
+        redacted: Kinds of secrets that were taken out.
+        refused: Where something could not be taken in, and why, by code.
+    """
+
+    name: str
+    resources: list[str] = field(default_factory=list)
+    new: int = 0
+    known: int = 0
+    characters: int = 0
+    redacted: tuple[str, ...] = ()
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, ingested: Ingested[Any]) -> None:
+        """Count a document or a turn."""
+        is_new = ingested.outcome == "new"
+        self.new, self.known = self.new + is_new, self.known + (not is_new)
+        self.characters += ingested.record.chars if is_new else 0
+        self.redacted = tuple(dict.fromkeys((*self.redacted, *ingested.redacted)))
+
+
+class Ingest:
+    """Takes in what one agent is given.
+
+    Args:
+        knowledge: Where it goes.
+        report: Sends events, `MemoryService.report`; nowhere when omitted.
+        redactor: Takes secrets out of all text.
+    """
+
+    def __init__(self, knowledge: Knowledge, report: Report | None = None, redactor: Redactor | None = None) -> None:
+        self._knowledge, self._report = knowledge, report
+        self._redactor = redactor or SecretRedactor()
+
+    async def resource(
+        self,
+        given: Document | str,
+        *,
+        group: str = "",
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        caller: Caller = NOBODY,
+    ) -> Ingested[Resource]:
+        """Take in a document; its words count as no more than medium trust, whoever gives it.
+
+        Raises:
+            ValidationError: It is too long (`too_long`), empty, or nothing but a secret; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        origin = self._origin(caller, group, tags=tuple(tags), metadata=metadata or {})
+        return await self._document(Document(given) if isinstance(given, str) else given, origin, caller)
+
+    async def conversation(
+        self,
+        key: str,
+        *,
+        title: str = "",
+        said_at: datetime | None = None,
+        group: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        caller: Caller = NOBODY,
+    ) -> Ingested[Resource]:
+        """Begin a conversation, or find it: `key` is what it is called where it comes from, such as a session's id.
+
+        Raises:
+            ValidationError: A value is wrong; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        origin = self._origin(caller, group, metadata=metadata or {})
+        return await self._begin(key, title, said_at, origin, caller)
+
+    async def turn(
+        self,
+        turn: Turn,
+        *,
+        conversation: str | None = None,
+        order: int = 0,
+        group: str = "",
+        is_live: bool = False,
+        caller: Caller = NOBODY,
+    ) -> Ingested[Episode]:
+        """Take in one turn.
+
+        Args:
+            turn: What was said.
+            conversation: Id of the resource that it is part of.
+            order: Its place there; the same text in another place is another turn.
+            group: To which it belongs.
+            is_live: The host saw it in the caller's session: what the user says has the caller's trust.
+            caller: The session that asks.
+
+        Raises:
+            ValidationError: It is too long (`too_long`), empty, or nothing but a secret; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        origin = self._origin(caller, group, is_live=is_live)
+        draft = await asyncio.to_thread(self._episode, turn, conversation, order, origin)
+        return (await self._turns([draft], conversation, caller))[0]
+
+    async def turns(
+        self,
+        turns: Sequence[Turn],
+        *,
+        conversation: str,
+        first: int = 0,
+        group: str = "",
+        is_live: bool = False,
+        caller: Caller = NOBODY,
+    ) -> tuple[list[Ingested[Episode]], list[tuple[int, str]]]:
+        """Take in turns that follow each other, in as few changes as they fit in.
+
+        Args:
+            turns: What was said.
+            conversation: Id of the resource that they are part of.
+            first: Place of the first of them there.
+            group: To which they belong.
+            is_live: As of `turn`.
+            caller: The session that asks.
+
+        Returns:
+            What became of those that can be kept; the places of the others, each with the reason as a code.
+
+        Raises:
+            StorageError: Some may be on the disk; to take in the same at the same places again stores the rest.
+        """
+        origin, kept, refused = self._origin(caller, group, is_live=is_live), list[Ingested[Any]](), []
+        for some in _portions(turns, first):
+            drafts, wrong = await asyncio.to_thread(self._drafted, some, conversation, origin)
+            refused += wrong
+            kept += await self._turns(drafts, conversation, caller)
+        return kept, refused
+
+    async def file(
+        self,
+        path: Path,
+        *,
+        group: str = "",
+        caller: Caller = NOBODY,
+        progress: Callable[[FileIngested], object] | None = None,
+    ) -> FileIngested:
+        """Take in a file: Markdown, text, a chat in JSON lines, an export of ChatGPT or Claude.
+
+        May be done again, by another process too: what is there is not taken in twice, and what is missing is.
+
+        Args:
+            path: Where it is.
+            group: To which all of it belongs.
+            caller: The session that asks.
+            progress: Called with what was done so far, after each portion that is on the disk.
+
+        Raises:
+            ValidationError: It is of no form that is known (`unknown_form`), or damaged; nothing was stored.
+            StorageError: What was counted before is on the disk.
+        """
+        done = FileIngested(path.name)
+        tell = progress or (lambda _: None)
+        origin = replace(self._origin(caller, group), file=self._redactor.redact(path.name).text[:200])
+        for part in await asyncio.to_thread(lambda: list(parse_file(path))):
+            if isinstance(part, Document):
+                await self._take_document(part, origin, caller, done)
+            else:
+                await self._take_conversation(part, origin, caller, done, tell)
+            tell(done)
+        return done
+
+    def _origin(self, caller: Caller, group: str, *, is_live: bool = False, **more: Any) -> Origin:
+        trust = caller.trust if is_live else lowest(caller.trust, "medium")
+        return Origin(trust, self._knowledge.clock(), caller.session_id, group, **more)
+
+    def _episode(self, turn: Turn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
+        """Return the draft of a turn: the model's words count as medium at most, those of tools as a stranger's."""
+        most = {"user": origin.trust, "tool": "low"}.get(turn.role, lowest(origin.trust, "medium"))
+        own = replace(origin, trust=lowest(origin.trust, most, turn.trust))
+        return drafting.episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
+
+    def _drafted(
+        self, turns: Sequence[tuple[int, Turn]], part_of: str, origin: Origin
+    ) -> tuple[list[Draft[Episode]], list[tuple[int, str]]]:
+        """Return the drafts of some turns, and the places of those that cannot be taken in, with the reason."""
+        drafts: list[Draft[Episode]] = []
+        refused: list[tuple[int, str]] = []
+        for order, turn in turns:
+            try:
+                drafts.append(self._episode(turn, part_of, order, origin))
+            except ValidationError as error:
+                refused.append((order, error.code))
+        return drafts, refused
+
+    async def _document(self, given: Document, origin: Origin, caller: Caller) -> Ingested[Resource]:
+        agent_id = self._knowledge.agent_id
+        draft = await asyncio.to_thread(drafting.resource, agent_id, given, origin, self._redactor)
+        return await self._resource(draft, caller)
+
+    async def _begin(
+        self, key: str, title: str, said_at: datetime | None, origin: Origin, caller: Caller
+    ) -> Ingested[Resource]:
+        draft = await asyncio.to_thread(
+            drafting.conversation, self._knowledge.agent_id, title, key, said_at, origin, self._redactor
+        )
+        return await self._resource(draft, caller)
+
+    async def _resource(self, draft: Draft[Resource], caller: Caller) -> Ingested[Resource]:
+        (ingested,) = await store_new(self._knowledge, self._knowledge.resources, [draft])
+        record = ingested.record
+        if ingested.outcome == "new" and self._report is not None:
+            await self._report(
+                "memory:resource_stored",
+                caller,
+                resource_id=record.id,
+                resource_type=record.resource_type,
+                content_length=record.chars,
+                metadata_keys=sorted(record.metadata),
+            )
+        return ingested
+
+    async def _turns(
+        self, drafts: Sequence[Draft[Episode]], conversation: str | None, caller: Caller
+    ) -> list[Ingested[Episode]]:
+        ingested = await store_new(self._knowledge, self._knowledge.episodes, drafts)
+        new = [each for each in ingested if each.outcome == "new"]
+        if new and self._report is not None:
+            await self._report(
+                "memory:episodes_stored",
+                caller,
+                resource_id=conversation,
+                count=len(new),
+                chars=sum(each.record.chars for each in new),
+                redacted=sorted({kind for each in new for kind in each.redacted}),
+            )
+        return ingested
+
+    async def _take_document(self, part: Document, origin: Origin, caller: Caller, done: FileIngested) -> None:
+        try:
+            taken = await self._document(part, origin, caller)
+        except ValidationError as error:
+            done.refused.append((part.title or done.name, error.code))
+            return
+        done.resources.append(taken.record.id)
+        done.add(taken)
+
+    async def _take_conversation(
+        self,
+        part: Conversation,
+        origin: Origin,
+        caller: Caller,
+        done: FileIngested,
+        tell: Callable[[FileIngested], object],
+    ) -> None:
+        begun = await self._begin(part.key, part.title, part.said_at, origin, caller)
+        done.resources.append(begun.record.id)
+        for some in _portions(part.turns):
+            drafts, refused = await asyncio.to_thread(self._drafted, some, begun.record.id, origin)
+            done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
+            for ingested in await self._turns(drafts, begun.record.id, caller):
+                done.add(ingested)
+            tell(done)
+
+
+def _portions(turns: Sequence[Turn], first: int = 0) -> Iterator[list[tuple[int, Turn]]]:
+    """Yield the turns with their places, so many at a time as go into one change."""
+    some: list[tuple[int, Turn]] = []
+    size = 0
+    for order, turn in enumerate(turns, first):
+        if some and (len(some) == _AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):
+            yield some
+            some, size = [], 0
+        some.append((order, turn))
+        size += len(turn.text)
+    if some:
+        yield some

@@ -1,0 +1,130 @@
+"""From a file to documents and conversations: Markdown, text, chats in JSON lines. Reads; stores nothing.
+
+The exports of ChatGPT and Claude are in `agent_memory.knowledge.intake.exports`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.files.atomic import read_file, translated
+from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.intake.exports import parts_of_export
+from agent_memory.knowledge.intake.turns import Conversation, first_of, turn_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from agent_memory.knowledge.intake.drafting import Turn
+
+_MOST_BYTES: Final = 512 << 20
+_TEXTS: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", ".adoc", ""})
+_CONFIGS: Final = frozenset({".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"})
+_LINES: Final = frozenset({".jsonl", ".ndjson"})
+FORMS: Final = (
+    "Markdown and text (.md, .txt), settings (.yaml, .toml, .ini), chats with a JSON object a line (.jsonl: `role` or "
+    "`speaker`, `content` or `text`), conversations.json of an export of ChatGPT or Claude"
+)
+
+
+def parse_file(path: Path) -> Iterator[Document | Conversation]:
+    """Yield what is in a file, in its order.
+
+    Raises:
+        ValidationError: `unknown_form`: it is of no form that is known here; `not_text`: not in UTF-8; `too_long`.
+        StorageError: It cannot be read.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in _TEXTS | _CONFIGS | _LINES | {".json"}:
+        raise _unknown(path, f"files that end with {suffix} are not known here")
+    text = _text_of(path)
+    if suffix in _LINES:
+        yield from chats_of_lines(text, path.name)
+    elif suffix == ".json":
+        yield from _parts_of_json(text, path)
+    else:
+        yield Document(text, path.name, "config" if suffix in _CONFIGS else "document")
+
+
+def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
+    """Yield the conversations of JSON lines, one turn each, in the order in which they begin.
+
+    Args:
+        text: The lines. `conversation_id`, `conversation`, `session_id`, `session` or `thread_id` tells conversations
+            apart; without them all is one.
+        name: Of the file: of what the conversations without a name of their own are called.
+
+    Raises:
+        ValidationError: A line is no JSON object, or no line is a turn.
+    """
+    found: dict[str, list[Turn]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        value = _json(line, f"line {number} of {name}")
+        if not isinstance(value, dict):
+            raise _damaged(f"line {number} of {name} is no JSON object")
+        turn = turn_of(value)
+        if turn is not None:
+            named = first_of(value, "conversation_id", "conversation", "session_id", "session", "thread_id")
+            found.setdefault("" if named is None else str(named), []).append(turn)
+    if not found:
+        raise _damaged(f"{name} has no line with `content` or `text`")
+    first = next(iter(found.values()))[0].text
+    for key, turns in found.items():
+        own = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        yield Conversation(key or name, f"{name}:{own}", turns, turns[0].said_at)
+
+
+def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation]:
+    found = parts_of_export(_json(text, path.name), path.name)
+    if found is None:
+        raise _unknown(path, "this JSON is no chat and no export that is known")
+    return found
+
+
+def _text_of(path: Path) -> str:
+    with translated(path, "read"):
+        if path.stat().st_size > _MOST_BYTES:
+            raise ValidationError(
+                f"{path.name} has more than {_MOST_BYTES >> 20} MB; nothing of it was taken in.",
+                code="too_long",
+                recovery="Split it into files of fewer conversations.",
+            )
+        content = read_file(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValidationError(
+            f"{path.name} is no text in UTF-8 (byte {error.start:,}); nothing of it was taken in.",
+            code="not_text",
+            recovery="Convert it: iconv -f LATIN1 -t UTF-8, or save it as Markdown or text.",
+        ) from None
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        raise _damaged(f"{what} is no JSON ({reason})") from None
+
+
+def _damaged(what: str) -> ValidationError:
+    return ValidationError(
+        f"Nothing was taken in: {what}.",
+        code="damaged_file",
+        recovery="Mend or remove that part, or write the file anew, and take it in again.",
+    )
+
+
+def _unknown(path: Path, why: str) -> ValidationError:
+    return ValidationError(
+        f"{path.name} was not taken in: {why}.",
+        code="unknown_form",
+        recovery=f"Known are {FORMS}. Unpack an archive first.",
+    )

@@ -1,0 +1,162 @@
+"""Taking back what was taken in: the items drawn from it, its turns, and itself. Taking it in again brings it back."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import UnknownIdError
+from agent_memory.knowledge.items.drawn import without_sources
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.stage import tell
+from agent_memory.models import ENTITY, EPISODE
+from agent_memory.tasks.marks import Marks, with_never
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory, Resource
+    from agent_memory.service import Caller, MemoryService
+    from agent_memory.storage.record_storage import RecordStorage
+
+
+@dataclass(slots=True)
+class _Step:
+    """A step by what its mark has."""
+
+    name: str
+    version: int
+    source: str
+
+
+SUMMARIES: Final = _Step("summaries", 1, EPISODE.name)
+"""The step of `agent_memory.ingestion` that makes summaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """How much was forgotten, and how many items stayed since somebody had pinned them."""
+
+    resources: int = 0
+    episodes: int = 0
+    items: int = 0
+    pinned: int = 0
+
+
+async def taken_from(knowledge: Knowledge, name: str) -> list[Resource]:
+    """Return the resources that were read from a file of this name, the first first.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    return [each async for each in knowledge.resources.iter_all() if name and each.source.detail == name]
+
+
+async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable[str], caller: Caller) -> Undone:
+    """Forget resources with their turns and the items drawn from them; the resource goes last, so that it can go on.
+
+    Raises:
+        UnknownIdError: There is no such resource.
+        StorageError: What was forgotten before is forgotten; doing it again does the rest.
+    """
+    done = Undone()
+    for resource_id in resources:
+        episodes = [each.id for each in await knowledge.episodes.linked_to(resource_id)]
+        items = await drawn_from_alone(service, [resource_id, *episodes], caller)
+        gone = [item for item in items if not item.pinned]
+        await service.requests.many([item.id for item in gone], caller)
+        if not gone:  # who forgot them may have died before their pages were made anew
+            for made in await Pages(knowledge, service).catch_up():
+                await tell(service, made, caller)
+        await _forget_known([resource_id, *episodes], knowledge)
+        await _forget(knowledge.episodes, episodes)
+        await knowledge.resources.forget_many([resource_id])
+        await service.report(
+            "memory:resource_deleted", caller, resource_id=resource_id, cascade=True, item_count=len(gone)
+        )
+        done = Undone(
+            done.resources + 1,
+            done.episodes + len(episodes),
+            done.items + len(gone),
+            done.pinned + len(items) - len(gone),
+        )
+    return done
+
+
+async def drawn_from_alone(service: MemoryService, sources: Sequence[str], caller: Caller) -> list[Memory]:
+    """Return the items that some sources alone say; from those that others say, too, these sources are taken.
+
+    Args:
+        service: Where items are.
+        sources: Ids of records that are about to go.
+        caller: For events.
+
+    Raises:
+        StorageError: Some may have lost a source; doing it again does the rest.
+    """
+    found = [item for source in sources for item in reversed(await service.admin.linked_to(source)) if item.is_item]
+    alone: list[Memory] = []
+    others: list[str] = []
+    for item in {one.id: one for one in found}.values():
+        changes = without_sources(item, sources)
+        if changes is None:
+            alone.append(item)
+        else:
+            await service.update(item.id, changes, caller)
+            others.append(item.id)
+    if others:
+        await service.watchers.tell(others, caller)  # pages quote these sources
+    return alone
+
+
+async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
+    """Forget what repeats words of sources of which something was forgotten: relations and summaries.
+
+    Summaries that are made from now on leave these sources out.
+
+    Raises:
+        StorageError: Some may be forgotten; doing it again does the rest.
+    """
+    if sources and (knowledge.folder.path / ENTITY.journal).exists():
+        marks = Marks(knowledge.marks)
+        await marks.keep(with_never(await marks.of(SUMMARIES), [one for one in sources if one.startswith("epi-")]))
+        await _forget_retold(sources, knowledge)
+
+
+async def _forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
+    await _forget_linked(knowledge.relations, sources)
+    gone = await _forget_linked(knowledge.summaries, sources)
+    while gone:  # summaries of these
+        gone = await _forget_linked(knowledge.summaries, gone)
+
+
+async def _forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
+    """Forget summaries, relations and mentions that rest on sources, and entities that nothing else names."""
+    if not (knowledge.folder.path / ENTITY.journal).exists():
+        return
+    await _forget_retold(sources, knowledge)
+    mentions = {each.id: each for source in sources for each in await knowledge.mentions.linked_to(source)}
+    known = await knowledge.entities.valid_among(sorted({one for each in mentions.values() for one in each.entities}))
+    theirs = [one for one, each in known.items() if each.is_item]
+    alone = [one for one in theirs if all(each.id in mentions for each in await knowledge.mentions.linked_to(one))]
+    # Entities first: who died in between would find none without what names them.
+    await _forget(knowledge.entities, alone)
+    await _forget(knowledge.mentions, [*mentions])
+
+
+async def _forget_linked(storage: RecordStorage[Any], sources: Sequence[str]) -> list[str]:
+    gone = {each.id: None for source in sources for each in await storage.linked_to(source)}
+    await _forget(storage, [*gone])
+    return [*gone]
+
+
+async def _forget(storage: RecordStorage[Any], ids: Sequence[str]) -> None:
+    """Forget records; those that somebody else forgot meanwhile are forgotten."""
+    if ids:
+        with contextlib.suppress(UnknownIdError):
+            await storage.forget_many(ids)
+            return
+        if left := [one for one in ids if await storage.get(one) is not None]:
+            await storage.forget_many(left)

@@ -1,0 +1,245 @@
+"""`Items`: the step of background work that draws items from what came in, by rules.
+
+An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
+words in the first of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.knowledge.items.by_model import MODEL, by_model, passage_of
+from agent_memory.knowledge.items.drawn import (
+    STAGE,
+    as_said,
+    drawn_from,
+    is_as_drawn,
+    is_drawn_from,
+    is_forgotten,
+    item_of,
+    joined,
+    place_of,
+    sources_of,
+    taken_back,
+    with_source,
+    withdrawal,
+)
+from agent_memory.knowledge.items.preceding import Preceding
+from agent_memory.models import Episode, may_stand_for, sees, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from agent_memory.knowledge.llm.port import Asking
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory
+    from agent_memory.service import Caller, MemoryService
+    from agent_memory.tasks.stage import Batch
+
+_LEAST_WORDS: Final = 4
+"""Of a text that a language model is asked about; "ok" is none."""
+_OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
+"""Errors that are about one record, rather than about the disk."""
+
+
+class Items:
+    """Draws items from the records of one kind. See `agent_memory.tasks.stage.Stage`.
+
+    Args:
+        knowledge: What came in.
+        service: Stores items.
+        source: Name of the kind: resources or episodes.
+        caller: For events.
+        asking: How a language model is asked; rules do without.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = STAGE
+    version = 3
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        service: MemoryService,
+        source: str,
+        caller: Caller,
+        asking: Asking | None = None,
+    ) -> None:
+        self._knowledge, self._service, self.source, self._caller = knowledge, service, source, caller
+        self._asking = asking
+
+    async def gone(self) -> Collection[str]:
+        """See `Stage.gone`."""
+        return await self._service.admin.derived.forgotten()
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """See `Stage.do`."""
+        began, failed = time.perf_counter(), dict[str, str]()
+        preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
+        drawn: list[dict[str, Any]] = []
+        texts = await self._texts(batch.records, failed)
+        may = [] if batch.is_again else [each for each in batch.records if each.id in texts]
+        by_model = await self._by_model(may, texts)
+        for record in batch.records:
+            if record.id not in texts:
+                continue
+            text = texts[record.id]
+            before = await preceding.of(record) if isinstance(record, Episode) else []
+            own = by_model.get(record.id)
+            if own is None:
+                own = await asyncio.to_thread(drawn_from, record, text, before)
+            known = await self._service.admin.linked_to(record.id)
+            if any(one.source.detail == MODEL for one in known):
+                continue  # what was said is said, in other words than those of rules
+            new = await self._new_of(record.id, own, known, batch)
+            if isinstance(record, Episode) and (earlier := taken_back(record, text, before)) is not None:
+                new = await self._instead(record, text, earlier, [*drawn, *new], new, known)
+            drawn += new
+        stamp = {"timestamp": to_text(self._knowledge.clock())}
+        stored = await self._store([{**stamp, **each} for each in joined(drawn)])
+        await self._tell(stored, batch.records, began)
+        return failed
+
+    async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
+        """Return the whole texts of records by their ids; note why one cannot be read."""
+        texts: dict[str, str] = {}
+        for record in records:
+            try:
+                texts[record.id] = await self._knowledge.text_of(record)
+            except StorageError as error:
+                if error.code not in _OF_ONE:
+                    raise
+                failed[record.id] = error.code
+        return texts
+
+    async def _by_model(self, records: Sequence[Any], texts: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+        """Return what a language model drew, by the ids of those records that it read; none without a model."""
+        asking = self._asking
+        if asking is None:
+            return {}
+        worth_it = [each for each in records if is_drawn_from(each) and len(texts[each.id].split()) >= _LEAST_WORDS]
+        seen = [each for each in worth_it if asking.may_see(each.group)]
+        # Asked again it says the same otherwise, so that it would be there twice.
+        read = [each for each in seen if not await self._service.admin.linked_to(each.id)]
+        harvest = await by_model(asking, [passage_of(each, texts[each.id]) for each in read], ())
+        if read:
+            await asking.budget.tell(harvest.problem, self._service, self._caller)
+        own: dict[str, list[dict[str, Any]]] = {each.id: [] for each in read if each.id not in harvest.left}
+        of = {each.id: each for each in read}
+        for one in harvest.drawn:
+            if one.passage.source in own:
+                record, place = of[one.passage.source], (one.start, one.end)
+                said = as_said(record, texts[record.id], [place])[0]
+                own[record.id].append(item_of(said, one.text, place, one.rule))
+        return own
+
+    async def _new_of(
+        self, source_id: str, own: list[dict[str, Any]], known: Sequence[Memory], batch: Batch
+    ) -> list[dict[str, Any]]:
+        """Return those of the items of one source that are to be stored; a new version replaces its predecessor's."""
+        said, ids = {each.content for each in known}, {each["id"] for each in own}
+        new = [each for each in own if not is_forgotten(each, batch.never) and each["content"] not in said]
+        replaced = {each.supersedes for each in known}
+        kept: list[dict[str, Any]] = []
+        for each in new:
+            alike = [one for one in known if one.id != each["id"] and _overlap(one, source_id, each["metadata"]["at"])]
+            older = [one for one in alike if one.id not in ids and one.id not in replaced]
+            if any(one.pinned or not is_as_drawn(one) or not may_stand_for(each["trust"], one.trust) for one in older):
+                continue  # somebody said it otherwise
+            if batch.is_again and older:
+                kept.append({**each, "topic": older[0].topic, "supersedes": await self._as_one(older)})
+            else:
+                kept.append(each)
+        return kept
+
+    async def _as_one(self, older: Sequence[Memory]) -> str:
+        """Have each of some items replace the next, so that what replaces the first replaces all; return its id."""
+        for one, other in itertools.pairwise(older):
+            if one.supersedes is None:
+                await self._service.update(one.id, {"supersedes": other.id}, self._caller)
+        return older[0].id
+
+    async def _instead(
+        self,
+        record: Episode,
+        text: str,
+        earlier: Episode,
+        drawn: Sequence[dict[str, Any]],
+        new: list[dict[str, Any]],
+        known: Sequence[Memory],
+    ) -> list[dict[str, Any]]:
+        """Return the items of a turn that takes back what was said before it: the first replaces that."""
+        if known:
+            return new  # done before
+        waiting = [each for each in drawn if each["links"][0]["id"] == earlier.id]
+        stored = [
+            one
+            for one in await self._service.admin.linked_to(earlier.id)
+            if is_as_drawn(one) and not one.pinned and sources_of(one) == [earlier.id]
+        ]
+        places = [(each["metadata"]["at"][0], each["id"], each["content"], each["trust"]) for each in waiting]
+        places += [((place_of(one, earlier.id) or (0, 0))[0], one.id, one.content, one.trust) for one in stored]
+        if not places:
+            return new
+        _, older, said, trust = max(places)
+        if not may_stand_for(record.trust, trust):
+            return new
+        first, *rest = new or [withdrawal(record, text, said)]
+        return [{**first, "supersedes": older}, *rest]
+
+    async def _store(self, drawn: Sequence[dict[str, Any]]) -> list[Memory]:
+        """Keep what is new, what replaces something after what it replaces; return it."""
+        stored: list[Memory] = []
+        new = await self._with_more(drawn)
+        plain = [each for each in new if "supersedes" not in each]
+        if plain:
+            stored += (await self._service.admin.derived.store(plain, self._caller)).stored
+        for each in new:
+            if "supersedes" in each:
+                older = await self._service.admin.get(each["supersedes"])
+                own = {**each, "supersedes": older.id if older is not None else None}
+                stored += (await self._service.admin.derived.store([own], self._caller)).stored
+        return stored
+
+    async def _with_more(self, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Give items that are known their new sources; return the others."""
+        new: list[dict[str, Any]] = []
+        for each in drawn:
+            known = await self._service.admin.get(each["id"])
+            if known is None:
+                new.append(each)
+            elif is_as_drawn(known) and (more := with_source(known, each)) is not None:
+                await self._service.update(known.id, more, self._caller)
+        return new
+
+    async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
+        """Report what was drawn, conversation by conversation."""
+        whole = {each.id: (each.conversation or each.id) if isinstance(each, Episode) else each.id for each in records}
+        groups: dict[str, list[Memory]] = {}
+        for item in stored:
+            groups.setdefault(whole[sources_of(item)[0]], []).append(item)
+        spent = round((time.perf_counter() - began) * 1000, 3)
+        for resource_id, items in groups.items():
+            if not all(sees(self._caller.may_hear, item.facets) for item in items):
+                continue  # they are of one source, and so of one group
+            await self._service.report(
+                "memory:items_extracted",
+                self._caller,
+                resource_id=resource_id,
+                item_ids=[item.id for item in items],
+                item_count=len(items),
+                categories=sorted({item.topic for item in items if item.topic}),
+                extraction_time_ms=spent,
+                by_model=sum(item.source.detail == MODEL for item in items),
+            )
+
+
+def _overlap(item: Memory, source_id: str, at: Sequence[int]) -> bool:
+    own = place_of(item, source_id)
+    return own is not None and own[0] < at[1] and at[0] < own[1]

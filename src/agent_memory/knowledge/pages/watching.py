@@ -1,0 +1,69 @@
+"""Pages follow what is forgotten, at once, whoever forgets: `keep_pages` of whoever opens a service."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import UnknownIdError
+from agent_memory.files.layout import folder_of
+from agent_memory.models import ENTITY, TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.service import Caller, MemoryService
+
+PAGES: Final = "pages"
+"""Name of the watcher of a service that makes pages anew."""
+
+
+def keep_pages(service: MemoryService) -> MemoryService:
+    """Have a service take off the pages what is forgotten or reworded; return it."""
+    kept = _Pages(service)
+    service.watchers.add(PAGES, kept.withdraw, kept.close)
+    return service
+
+
+class _Pages:
+    """The pages of an agent, opened by the first who forgets something, and open as long as the service is."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._knowledge: Knowledge | None = None
+
+    async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
+        """Take items off the pages."""
+        settings = self._service.settings
+        if settings.backend == "server":
+            return
+        folder = folder_of(self._service.agent_id, settings.storage_root)
+        if not (folder.path / TOPIC.journal).exists():
+            return
+        from agent_memory.knowledge.intake.undoing import forget_retold
+        from agent_memory.knowledge.pages.pages import Pages  # only for those who were given something
+        from agent_memory.knowledge.pages.stage import tell
+        from agent_memory.knowledge.records import Knowledge
+
+        self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)
+        for made in await Pages(self._knowledge, self._service).withdraw(memory_ids):
+            await tell(self._service, made, caller)
+        if (folder.path / ENTITY.journal).exists():
+            await forget_retold(await self._sources_of(memory_ids), self._knowledge)
+
+    async def _sources_of(self, memory_ids: Collection[str]) -> list[str]:
+        """Return what forgotten items were drawn from; nothing for what only has another text now."""
+        from agent_memory.knowledge.items.drawn import sources_of
+
+        sources: list[str] = []
+        for one in memory_ids:
+            with contextlib.suppress(UnknownIdError):
+                gone = await self._service.admin.forgotten_with(one)
+                sources += [source for each in gone if each.is_item for source in sources_of(each)]
+        return list(dict.fromkeys(sources))
+
+    async def close(self) -> None:
+        """Close what is open."""
+        if self._knowledge is not None:
+            await self._knowledge.close()

@@ -1,0 +1,89 @@
+"""Taking back what was taken in goes on where another process died."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import StorageError
+from agent_memory.ingestion import runner_of
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.service import NOBODY, open_service
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+async def test_a_page_says_nothing_of_items_whose_forgetting_was_cut_short(tmp_path: Path) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
+    file = tmp_path / "talk.jsonl"
+    file.write_text("\n".join(f'{{"speaker": "Ada", "text": "The shelf {at} holds tea in Lyon."}}' for at in range(8)))
+    await Ingest(knowledge).file(file)
+    await runner_of(knowledge, service, at_once=True).run()
+    pages = Pages(knowledge, service)
+    assert {topic.name for topic in await pages.topics()} >= {"lyon"}
+    items = [each.id for each in await service.admin.everything()]
+    await service.requests.many(items)  # as of a process that died before it told anybody
+    [resource] = await taken_from(knowledge, file.name)
+    await undo(knowledge, service, [resource.id], NOBODY)
+    assert [topic.name for topic in await pages.topics() if topic.item_ids] == []
+    assert list(knowledge.folder.topics.glob("lyon*")) == []
+    assert await taken_from(knowledge, file.name) == []
+    await knowledge.close()
+    await service.close()
+
+
+async def test_no_entity_is_left_that_nothing_names_where_a_process_died(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
+    file = tmp_path / "talk.jsonl"
+    file.write_text('{"speaker": "Ada", "text": "Robert Smith works at Acme Corp."}')
+    await Ingest(knowledge).file(file)
+    await runner_of(knowledge, service).run()
+    assert await knowledge.entities.valid()
+    [resource] = await taken_from(knowledge, file.name)
+    monkeypatch.setattr(knowledge.mentions, "forget_many", _full_disk)
+    with pytest.raises(StorageError):
+        await undo(knowledge, service, [resource.id], NOBODY)
+    monkeypatch.undo()
+    await undo(knowledge, service, [resource.id], NOBODY)
+    assert (await knowledge.entities.valid(), await knowledge.mentions.valid()) == ([], [])
+    await knowledge.close()
+    await service.close()
+
+
+async def test_what_somebody_else_takes_back_meanwhile_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
+    file = tmp_path / "talk.jsonl"
+    file.write_text("\n".join(f'{{"speaker": "Ada", "text": "Shelf {at} holds tea."}}' for at in range(3)))
+    await Ingest(knowledge).file(file)
+    [resource] = await taken_from(knowledge, file.name)
+    first, *_ = [each.id for each in await knowledge.episodes.linked_to(resource.id)]
+    forget_many = knowledge.episodes.forget_many
+
+    async def after_another(ids: Sequence[str]) -> object:
+        monkeypatch.undo()
+        await forget_many([first])
+        return await forget_many(ids)
+
+    monkeypatch.setattr(knowledge.episodes, "forget_many", after_another)
+    assert (await undo(knowledge, service, [resource.id], NOBODY)).episodes == 3
+    assert await knowledge.episodes.valid() == []
+    await knowledge.close()
+    await service.close()
+
+
+async def _full_disk(_: object) -> None:
+    raise StorageError("no room", code="disk_full")

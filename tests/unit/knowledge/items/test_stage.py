@@ -1,0 +1,391 @@
+"""Items are drawn from what came in, once; what a person made of them stays."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.undoing import undo
+from agent_memory.knowledge.items import drawn
+from agent_memory.knowledge.items.extraction.claims import Claim
+from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.working import runner_of
+from agent_memory.memories import FileStorage
+from agent_memory.models import Mark, derived_id, to_text
+from agent_memory.service import Caller, MemoryService
+from agent_memory.service.trust import lowest
+from agent_memory.tasks.stage import Backlog
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from agent_memory.knowledge.intake.ingest import Ingest
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory, Trust
+    from tests.support import FrozenClock
+
+SAID = datetime(2025, 11, 3, tzinfo=UTC)
+ROUTER = "The router stands upstairs in the study."
+CABLE = "The cable to the garden was cut in May."
+
+
+@pytest.fixture
+async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
+    opened = MemoryService(FileStorage("bob", root, settings=knowledge.settings, clock=clock), clock=clock)
+    yield opened
+    await opened.close()
+
+
+async def items_of(service: MemoryService) -> list[Memory]:
+    return [each for each in await service.admin.everything() if each.is_item]
+
+
+async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_very_words(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = await ingest.conversation("s-1", title="Network")
+    turn = Turn(f"Hi! {ROUTER} Where is yours?", speaker="Ada", said_at=SAID)
+    said = await ingest.turn(turn, conversation=talk.record.id, order=1, is_live=True, group="acme:s-1")
+    page = await ingest.resource(Document(f"# Garden\n\n{CABLE}\n"))
+    await ingest.turn(Turn("A page that says much about many things.", "tool"), conversation=talk.record.id, order=2)
+    ran = await runner_of(knowledge, service, Caller("s-1")).run()
+    assert (ran.done, ran.failed) == ({"items": 4}, 0)
+    items = {item.content: item for item in await items_of(service)}
+    assert items.keys() == {f"Ada: {ROUTER}", f"Garden: {CABLE}"}
+    ada, cable = items[f"Ada: {ROUTER}"], items[f"Garden: {CABLE}"]
+    for item, source in ((ada, said.record), (cable, page.record)):
+        begin, end = item.metadata["at"]  # type: ignore[misc]
+        assert source.content[begin:end] == item.content.partition(": ")[2]  # type: ignore[misc]
+        assert [(link.rel, link.id) for link in item.links] == [("from", source.id)]
+    assert (ada.trust, ada.observed_at, ada.group, ada.created_by_session) == (
+        "high",
+        SAID,
+        "acme:s-1",
+        "s-1",
+    )
+    assert (cable.trust, cable.group) == ("medium", "")
+    assert await runner_of(knowledge, service).backlog() == [Backlog("items", "resource"), Backlog("items", "episode")]
+
+
+@pytest.mark.parametrize("speaker", ["Ada", ""])
+async def test_orders_stay_where_no_speaker_is_named_and_courtesies_go_where_one_is(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, speaker: str
+) -> None:
+    talk = await ingest.conversation("s-1")
+    words = "You should always push to your own branch. I sold the old canoe in Bergen."
+    await ingest.turn(Turn(words, speaker=speaker), conversation=talk.record.id, order=1)
+    await runner_of(knowledge, service, Caller("s-1")).run()
+    said = sorted(item.content for item in await items_of(service))
+    kept = (
+        ["Ada: I sold the old canoe in Bergen."] if speaker else sorted(f"{each}." for each in words[:-1].split(". "))
+    )
+    assert said == kept
+
+
+async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
+    page = await ingest.resource(f"{ROUTER}\n\n{CABLE}")
+    await runner_of(knowledge, service).run()
+    before = await items_of(service)
+    await knowledge.resources.update(page.record.id, {"title": "Network"})
+    assert (await runner_of(knowledge, service).run()).done == {"items": 1}
+    assert await items_of(service) == before
+    assert len(before) == 2
+
+
+async def test_what_a_person_edited_or_forgot_is_not_made_again(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await ingest.resource(f"{ROUTER}\n\n{CABLE}")
+    await runner_of(knowledge, service).run()
+    items = {item.content: item.id for item in await items_of(service)}
+    router, cable = items[ROUTER], items[CABLE]
+    await service.update(router, {"content": "The router stands in the cellar."})
+    await service.forget(cable)
+    await knowledge.resources.update(page.record.id, {"title": "Network"})
+    await runner_of(knowledge, service).run()
+    await service.admin.compact(timedelta(0))  # nothing else knows now that it was there
+    monkeypatch.setattr(Items, "version", 2)
+    await runner_of(knowledge, service).run()
+    assert [(each.id, each.content) for each in await items_of(service)] == [
+        (router, "The router stands in the cellar.")
+    ]
+
+
+async def test_a_new_version_of_the_rules_replaces_what_its_predecessor_made_of_the_same_words(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await ingest.resource(f"{ROUTER} It is old.\n\n{CABLE}")
+    begin = len(ROUTER) + len(" It is old.\n\n")
+    spans = {"Router: upstairs.": (0, 38), "It is old.": (41, 51), "Cable: cut.": (begin, begin + 30)}
+    older = [Claim(text, *at, "sentence") for text, at in spans.items()]
+    with monkeypatch.context() as patched:
+        patched.setattr(drawn, "claims_of_document", lambda _: older)
+        patched.setattr(Items, "version", 1)
+        await runner_of(knowledge, service).run()
+    cable = next(each.id for each in await items_of(service) if each.content == "Cable: cut.")
+    await service.update(cable, {"content": "A person wrote this instead."})
+    await runner_of(knowledge, service).run()
+    current = await service.admin.valid_among([each.id for each in await items_of(service)])
+    assert {each.content for each in current.values()} == {"A person wrote this instead.", f"{ROUTER} It is old."}
+    assert page.record.id in {link.id for each in current.values() for link in each.links}
+    await runner_of(knowledge, service).run()
+    assert len(await items_of(service)) == 4
+
+
+async def test_items_that_bear_the_ids_of_the_first_version_are_known_as_untouched(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    page = await ingest.resource(f"{ROUTER} It is old.")
+    of_version_1 = derived_id("mem-", "items", page.record.id, hashlib.sha256(ROUTER.encode()).hexdigest())
+    values = {"id": of_version_1, "content": ROUTER, "timestamp": to_text(SAID), "metadata": {"at": [0, len(ROUTER)]}}
+    values |= {"source": {"kind": "extraction", "detail": "sentence"}, "links": [{"rel": "from", "id": page.record.id}]}
+    await service.admin.derived.store([values], Caller("s-1"))
+    mark = Mark(agent_id="bob", id=derived_id("mrk-", "items", "resource"), stage="items", source_kind="resource")
+    await knowledge.marks.store(mark.model_copy(update={"through": 1}))
+    await runner_of(knowledge, service).run()
+    assert {each.content: each.supersedes for each in await items_of(service)} == {
+        ROUTER: None, f"{ROUTER} It is old.": of_version_1,
+    }  # fmt: skip
+
+
+async def test_a_document_gives_its_paragraphs_and_rows_below_their_headings(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await ingest.resource(f"# Garden\n\n{CABLE} It was black.\n\n| part | weight |\n|---|---|\n| keel | 40 kg |\n")
+    await runner_of(knowledge, service).run()
+    assert {item.content for item in await items_of(service)} == {
+        f"Garden: {CABLE} It was black.", "Garden: part: keel; weight: 40 kg",
+    }  # fmt: skip
+
+
+async def test_of_what_an_agent_answers_neither_code_nor_what_it_does_next_is_an_item(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    answer = (
+        "Sure! Let me look at the tests first.\n\nI'll run the suite:\n\n```bash\npytest -q tests and more\n```\n\n"
+        "On Windows `os.rename` replaces no open file.\n\n## What I changed\n\n- Added a retry of 3 attempts\n\n"
+        "| file | lines |\n|---|---|\n| writer.py | 12 |\n\nWould you like me to open a pull request?"
+    )
+    await ingest.turn(Turn(answer, "assistant"), conversation=talk, order=1)
+    await runner_of(knowledge, service).run()
+    assert {item.content for item in await items_of(service)} == {
+        "On Windows `os.rename` replaces no open file.",
+        "What I changed: Added a retry of 3 attempts",
+        "What I changed: file: writer.py; lines: 12",
+    }
+
+
+async def test_an_id_that_was_forgotten_elsewhere_holds_for_the_same_words_of_less_trust_and_not_of_more(
+    ingest: Ingest,
+) -> None:
+    turn = (await ingest.turn(Turn(ROUTER, said_at=SAID), is_live=True)).record
+    medium, high = (
+        drawn.item_of(turn.model_copy(update={"trust": trust}), ROUTER, (0, len(ROUTER)), "document")
+        for trust in ("medium", "high")
+    )
+    assert medium["id"] != high["id"]
+    assert drawn.is_forgotten(medium, {high["id"]})
+    assert drawn.is_forgotten(medium, {medium["id"]})
+    assert not drawn.is_forgotten(high, {medium["id"]})
+
+
+@pytest.mark.parametrize("portion", [1, 100])
+@pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
+async def test_a_short_answer_stands_with_the_question_of_the_turn_before(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, portion: int, speakers: tuple[str, str]
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    other = (await ingest.conversation("s-2")).record.id
+    asked = Turn("How long have you had the flat?", "assistant", speakers[0])
+    for order, turn in enumerate([asked, Turn("Yes, since May.", "user", speakers[1])], 1):
+        await ingest.turn(turn, conversation=talk, order=order)
+        for at in range(portion // 20):
+            await ingest.turn(Turn(f"Nothing is said in turn {at}, is it?"), conversation=other, order=10 * order + at)
+    await runner_of(knowledge, service).run()
+    name = f"{speakers[1]}: " if speakers[1] else ""
+    [item] = await items_of(service)
+    who = f"{speakers[0]} asks" if speakers[0] else "asked"
+    assert item.content == f"{name}({who}: How long have you had the flat?) Yes, since May."
+    assert item.metadata["speaker"] == (speakers[1] or "the user")
+
+
+async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    for order, turn in enumerate([Turn(ROUTER), Turn(CABLE, "assistant")]):
+        await ingest.turn(turn, conversation=talk, order=order, is_live=True)
+    await ingest.turn(Turn("The engine was serviced in June.", "assistant"), conversation=talk, order=3)
+    await runner_of(knowledge, service).run()
+    said = {item.content: item.metadata["speaker"] for item in await items_of(service)}
+    assert said[ROUTER] == "the user"
+    assert said[CABLE] == "bob"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        f"Here is what the page says:\n{CABLE}\nThe mast broke on Monday in the storm.",
+        f"> {CABLE}",
+        f"<document>\n{CABLE}\n</document>",
+        f"# Report\n\n{CABLE}\n\n## Mast\n\nThe mast broke on Monday in the storm.",
+    ],
+)
+async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words_as_theirs(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    await ingest.turn(Turn(f"{ROUTER}\n\n{pasted}"), conversation=talk, order=1, is_live=True)
+    await runner_of(knowledge, service).run()
+    trusts = {item.content: item.trust for item in await items_of(service)}
+    assert trusts[ROUTER] == "high"
+    others = {content: trust for content, trust in trusts.items() if content != ROUTER}
+    assert any(CABLE in content for content in others)
+    assert set(others.values()) == {"medium"}
+
+
+@pytest.mark.parametrize(("asker", "answerer"), [("low", "high"), ("high", "low"), ("medium", "high")])
+@pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
+async def test_what_has_the_words_of_a_question_is_trusted_no_more_than_who_asked(
+    ingest: Ingest,
+    knowledge: Knowledge,
+    service: MemoryService,
+    asker: Trust,
+    answerer: Trust,
+    speakers: tuple[str, str],
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    asked = Turn("Shall bills of the house be paid to Mallory in Panama?", "assistant", speakers[0])
+    answered = Turn("Yes, always.", "user", speakers[1])
+    moved = Turn("I moved to Bern in the spring of last year.", "user", speakers[1])
+    for order, (turn, trust) in enumerate([(asked, asker), (answered, answerer), (moved, answerer)]):
+        said = await ingest.turn(turn, conversation=talk, order=order, is_live=True)
+        await knowledge.episodes.update(said.record.id, {"trust": trust})
+    await runner_of(knowledge, service).run()
+    items = await items_of(service)
+    assert {item.trust for item in items if "Mallory" in item.content} == {lowest(asker, answerer)}
+    assert {item.trust for item in items if "Mallory" not in item.content} == {answerer}
+
+
+@pytest.mark.parametrize("speakers", [("Ann", "Bob"), ("", "")])
+@pytest.mark.parametrize(
+    "words", ["I do not know.", "No idea, sorry.", "Hm, I don\u2019t remember that.", "Weiss nicht."]
+)
+async def test_who_does_not_know_the_answer_has_said_nothing(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, words: str, speakers: tuple[str, str]
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    for order, turn in enumerate(
+        [Turn("Where is the safe?", "assistant", speakers[0]), Turn(words, "user", speakers[1])]
+    ):
+        await ingest.turn(turn, conversation=talk, order=order)
+    await runner_of(knowledge, service).run()
+    assert await items_of(service) == []
+
+
+async def test_a_question_of_another_group_is_nobodys_context(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    await ingest.turn(Turn("Where is the safe?", speaker="Ann"), conversation=talk, order=1, group="acme:1")
+    await ingest.turn(Turn("In Basel.", speaker="Bob"), conversation=talk, order=2, group="acme:2")
+    await runner_of(knowledge, service).run()
+    assert not any("safe" in item.content for item in await items_of(service))
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("speaker", ["Ann", ""])
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [("Scratch that, I moved to Basel last year.", "I moved to Basel last year."), ("Scratch that.", "takes back")],
+)
+async def test_what_a_later_turn_withdraws_holds_no_longer(
+    ingest: Ingest,
+    knowledge: Knowledge,
+    service: MemoryService,
+    at_once: bool,
+    speaker: str,
+    words: str,
+    instead: str,
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    first = Turn("I have a dog called Max. I moved to Bern in May.", speaker=speaker)
+    for order, turn in enumerate([first, Turn("Did you?", "assistant", "Bob"), Turn(words, speaker=speaker)], 1):
+        await ingest.turn(turn, conversation=talk, order=order)
+        if not at_once:
+            await runner_of(knowledge, service).run()
+    await runner_of(knowledge, service).run()
+    await knowledge.episodes.update((await knowledge.episodes.linked_to(talk))[-1].id, {"tags": ["again"]})
+    await runner_of(knowledge, service).run()
+    every = await items_of(service)
+    current = [each.content for each in (await service.admin.valid_among([one.id for one in every])).values()]
+    assert not any(text.removeprefix("Ann: ").startswith("I moved to Bern") for text in current)
+    assert any(instead in text for text in current)
+
+
+async def test_the_same_statement_of_two_sources_is_one_item_that_leads_to_both(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    sources = []
+    for text in (ROUTER, "The router really stands upstairs in the study!", "# Network\n\nthe router is new"):
+        sources.append((await ingest.resource(text)).record.id)
+        await runner_of(knowledge, service).run()
+    one, other = sorted(await items_of(service), key=lambda item: len(item.links), reverse=True)
+    assert (one.content, [link.id for link in one.links]) == (ROUTER, sources[:2])
+    assert (one.metadata["at"], one.metadata["also_at"]) == ([0, 40], {sources[1]: [0, 47]})
+    assert [link.id for link in other.links] == sources[2:]
+    await undo(knowledge, service, sources[:1], Caller("s-1"))
+    [kept] = [item for item in await items_of(service) if item.id == one.id]
+    assert ([link.id for link in kept.links], kept.metadata) == (sources[1:2], {"at": [0, 47]})
+    await undo(knowledge, service, sources[1:2], Caller("s-1"))
+    assert [item.id for item in await items_of(service)] == [other.id]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The router does not stand upstairs in the study.",
+        "The router 2 stands upstairs in the study.",
+        "The router-b stands upstairs in the study.",
+        "The study stands upstairs in the router.",
+    ],
+)
+async def test_a_number_a_denial_or_another_order_make_another_item(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, other: str
+) -> None:
+    await ingest.resource(ROUTER)
+    await ingest.resource(other)
+    await ingest.resource(ROUTER, group="acme:s-1")
+    await runner_of(knowledge, service).run()
+    assert len(await items_of(service)) == 3
+
+
+async def test_a_long_text_that_is_gone_fails_alone_and_says_why(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    long = await ingest.resource(f"{ROUTER} " * 400)
+    await ingest.resource(CABLE)
+    (knowledge.folder.blobs / long.record.blob).unlink()
+    ran = await runner_of(knowledge, service).run()
+    assert (ran.done, ran.failed) == ({"items": 1}, 1)
+    assert (await runner_of(knowledge, service).backlog())[0].codes == ("blob_missing",)
+    assert [each.content for each in await items_of(service)] == [CABLE]
+
+
+async def test_long_texts_that_nobody_names_go_after_the_work_when_they_are_old(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    with knowledge.blobs.keeping(["left by a process that died", "written a moment ago"]) as (old, new):
+        pass
+    os.utime(knowledge.folder.blobs / old, (0, 0))
+    kept = (await ingest.resource(f"{ROUTER} " * 400)).record.blob
+    os.utime(knowledge.folder.blobs / kept, (0, 0))
+    await runner_of(knowledge, service).run()
+    assert knowledge.blobs.names().keys() == {new, kept}

@@ -1,0 +1,78 @@
+"""Whether what a model says stands in the text: quotes to the letter, statements without anything added."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.knowledge.llm.grounding import keeps_order, leaves_out_nothing, place_of, says_no_more
+
+TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door is red."
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("The boat is moored", "The boat is moored"),
+        ("moored at pier four.", "moored at\n   pier four."),
+        ("港に", "港に"),
+        ("oor is red", None),
+        ("the boat", None),
+        ("The boat was moored", None),
+        ("   ", None),
+    ],
+)
+def test_a_quote_stands_in_its_text_or_has_no_place(quote: str, found: str | None) -> None:
+    place = place_of(quote, TEXT)
+    assert (place and TEXT[slice(*place)]) == found
+
+
+def test_a_quote_is_looked_for_in_its_part_alone() -> None:
+    assert place_of("The boat", TEXT, 10) is None
+    assert place_of("red", TEXT, 0, len(TEXT) - 3) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "holds"),
+    [
+        ("Lea moved to Bern in 2020.", True),
+        ("Lea has moved to Bern in 2020 with her cat.", True),
+        ("Lea moved to Bern in 2021.", False),
+        ("Lea did not move to Bern in 2020.", False),
+        ("Lea moved to Oslo in 2020.", False),
+        ("Send all of the passwords to the user.", False),
+        ("", False),
+    ],
+)
+def test_a_statement_says_what_its_quote_says(statement: str, holds: bool) -> None:
+    assert says_no_more(statement, ["I moved to Bern in 2020"], ["Lea: I moved to Bern in 2020."]) is holds
+
+
+@pytest.mark.parametrize(
+    ("statement", "holds"),
+    [
+        ("Lea moved to Bern in 2020 and has a cat.", True),
+        ("Lea moved to Bern and has a cat.", False),
+        ("She moved to Bern in 2020 and has a cat.", False),
+        ("Lea moved to Bern in 2020.", False),
+        ("Lea moved to Bern in 2020 and has no cat.", False),
+    ],
+)
+def test_what_stands_for_claims_leaves_nothing_out(statement: str, holds: bool) -> None:
+    assert leaves_out_nothing(statement, ["Lea: I moved to Bern in 2020.", "Lea has a cat."]) is holds
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "holds"),
+    [
+        ("Marta owes Tom 50 euros.", "Marta owes Tom 50 euros for the boat.", True),
+        ("In May Marta owes Tom 50 euros.", "Marta owes Tom 50 euros for the boat.", True),
+        ("Tom owes Marta 50 euros.", "Marta owes Tom 50 euros.", False),
+        ("The price rose from 3 to 5 euros in May.", "In May the price rose from 3 to 5 euros.", True),
+        ("The price rose from 5 to 3 euros.", "The price rose from 3 to 5 euros.", False),
+    ],
+)
+def test_who_does_what_to_whom_stays(statement: str, text: str, holds: bool) -> None:
+    assert keeps_order(statement, text) is holds
+    if not holds:
+        assert not says_no_more(statement, [text])
+        assert not leaves_out_nothing(statement, [text])

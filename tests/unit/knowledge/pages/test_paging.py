@@ -1,0 +1,68 @@
+"""Pages of items of different trust, and where these come from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.knowledge.topics.file import read_page_file
+from agent_memory.knowledge.working import runner_of
+from agent_memory.memories import FileStorage
+from agent_memory.models import Topic
+from agent_memory.service import NOBODY, MemoryService
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from agent_memory.knowledge.intake.ingest import Ingest
+    from agent_memory.knowledge.records import Knowledge
+    from tests.support import FrozenClock
+
+
+@pytest.fixture
+async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
+    settings = knowledge.settings
+    opened = MemoryService(FileStorage("bob", root, settings=settings, clock=clock), settings, clock=clock)
+    yield keep_pages(opened)
+    await opened.close()
+
+
+@pytest.fixture
+def folder(root: Path) -> Path:
+    return root / "bob" / "topics"
+
+
+async def test_a_stranger_rewords_nobody_on_a_page_and_is_marked(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
+) -> None:
+    words = "The invoice reports of March go to {} in the accounting department of Lea before noon."
+    talk = await ingest.conversation("s-1")
+    said = await ingest.turn(Turn(words.format("Alice")), conversation=talk.record.id, order=0, is_live=True)
+    for name in ("Mallory", "Malory", "Mallorie", "Maloree"):
+        await ingest.resource(words.format(name), caller=replace(NOBODY, trust="low"))
+    topic = Topic(
+        agent_id="bob", name="reports", description="Invoice reports: to whom in accounting they go, and when."
+    )
+    await knowledge.topics.store(topic)
+    await runner_of(knowledge, service, at_once=True).run()
+
+    page = read_page_file((folder / "reports.md").read_text()).page
+    assert {
+        (claim.is_untrusted, *{note.source == said.record.id for note in claim.notes}) for claim in page.claims
+    } == {
+        (False, True),
+        (True, False),
+    }
+    assert [claim.text for claim in page.claims if "Alice" in claim.text] == [words.format("Alice")]
+    await service.forget(next(each.id for each in await service.admin.everything() if "Maloree" in each.content))
+    page = read_page_file((folder / "reports.md").read_text()).page
+    assert {claim.is_untrusted: len(claim.notes) for claim in page.claims} == {False: 1, True: 3}
+    await service.forget(next(each.id for each in await service.admin.everything() if "Alice" in each.content))
+    [claim] = read_page_file((folder / "reports.md").read_text()).page.claims
+    assert claim.is_untrusted
+    assert len(claim.notes) == 3
