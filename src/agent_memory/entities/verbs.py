@@ -83,6 +83,7 @@ _THINGS: Final[frozenset[Kind]] = frozenset({"file", "host", "package", "service
 VERBS: Final = (
     Verb("works_at", functional=True, subject="person", object="organisation", never=_THINGS, sayings=(
         saying(rf"(?:works?|{_IS}\s+(?:working|employed))\s+(?:at|for)"),
+        saying(r"ha(?:s|ve)\s+(?:been\s+working|worked)\s+(?:at|for)", r"since"),
         saying(r"(?:has\s+)?joined"),
         saying(rf"{_IS}\s+(?:an?\s+)?(?:\w+\s+)?(?:engineer|developer|designer|manager|analyst|nurse|teacher|lawyer|"
                r"intern|consultant|researcher)\s+(?:at|for|with)"),

@@ -23,6 +23,7 @@ from agent_memory.models import (
     may_stand_for,
 )
 from agent_memory.storage.cleaning import make_record, with_fields
+from agent_memory.times import valid_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -159,31 +160,50 @@ def _relation(
     source: Episode | Resource, drawn: ExtractedRelationship, ends: tuple[str, str], now: datetime, number: int
 ) -> Redacted[Relation]:
     links = [{"rel": SUBJECT, "id": ends[0]}, {"rel": OBJECT, "id": ends[1]}, {"rel": FROM, "id": source.id}]
+    first, last = _validity(source, drawn)
     values = _head(source, now, *links) | {
         "relation_type": drawn.relation_type,
         "content": drawn.quote[:1000] or f"{drawn.from_name} {drawn.relation_type} {drawn.to_name}",
         "attributes": drawn.attributes,
         "confidence": round(min(1.0, drawn.score), 3),
-        "valid_from": drawn.valid_from or source.observed_at or source.timestamp,
-        "valid_to": drawn.valid_to,
+        "valid_from": first,
+        "valid_to": last,
         "metadata": {"functional": True} if drawn.is_functional else {},
     }
     record = make_record(RELATION, values, source.agent_id)
     return with_fields(record, id=derived_id(RELATION.prefix, source.id, drawn.relation_type, *ends, number))
 
 
+def _validity(source: Episode | Resource, drawn: ExtractedRelationship) -> tuple[datetime | None, datetime | None]:
+    """Return from when to when a relation holds: as drawn, by the times its words name, or from when it was said.
+
+    Of one that was over when it was said, and of which no beginning is told, that is not known.
+    """
+    said = source.observed_at or source.timestamp
+    if drawn.valid_from is not None or drawn.valid_to is not None:
+        return drawn.valid_from or said, drawn.valid_to
+    told = valid_times(drawn.quote, said)
+    if told.valid_from is None and told.valid_to is not None and told.valid_to <= said:
+        return None, told.valid_to
+    return told.valid_from or said, told.valid_to
+
+
 def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, datetime, Relation]]:
     """Return which relations end, when, and by which one: of a functional type the earlier ones by the next.
+
+    One of which only the end is known ends no other, and is ended by none.
 
     Args:
         new: A functional relation.
         others: The relations of the same type of the same subject.
     """
+    if _is_without_beginning(new):
+        return []
     begun = new.valid_from or new.timestamp
     found: list[tuple[Relation, datetime, Relation]] = []
     for each in others:
         own = each.valid_from or each.timestamp
-        if each.to_id == new.to_id or not each.metadata.get("functional"):
+        if each.to_id == new.to_id or not each.metadata.get("functional") or _is_without_beginning(each):
             continue
         if own <= begun and (each.valid_to is None or each.valid_to > begun):
             if may_stand_for(new.trust, each.trust):
@@ -191,3 +211,7 @@ def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, d
         elif own > begun and (new.valid_to is None or new.valid_to > own) and may_stand_for(each.trust, new.trust):
             found.append((new, own, each))
     return found
+
+
+def _is_without_beginning(relation: Relation) -> bool:
+    return relation.valid_from is None and relation.valid_to is not None

@@ -2,6 +2,15 @@
 
 from agent_memory.times.asked import Reading, named_periods, read_periods
 from agent_memory.times.period import Period
-from agent_memory.times.reading import TimeMention, times_in
+from agent_memory.times.reading import TimeMention, Validity, times_in, valid_times
 
-__all__ = ["Period", "Reading", "TimeMention", "named_periods", "read_periods", "times_in"]
+__all__ = [
+    "Period",
+    "Reading",
+    "TimeMention",
+    "Validity",
+    "named_periods",
+    "read_periods",
+    "times_in",
+    "valid_times",
+]

@@ -27,6 +27,7 @@ def said(text: str, speaker: str = "") -> list[tuple[str, str, str]]:
         ("Alice works at Acme.", ("Alice", "works_at", "Acme")),
         ("Alice now works for Globex.", ("Alice", "works_at", "Globex")),
         ("Alice, our new designer, works at Acme.", ("Alice", "works_at", "Acme")),
+        ("Alice has worked at Acme since March 2024.", ("Alice", "works_at", "Acme")),
         ("Alice joined Acme.", ("Alice", "works_at", "Acme")),
         ("Bob lives in Berlin.", ("Bob", "lives_in", "Berlin")),
         ("Bob has moved to Lisbon.", ("Bob", "lives_in", "Lisbon")),

@@ -55,6 +55,37 @@ async def test_what_is_named_is_an_entity_of_its_group_with_where_it_was_named(
     assert await Entities(knowledge).all() == []
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("Tobias Reuter has worked at Initech since March 2025.", datetime(2025, 3, 1, tzinfo=UTC), None),
+        (
+            "Tobias Reuter works at Acme GmbH from May to July 2023.",
+            datetime(2023, 5, 1, tzinfo=UTC),
+            datetime(2023, 8, 1, tzinfo=UTC),
+        ),
+        ("Tobias Reuter works at Acme GmbH until March 2024.", None, datetime(2024, 3, 1, tzinfo=UTC)),
+        ("Tobias Reuter works at Acme GmbH until 1 May 2026.", SAID, datetime(2026, 5, 2, tzinfo=UTC)),
+        ("Tobias Reuter works at Initech.", SAID, None),
+    ],
+)
+async def test_a_relation_holds_as_long_as_its_sentence_says(
+    ingestor: MemoryIngestor, knowledge: Knowledge, text: str, first: datetime | None, last: datetime | None
+) -> None:
+    await say(ingestor, text)
+    entities = Entities(knowledge, GROUP)
+    (relation,) = await entities.relations(await entities.get("Tobias Reuter"))
+    assert (relation.relation_type, relation.valid_from, relation.valid_to) == ("works_at", first, last)
+
+
+async def test_what_was_over_already_ends_nothing_that_holds(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "Tobias Reuter works at Initech.", "Tobias Reuter works at Acme GmbH until March 2024.")
+    entities = Entities(knowledge, GROUP)
+    relations = await entities.relations(await entities.get("Tobias Reuter"))
+    over = datetime(2024, 3, 1, tzinfo=UTC)
+    assert {(each.valid_from, each.valid_to) for each in relations} == {(SAID, None), (None, over)}
+
+
 async def test_working_again_makes_nothing_twice(
     ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
 ) -> None:

@@ -6,5 +6,6 @@ add to that, what bounds it. Pure functions of the text and the moment it was sa
 
 from agent_memory.times.reading.mention import TimeMention
 from agent_memory.times.reading.reading import times_in
+from agent_memory.times.reading.validity import Validity, valid_times
 
-__all__ = ["TimeMention", "times_in"]
+__all__ = ["TimeMention", "Validity", "times_in", "valid_times"]
