@@ -12,6 +12,7 @@ from agent_memory.entities.known import NO_NAMES
 from agent_memory.entities.languages import language_of
 from agent_memory.entities.lookup import listed_in, table_for, table_of
 from agent_memory.entities.mention import KNOWN, Gazetteer, Mention
+from agent_memory.entities.refusing import is_refused
 from agent_memory.entities.shapes import is_standard, shapes_in
 from agent_memory.entities.software import software_in
 from agent_memory.entities.stretches import Stretches
@@ -31,13 +32,18 @@ _CODE_NAME: Final = re.compile(r"\w_\w|[a-z]\.[a-z_]\w+$")
 _CAMEL: Final = re.compile(
     r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[a-z]{1,2}[A-Z][a-z]+\w*)(?![\w/(`-]|\.\w|::)"
 )
+_JOINING: Final = frozenset({"and", "or", "&", "und"})
+_LISTING: Final = _JOINING | {","}
+_OWNING: Final = frozenset({"'s", "\u2019s"})
+_CODE_WORD: Final = re.compile(r"\d+[A-Z]+\d*|[A-Z]*\d[A-Z0-9]{4}|0x[0-9a-f]+|[45]\d\d")
+"""What stands behind a name and is none of it: the code of an error, `40P01`."""
 _FAULT: Final = re.compile(r"(?:Error|Exception|Warning|Interrupt)$")
 _LINE: Final = re.compile(r"[^\n]+")
 _SPLITTING: Final = frozenset({"in", "at", "from", "to", "near"})
 _LEADING_WORDS: Final = """
     the a an my our your his her their this that these those @
 """
-_APART: Final = frozenset({";", "|", "(", ")", "[", "]", "\u2022", "="})
+_APART: Final = frozenset({"or", ";", "|", "(", ")", "[", "]", "\u2022", "="})
 _LEADING: Final = frozenset(_LEADING_WORDS.split())
 _GENERIC_WORDS: Final = """
     office offices project app account region warehouse server contract meeting release file page site website dataset
@@ -83,7 +89,7 @@ def _candidates(
     for mention, start, end in shapes_in(text):
         if known.within(mention.start, mention.end) != [(mention.start, mention.end)]:
             yield mention, start, end
-    names = [name for name in _names(text, tokens) if not _is_code(text, name, code)]
+    names = [name for name in _names(text, tokens) if not _is_code(text, name, code) and not is_refused(text, name)]
     yield from (_whole(name) for name in names if _is_longer(name, known.within(name.start, name.end)))
     yield from map(_whole, listed)
     yield from (_whole(name) for name in names)
@@ -103,8 +109,8 @@ def _listed(
 
 def _is_longer(name: Mention, known: Sequence[tuple[int, int]]) -> bool:
     """Whether a name is more than the known ones in it: "Google Cloud Next"."""
-    shorter = all(end - start < name.end - name.start for start, end in known)
-    return bool(known) and shorter and _is_titled(name.name)
+    covered = sum(end - start for start, end in known) + name.name.count(" ")
+    return bool(known) and covered < name.end - name.start and _is_titled(name.name)
 
 
 def _is_titled(name: str) -> bool:
@@ -119,9 +125,10 @@ def _is_code(text: str, mention: Mention, code: Stretches) -> bool:
 
 def _camel(text: str) -> Iterator[Mention]:
     for match in _CAMEL.finditer(text):
-        if not _FAULT.search(match["name"]):
-            start, end = match.span("name")
-            yield Mention(match["name"], "product", start, end, _CAMEL_CONFIDENCE, "capitals within")
+        start, end = match.span("name")
+        mention = Mention(match["name"], "product", start, end, _CAMEL_CONFIDENCE, "capitals within")
+        if not is_refused(text, mention):
+            yield mention
 
 
 def _names(text: str, tokens: Sequence[Token]) -> list[Mention]:
@@ -168,17 +175,19 @@ def _spans(labels: str) -> Iterator[tuple[int, int]]:
 
 def _parts(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the names in a stretch: without articles and signs around, apart where a place follows "in"."""
+    is_list = "," in words[start:end] and not _JOINING.isdisjoint(words[start:end])
+    first = start
     for at in range(start + 1, end - 1):
-        if words[at] in _APART:
-            yield from _trimmed(words, start, at)
-            yield from _parts(words, at + 1, end)
-            return
-        rest = " ".join(words[at + 1 : end]).lower()
-        if words[at].lower() in _SPLITTING and _is_place(rest):
-            yield from _trimmed(words, start, at)
-            yield from _trimmed(words, at + 1, end)
-            return
-    yield from _trimmed(words, start, end)
+        is_parting = words[at] in _APART or (is_list and words[at] in _LISTING) or _owns_common(words, at, end)
+        if is_parting or (words[at].lower() in _SPLITTING and _is_place(" ".join(words[at + 1 : end]).lower())):
+            yield from _trimmed(words, first, at)
+            first = at + 1
+    yield from _trimmed(words, first, end)
+
+
+def _owns_common(words: Sequence[str], at: int, end: int) -> bool:
+    """Whether only a common thing stands behind a possessive ending: "React's SDK"."""
+    return words[at] in _OWNING and all(word.lower() in NO_NAMES for word in words[at + 1 : end])
 
 
 def _is_likely(words: Sequence[str]) -> bool:
@@ -187,7 +196,10 @@ def _is_likely(words: Sequence[str]) -> bool:
     if any(any(letter.isupper() for letter in word) for word in words):
         return True
     names = known_names()
-    return any(word in names[each] for word in words for each in NAMED_LISTS)
+    whole = " ".join(words)
+    if any(whole in names[each] for each in NAMED_LISTS):
+        return True
+    return len(words) > 1 and all(any(word in names[each] for each in NAMED_LISTS) for word in words)
 
 
 def _is_place(small: str) -> bool:
@@ -203,7 +215,7 @@ def _trimmed(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, 
         start += 1
     while end - start > 1 and words[start].lower().rstrip(".") in _TITLES:
         start += 1 + (words[start + 1] == "." and end - start > 2)  # noqa: PLR2004 - a title, its point and a name
-    while end - start > 1 and words[end - 1] in _GENERIC:
+    while end - start > 1 and (words[end - 1] in _GENERIC or _CODE_WORD.fullmatch(words[end - 1])):
         end -= 1
     if end - start == 1 and _FAULT.search(words[start]):
         return

@@ -114,6 +114,10 @@ _CALLED: Final[tuple[tuple[Kind, str], ...]] = (
 )
 
 
+_ALONE: Final = frozenset({"service", "package"})
+"""Kinds whose surroundings may name something else: npm beside a package, one more service in the sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
     rule: str
@@ -240,4 +244,5 @@ def _found(text: str) -> Iterator[tuple[Mention, int, int]]:
             name = match["name"]
             if shape.accepts(name):
                 start, end = match.span("name")
-                yield Mention(name, shape.kind, start, end, shape.confidence, shape.rule), match.start(), match.end()
+                used = (start, end) if shape.kind in _ALONE else match.span()
+                yield Mention(name, shape.kind, start, end, shape.confidence, shape.rule), *used

@@ -1,0 +1,66 @@
+"""What looks like a name to the model or by its capitals, and is none: code, headers, labels of a page. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.entities.tagger import known_names, word_lists
+
+if TYPE_CHECKING:
+    from agent_memory.entities.mention import Mention
+
+_CODE_PARTS: Final = (
+    "Views?|ViewSet|Serializer|Controller|Middleware|Factory|Handler|Manager|Models?|Forms?|Widget|Components?|Provider|"
+    "Tests?|TestCase|Spec|Error|Exception|Warning|Interrupt|Service|Repository|Config|Configuration|Context|Hook|Reducer|"
+    "Store|Schema|D[Tt][Oo]|Entity|Interface|Impl|Builder|Adapter|Wrapper|Helper|Utils?|Mixin|Decorator|Listener|"
+    "Observer|Events?|Request|Response|Params|Props|State|Action|Button|Modal|Dialog|Page|Screen|Layout|List|Table|Card|"
+    "Item|Panel|Menu|Input|Select|Row|Cell|Map|Set|Type|Enum|Id|ID|Key|Name|Task|Job|Validator|Parser|Loader|Writer|"
+    "Reader|Resolver|Router|Route|Guard|Filter|Module|Processor|Scheduler|Runner|Scorer|Generator|Converter|Formatter|"
+    "Callback|Delegate|Exporter|Importer|Registry|Strategy|Policy|Command|Query|Iterator|Node|Buffer|Stream|Options|"
+    "Settings|Bar|Field|Icon|Image|Text|Label|Container|Section|Header|Footer|Sidebar|Navbar|Data|Info|Result|Status"
+)
+_CODE: Final = re.compile(
+    rf"(?:[A-Z][a-z0-9]*)*[a-z0-9](?:{_CODE_PARTS})|(?:[A-Z][a-z0-9]+){{4,}}|[a-z]+[A-Z]\w*[A-Z]\w*"
+)
+_HEADER: Final = re.compile(
+    r"(?:X|Content|Accept|Cache|Access|If|Set|User|Retry|WWW|Proxy|Strict|Transfer|Last|Idempotency|Request|Correlation|"
+    r"Sec|ETag|Origin)(?:-[A-Z][A-Za-z]+)+|(?:[A-Z][A-Za-z]*-)+(?:Id|ID|Key|Type|Token|Policy|Agent|Encoding|Control|"
+    r"Length|Signature|Version|Limit|Remaining|Reset|After|Options|For|Proto)"
+)
+_LABELLED: Final = re.compile(
+    r"[\"'\u201d*`]*\s+(?:sections?|pages?|tabs?|buttons?|menus?|screens?|panels?|dialogs?|modals?|headings?|columns?|"
+    r"fields?|checkbox(?:es)?|dropdowns?|views?|steps?|labels?|options?|widgets?|popups?|forms?)\b",
+    re.IGNORECASE,
+)
+_BEFORE: Final = re.compile(r"(?:^|[.!?:\n])[\s\-*\"'(#>\d.]*$")
+_LOOK_BACK: Final = 16
+_DOUBTFUL: Final = 0.7
+"""Below this the model is hardly ever right on a known word that opens a sentence (development part of the posts)."""
+_KEPT_LISTS: Final = ("given", "city", "country")
+
+
+def is_refused(text: str, mention: Mention) -> bool:
+    """Whether what was taken for a name is a part of a program, of a page or a common noun that opens a sentence."""
+    name = mention.name
+    if _CODE.fullmatch(name) or _HEADER.fullmatch(name):
+        return True
+    words = name.lower().split()
+    if _LABELLED.match(text, mention.end) and all(_is_common(word) for word in words):
+        return True
+    return len(words) == 1 and mention.confidence < _DOUBTFUL and _opens(text, mention) and _is_common(words[0])
+
+
+def _is_common(small: str) -> bool:
+    """Whether a word is in use and no list of names has it."""
+    names = known_names()
+    return small in word_lists().frequency and not any(small in names[each] for each in _KEPT_LISTS)
+
+
+def _opens(text: str, mention: Mention) -> bool:
+    """Whether a word has its capital only since it begins a sentence, here and wherever else it stands."""
+    name = mention.name
+    if not name[:1].isupper() or name.isupper() or not name.isalpha():
+        return False
+    places = (match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+    return all(_BEFORE.search(text[max(0, at - _LOOK_BACK) : at]) for at in places)
