@@ -220,9 +220,15 @@ class Pages:
         return made
 
     async def remove(self, topic: Topic) -> None:
-        """Remove a topic of an entity that nothing speaks of any more, with its page; one a person edited stays."""
+        """Remove a topic of an entity that nothing speaks of any more, with its page.
+
+        Of one whose file a person edited the file stays, and the topic without the page as it was rendered.
+        """
         if await asyncio.to_thread(self._files.remove, topic.name):
             await self._knowledge.topics.delete(topic.id)
+        elif topic.item_ids or topic.body:
+            clean = await asyncio.to_thread(redact_fields, TOPIC, {"item_ids": [], "body": ""})
+            await self._knowledge.topics.update(topic.id, clean)
 
     async def write_index(self) -> None:
         """Write the page that lists the topics."""
