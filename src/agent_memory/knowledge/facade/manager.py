@@ -41,7 +41,7 @@ from agent_memory.knowledge.facade.shapes import (
 from agent_memory.knowledge.facade.state import Standing, counted, look
 from agent_memory.knowledge.facade.waiting import unmade
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import drawn_from_alone
+from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import PAGES
@@ -330,6 +330,7 @@ class MemoryManager:
             await self._service.requests.many([item.item_id for item in items], self._caller())
             for item in items:
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
+            await forget_known([resource_id, *turns], self._knowledge)
         else:
             await self.item_layer.detach(resource_id)
         await self.resource_layer.delete(resource_id)

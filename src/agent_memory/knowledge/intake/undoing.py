@@ -70,7 +70,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         if not gone:  # who forgot them may have died before their pages were made anew
             for made in await Pages(knowledge, service).catch_up():
                 await tell(service, made, caller)
-        await _forget_known([resource_id, *episodes], knowledge)
+        await forget_known([resource_id, *episodes], knowledge)
         await _forget(knowledge.episodes, episodes)
         await knowledge.resources.forget_many([resource_id])
         await service.report(
@@ -132,8 +132,12 @@ async def _forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
         gone = await _forget_linked(knowledge.summaries, gone)
 
 
-async def _forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
-    """Forget summaries, relations and mentions that rest on sources, and entities that nothing else names."""
+async def forget_known(sources: Sequence[str], knowledge: Knowledge) -> None:
+    """Forget summaries, relations and mentions that rest on sources, and entities that nothing else names.
+
+    Raises:
+        StorageError: Some may be forgotten; doing it again does the rest.
+    """
     if not (knowledge.folder.path / ENTITY.journal).exists():
         return
     await _forget_retold(sources, knowledge)

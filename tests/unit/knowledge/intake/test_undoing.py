@@ -8,9 +8,11 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
+from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
@@ -87,3 +89,39 @@ async def test_what_somebody_else_takes_back_meanwhile_is_taken_back(
 
 async def _full_disk(_: object) -> None:
     raise StorageError("no room", code="disk_full")
+
+
+async def test_a_page_that_a_person_changed_keeps_no_words_of_items_that_are_gone_in_its_record(tmp_path: Path) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = keep_pages(open_service("bob", settings)), Knowledge("bob", settings)
+    file = tmp_path / "talk.jsonl"
+    file.write_text("\n".join(f'{{"speaker": "Ada", "text": "The shelf {at} holds tea in Lyon."}}' for at in range(8)))
+    await Ingest(knowledge).file(file)
+    await runner_of(knowledge, service, at_once=True).run()
+    page = knowledge.folder.topics / "lyon.md"
+    page.write_text(page.read_text() + "\nA line by hand.\n")
+    [resource] = await taken_from(knowledge, file.name)
+    await undo(knowledge, service, [resource.id], NOBODY)
+    await runner_of(knowledge, service, at_once=True).run()
+    assert "A line by hand." in page.read_text()
+    left = {
+        topic.name: (topic.item_ids, "holds tea" in topic.body) for topic in await Pages(knowledge, service).topics()
+    }
+    assert left["lyon"] == ([], False)
+    await knowledge.close()
+    await service.close()
+
+
+async def test_deleting_a_resource_takes_who_and_what_it_names(tmp_path: Path) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
+    manager = MemoryManager(service=service)
+    resource = await manager.store_resource("Robert Smith works at Acme Corp.", "document")
+    await runner_of(knowledge, service).run()
+    assert await knowledge.entities.valid()
+    assert await manager.delete_resource(resource.resource_id)
+    assert (await knowledge.entities.valid(), await knowledge.mentions.valid()) == ([], [])
+    assert await knowledge.relations.valid() == []
+    await manager.close()
+    await knowledge.close()
+    await service.close()
