@@ -20,6 +20,7 @@ from agent_memory.knowledge.facade.shapes import (
 )
 from agent_memory.knowledge.facade.within import search_within
 from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.items.drawn import with_link
 from agent_memory.models import EVERYTHING, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
 from agent_memory.service import NOBODY
 from agent_memory.service.seeing import is_seen
@@ -247,8 +248,8 @@ class ItemLayer:
         values |= {"trust": lowest(self.caller.trust, passage.trust), "group": passage.group} | fields
         kept = (await self.service.store(values, self.caller)).memory
         if all(each.id != item.source_resource_id for each in kept.links):
-            more = [*(each.model_dump() for each in kept.links), link]
-            kept = (await self.service.update(kept.id, {"links": more}, self.caller)).memory
+            more = with_link(kept, link, fields.get("metadata", {}).get("at"))
+            kept = (await self.service.update(kept.id, more, self.caller)).memory
         return item_of(kept)
 
     async def store_batch(self, items: Sequence[MemoryItem]) -> list[MemoryItem]:

@@ -165,10 +165,15 @@ def with_source(item: Memory, other: Mapping[str, Any]) -> dict[str, Any] | None
     new = next(link["id"] for link in other["links"])
     if new in {link.id for link in item.links} or len(item.links) >= _MOST_LINKS:
         return None
-    return {
-        "links": [*(link.model_dump() for link in item.links), {"rel": FROM, "id": new}],
-        "metadata": {**item.metadata, ALSO: {**_also(item.metadata), new: other["metadata"]["at"]}},
-    }
+    return with_link(item, {"rel": FROM, "id": new}, other["metadata"]["at"])
+
+
+def with_link(item: Memory, link: Mapping[str, str], at: object) -> dict[str, Any]:
+    """Return the changes that give an item one source more, with the place of its words there, if that is known."""
+    changes: dict[str, Any] = {"links": [*(each.model_dump() for each in item.links), dict(link)]}
+    if at is not None:
+        changes["metadata"] = {**item.metadata, ALSO: {**_also(item.metadata), link["id"]: at}}
+    return changes
 
 
 def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.facade.shapes import source_of
+from agent_memory.knowledge.items.drawn import place_of
+from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
 from agent_memory.knowledge.topics.items import NORMAL, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, Page
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Topic
 
 _MOST_IN_NAME: Final = 60
+_MOST_QUOTED: Final = 500
+"""Characters of a text that is quoted whole: as many as a paragraph that is one item."""
 
 
 def page_of(
@@ -103,19 +107,18 @@ def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:
     source = source_of(memory)
     if not source:
         return Footnote(memory.id, 0, len(memory.content), memory.content, "noted by the agent", item=memory.id)
-    start, end = _place(memory)
     passage = sources.get(source)
+    start, end = _place(memory, source, "" if passage is None else passage.text)
     if passage is None:
         return Footnote(source, start, end, memory.content, "deleted since", item=memory.id)
     resource = passage.resource if passage.resource != source else ""
     return Footnote(source, start, end, passage.text[start:end], passage.label, resource, memory.id)
 
 
-def _place(memory: Memory) -> tuple[int, int]:
-    """Return where its words stand in the text of its source."""
-    at = memory.metadata.get("at")
-    places = [each for each in at if isinstance(each, int)] if isinstance(at, list) else []
-    match places:
-        case [start, end] if 0 <= start <= end:
-            return start, end
-    return 0, len(memory.content)
+def _place(memory: Memory, source: str, text: str) -> tuple[int, int]:
+    """Return where its words stand in the text of one of its sources."""
+    start, end = place_of(memory, source) or (0, 0)
+    if 0 <= start < end:
+        return start, end
+    # Nobody said where: they stand there word for word, or a short text is quoted whole, and of a long one nothing.
+    return words_at(memory.content, text) or (0, len(text) if len(text) <= _MOST_QUOTED else 0)

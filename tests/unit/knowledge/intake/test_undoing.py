@@ -14,6 +14,7 @@ from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 
@@ -125,3 +126,19 @@ async def test_deleting_a_resource_takes_who_and_what_it_names(tmp_path: Path) -
     await manager.close()
     await knowledge.close()
     await service.close()
+
+
+async def test_a_footnote_quotes_the_words_of_the_source_that_is_left(tmp_path: Path) -> None:
+    manager = MemoryManager(tmp_path, settings=ServiceSettings(embedder="none"))
+    said = "The boat is moored at pier four."
+    first = await manager.store_resource(said, "document")
+    second = await manager.store_resource(f"The diesel was paid in cash in May.\n\n{said}", "document")
+    for resource in (first, second):
+        await manager.extract_and_store(resource.resource_id, category_hint="boats")
+    await manager.delete_resource(first.resource_id)
+    quotes = {
+        claim.text: [note.quote for note in claim.notes]
+        for claim in parse(await manager.consolidate_category("boats")).claims
+    }
+    assert quotes[said] == [said]
+    await manager.close()
