@@ -61,6 +61,7 @@ class Background:
         task = asyncio.get_running_loop().create_task(_guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # a loop may end before its first step
 
     async def settle(self) -> None:
         """Wait for what is under way in this loop, and for what that begins.

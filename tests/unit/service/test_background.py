@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,22 @@ def test_what_a_loop_left_undone_is_rendered_at_the_end(plain: MemoryService) ->
     asyncio.run(store())
     asyncio.run(plain.close())
     assert "content: tea" in plain.pad.file.read_text()
+
+
+def test_what_had_not_begun_when_its_loop_ended_is_left_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    background, done = Background(), list[str]()
+
+    async def work() -> None:
+        done.append("done")
+
+    async def begin() -> None:
+        background.run(work())
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:  # as the loop does when it ends
+            task.cancel()
+
+    asyncio.run(begin())
+    gc.collect()
+    assert (done, [str(each.message) for each in recwarn]) == ([], [])
 
 
 async def test_what_is_due_later_begins_when_all_is_waited_for_and_not_once_it_is_given_up() -> None:

@@ -79,7 +79,7 @@ class Looking:
             while await self._next(run):
                 pass
         finally:
-            del self._runs[loop]
+            self._runs.pop(loop, None)  # a loop that is gone is in no map of these any more
 
     def give_up(self) -> None:
         """Wait for no vectors any more."""
