@@ -12,7 +12,7 @@ from agent_memory.entities.known import NO_NAMES
 from agent_memory.entities.languages import language_of
 from agent_memory.entities.lookup import listed_in, table_for, table_of
 from agent_memory.entities.mention import KNOWN, Gazetteer, Mention
-from agent_memory.entities.refusing import is_refused
+from agent_memory.entities.refusing import is_compound, is_refused
 from agent_memory.entities.shapes import is_standard, shapes_in
 from agent_memory.entities.software import software_in
 from agent_memory.entities.stretches import Stretches
@@ -29,8 +29,9 @@ _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _FENCE: Final = "```"
 _CODE_NAME: Final = re.compile(r"\w_\w|[a-z]\.[a-z_]\w+$")
+_CODE_BEHIND: Final = re.compile(r"[(_=]|\.[A-Za-z]\w*|::")
 _CAMEL: Final = re.compile(
-    r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]+(?:[A-Z]+[a-z0-9]*)+|[a-z]{1,2}[A-Z][a-z]+\w*)(?![\w/(`-]|\.\w|::)"
+    r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]*[a-z][a-z0-9]*(?:[A-Z]+[a-z0-9]*)+)(?![\w/(`-]|\.\w|::)"
 )
 _JOINING: Final = frozenset({"and", "or", "&", "und"})
 _LISTING: Final = _JOINING | {","}
@@ -41,9 +42,9 @@ _FAULT: Final = re.compile(r"(?:Error|Exception|Warning|Interrupt)$")
 _LINE: Final = re.compile(r"[^\n]+")
 _SPLITTING: Final = frozenset({"in", "at", "from", "to", "near"})
 _LEADING_WORDS: Final = """
-    the a an my our your his her their this that these those @
+    the a an my our your his her their this that these those per @
 """
-_APART: Final = frozenset({"or", ";", "|", "(", ")", "[", "]", "\u2022", "="})
+_APART: Final = frozenset({"or", '"', "\u201c", "\u201d", ";", "|", "(", ")", "[", "]", "\u2022", "="})
 _LEADING: Final = frozenset(_LEADING_WORDS.split())
 _GENERIC_WORDS: Final = """
     office offices project app account region warehouse server contract meeting release file page site website dataset
@@ -118,7 +119,9 @@ def _is_titled(name: str) -> bool:
 
 
 def _is_code(text: str, mention: Mention, code: Stretches) -> bool:
-    if _CODE_NAME.search(mention.name) or text[mention.end : mention.end + 1] in {"(", "_", "="}:
+    if _CODE_NAME.search(mention.name) or _CODE_BEHIND.match(text, mention.end):
+        return True
+    if text[max(0, mention.start - 1) : mention.start] in {".", "$", "%", "<"} or text.endswith("::", 0, mention.start):
         return True
     return code.meet(mention.start, mention.end)
 
@@ -127,7 +130,7 @@ def _camel(text: str) -> Iterator[Mention]:
     for match in _CAMEL.finditer(text):
         start, end = match.span("name")
         mention = Mention(match["name"], "product", start, end, _CAMEL_CONFIDENCE, "capitals within")
-        if not is_refused(text, mention):
+        if not is_refused(text, mention) and not is_compound(mention.name):
             yield mention
 
 
@@ -206,6 +209,11 @@ def _is_place(small: str) -> bool:
     return small in known_names()["city"] or small in known_names()["country"]
 
 
+def _is_generic(word: str) -> bool:
+    """Whether a word says what the named thing is: "the Hamburg office", "the Gemini API"."""
+    return word in _GENERIC or (word.isupper() and word.lower() in NO_NAMES)
+
+
 def _trimmed(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
     while start < end and (_SIGNS.fullmatch(words[end - 1]) or words[end - 1] in {"'s", "\u2019s", "'", "\u2019"}):
         end -= 1
@@ -215,7 +223,7 @@ def _trimmed(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, 
         start += 1
     while end - start > 1 and words[start].lower().rstrip(".") in _TITLES:
         start += 1 + (words[start + 1] == "." and end - start > 2)  # noqa: PLR2004 - a title, its point and a name
-    while end - start > 1 and (words[end - 1] in _GENERIC or _CODE_WORD.fullmatch(words[end - 1])):
+    while end - start > 1 and (_is_generic(words[end - 1]) or _CODE_WORD.fullmatch(words[end - 1])):
         end -= 1
     if end - start == 1 and _FAULT.search(words[start]):
         return

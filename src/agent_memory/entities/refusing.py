@@ -18,10 +18,10 @@ _CODE_PARTS: Final = (
     "Item|Panel|Menu|Input|Select|Row|Cell|Map|Set|Type|Enum|Id|ID|Key|Name|Task|Job|Validator|Parser|Loader|Writer|"
     "Reader|Resolver|Router|Route|Guard|Filter|Module|Processor|Scheduler|Runner|Scorer|Generator|Converter|Formatter|"
     "Callback|Delegate|Exporter|Importer|Registry|Strategy|Policy|Command|Query|Iterator|Node|Buffer|Stream|Options|"
-    "Settings|Bar|Field|Icon|Image|Text|Label|Container|Section|Header|Footer|Sidebar|Navbar|Data|Info|Result|Status"
+    "Settings|Machine|Calendar|Formula|Picker|Chart|Client|Server|Session|Window|Bar|Field|Icon|Image|Text|Label|Container|Section|Header|Footer|Sidebar|Navbar|Data|Info|Result|Status"
 )
 _CODE: Final = re.compile(
-    rf"(?:[A-Z][a-z0-9]*)*[a-z0-9](?:{_CODE_PARTS})|(?:[A-Z][a-z0-9]+){{4,}}|[a-z]+[A-Z]\w*[A-Z]\w*"
+    rf"(?:[A-Z][a-z0-9]*)*[a-z0-9](?:{_CODE_PARTS})|(?:[A-Z][a-z0-9]+){{3,}}|[a-z]+[A-Z]\w*[A-Z]\w*"
 )
 _HEADER: Final = re.compile(
     r"(?:X|Content|Accept|Cache|Access|If|Set|User|Retry|WWW|Proxy|Strict|Transfer|Last|Idempotency|Request|Correlation|"
@@ -33,10 +33,12 @@ _LABELLED: Final = re.compile(
     r"fields?|checkbox(?:es)?|dropdowns?|views?|steps?|labels?|options?|widgets?|popups?|forms?)\b",
     re.IGNORECASE,
 )
-_BEFORE: Final = re.compile(r"(?:^|[.!?:\n])[\s\-*\"'(#>\d.]*$")
+_BEFORE: Final = re.compile(r"(?:^|[.!?:\n]|\s-)[\s\-*\"'(#>\d.]*$")
 _LOOK_BACK: Final = 16
 _DOUBTFUL: Final = 0.7
 """Below this the model is hardly ever right on a known word that opens a sentence (development part of the posts)."""
+_IN_USE: Final = 3
+"""Power of ten from which on a word is in use."""
 _KEPT_LISTS: Final = ("given", "city", "country")
 
 
@@ -49,6 +51,12 @@ def is_refused(text: str, mention: Mention) -> bool:
     if _LABELLED.match(text, mention.end) and all(_is_common(word) for word in words):
         return True
     return len(words) == 1 and mention.confidence < _DOUBTFUL and _opens(text, mention) and _is_common(words[0])
+
+
+def is_compound(name: str) -> bool:
+    """Whether a name with capitals within is made of words in use, as names in programs are: `DockCalendar`."""
+    often = word_lists().frequency
+    return all(often.get(part.lower(), 0) >= _IN_USE for part in re.findall(r"[A-Z][a-z0-9]*", name))
 
 
 def _is_common(small: str) -> bool:

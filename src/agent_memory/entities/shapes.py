@@ -78,6 +78,9 @@ _NO_SERVICES_WORDS: Final = """
     gateway in-cache read-cache write-cache double-agent deep-web world-wide-web cron-job
 """
 _NO_SERVICES: Final = frozenset(_NO_SERVICES_WORDS.split())
+_PREFIXES: Final = frozenset(
+    {"cross", "multi", "single", "inter", "non", "per", "co", "self", "sub", "anti", "pre", "in"}
+)
 _NO_ISSUES_WORDS: Final = """
     UTF SHA ISO RFC GPT COVID AES RSA HTTP MP MD IEEE H DDR USB PEP ECMA ES WIN X F A B C D E G T CUDA RTX GTX RS
     IPV TLS SSL CO PM AM Q DIN EN EC BASE CRC BM TOP FY KB MB GB V PHASE STEP PART ROOM CHAPTER SECTION TYPE CLASS
@@ -132,7 +135,7 @@ def _shape(rule: str, kind: Kind, pattern: str, confidence: float, accepts: Call
 
 
 def _is_service(name: str) -> bool:
-    return name not in _NO_SERVICES
+    return name not in _NO_SERVICES and name.partition("-")[0] not in _PREFIXES
 
 
 def is_standard(name: str) -> bool:
@@ -173,7 +176,8 @@ _SHAPES: Final = (
     _shape("Windows folder", "file", r"(?<!\w)(?P<name>[A-Za-z]:\\(?:[\w.-]+\\)*[\w.-]*\w\\?)", 0.9),
     _shape("named for an agent", "file",
            rf"(?<![\w@.])@(?P<name>/?(?:{_SEGMENT}/)+(?:[\w@+$-][\w.@+$-]*)?\.(?:{_ENDINGS}))(?![\w/-]|\.\w)", 0.95),
-    _shape("site", "product", r"(?<![\w./@-])(?P<name>[A-Z]\w+\.(?:io|ai|com|js|net|org))(?![\w/-]|\.\w|\()", 0.8),
+    _shape("site", "product", r"(?<![\w./@-])(?P<name>[A-Z]\w+\.(?:io|ai|com|net|org))(?![\w/-]|\.\w|\()", 0.8),
+    _shape("folder for an agent", "file", rf"(?<![\w@/])@(?P<name>(?:{_FOLDERS})/(?:[\w.-]+/)*(?:[\w.-]*\w)?)", 0.9),
     _shape("scoped package", "package", r"(?<![\w@/])(?P<name>@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*)", 0.95),
     _shape("repository issue", "issue", r"(?<![\w/])(?P<name>[\w.-]+/[\w.-]+#\d+)\b", 0.95),
     _shape("file", "file",
@@ -186,8 +190,12 @@ _SHAPES: Final = (
            _is_path),
     _shape("folder within", "file", rf"\b(?:in|under|to|into|from|inside|at)\s+[`'\"]?@?(?P<name>(?:{_FOLDERS})"
            r"(?:/[\w.-]*\w)+/?)(?![\w/])", 0.85),
+    _shape("called folder", "file",
+           r"\b(?i:folder(?:ze|u)?|directory|katalogu?|dossier|carpeta|ordner|cartella)\s+"
+           rf"[`'\"]?(?P<name>(?:{_FOLDERS})\b/?)(?![\w./-])", 0.8),
+    _shape("named folder", "file", r"[`'\"](?P<name>[\w.-]+/?)[`'\"]\s+(?:folder|directory)\b", 0.8),
     _shape("folder", "file", r"(?<![\w/.:<-])(?P<name>(?:[a-z_.][\w.-]*"
-           r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`]|$))", 0.8),
+           r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`'\"]|$))", 0.8),
     _shape("numeric address", "host", r"(?<![\w.])(?P<name>(?:\d{1,3}\.){3}\d{1,3}"
            r"(?:/\d{1,2}|:\d{1,5})?)(?![\w.]\d)", 0.9),
     _shape("host", "host", rf"(?<![\w.@/-])(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+(?:{_DOMAINS})(?::\d{{1,5}})?)\b"
@@ -195,12 +203,12 @@ _SHAPES: Final = (
     _shape("local host", "host", r"\b(?P<name>localhost(?::\d{1,5})?)\b", 0.8),
     _shape("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
     _shape("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
-    _shape("order", "order", rf"(?i)\b(?:{_NUMBERED}){_COUNTED}[\s:]*(?P<name>{_ID})(?![\w%]|[.,]\d)", 0.9,
+    _shape("order", "order", rf"(?i)\b(?:{_NUMBERED}){_COUNTED}[ \t:]*(?P<name>{_ID})(?![\w%]|[.,]\d)", 0.9,
            lambda name: len(name) > 2),  # noqa: PLR2004 - "order 12 cakes"
     _shape("order in Han", "order", r"(?:\u8ba2\u5355|\u8a02\u55ae|\u6ce8\u6587)(?:\u53f7|\u865f|\u756a\u53f7)?"
            rf"[\s:\uff1a]*(?P<name>{_ID})", 0.9),
     _shape("ticket key", "issue", r"(?<![\w-])(?P<name>[A-Z][A-Z0-9]{1,9}-\d{1,6})(?![\w-])", 0.9, _is_issue),
-    _shape("ticket", "issue", rf"(?i)\b(?:{_TICKETS}){_COUNTED}[\s:-]*(?P<name>#?\d{{1,7}})(?![\w%]|[.,]\d)", 0.85),
+    _shape("ticket", "issue", rf"(?i)\b(?:{_TICKETS}){_COUNTED}[ \t:-]*(?P<name>#?\d{{1,7}})(?![\w%]|[.,]\d)", 0.85),
     _shape("numbered", "issue", r"(?<![\w#&/])(?P<name>#\d{2,6})\b", 0.7),
     _shape("installed", "package", _INSTALL + r"(?P<name>@?[A-Za-z][\w./-]*\w)", 0.95),
     _shape("required", "package", r"(?<![\w./-])(?P<name>[A-Za-z][\w.-]*\w)(?:\["
@@ -220,7 +228,7 @@ _SHAPES: Final = (
       for kind, nouns in _CALLED),
     *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85)
       for kind, nouns in _CALLED),
-    _shape("account", "person", r"(?<![\w.`/])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/)", 0.8),
+    _shape("account", "person", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8),
 )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ def software_in(text: str, tokens: Sequence[Token]) -> list[Mention]:
         tokens = tokens_of(apart)
     found = [_mention(text, *each, _CONFIDENCE) for each in listed_in(apart, tokens, _table())]
     found += _versioned(apart, tokens)
+    found = [each for each in found if not _is_attached(apart, each)]
     found += [_mention(text, *each, _CONFIDENCE) for each in _in_han(text)] if apart != text else []
     if apart == text:
         found = [each for each in found if not _opens_as_word(text, each)]
@@ -66,6 +67,11 @@ def software_in(text: str, tokens: Sequence[Token]) -> list[Mention]:
 
 def _mention(text: str, start: int, end: int, kind: Kind, confidence: float) -> Mention:
     return Mention(text[start:end], kind, start, end, confidence, _RULE)
+
+
+def _is_attached(text: str, mention: Mention) -> bool:
+    """Whether a name is what follows a sign in code: `.claude`, `:erlang`."""
+    return text[max(0, mention.start - 1) : mention.start] in {".", ":", "$", "%"}
 
 
 def _opens_as_word(text: str, mention: Mention) -> bool:

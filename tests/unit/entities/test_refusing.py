@@ -18,6 +18,9 @@ def names(text: str) -> list[str]:
         "it was converted twice in EtaSerializer and OrderController",
         "Partners must send the header Idempotency-Key or X-Request-Id",
         "as in the Backend Modules section of it",
+        "the ShipmentStateMachine and a DockCalendar of ours",
+        "bad call in Cozy.Sales.Payment and Expr::Deref",
+        "adjust the isSlice and fxMag of it",
         "Carrier calls now time out after 10 seconds",
         "Standup moved to 10:15",
         "The form says:\n\n    Key is invalid",
@@ -33,6 +36,8 @@ def test_code_pages_and_common_nouns_name_nobody(text: str) -> None:
     [
         ("Postgres 40P01 deadlock in it", ["Postgres"]),
         ("There are three tiers: Harbour, Coast and Ocean.", ["Harbour", "Coast", "Ocean"]),
+        ("What is the quota on the Gemini API?", ["Gemini"]),
+        ('He said "Mara" or "Jonas".', ["Mara", "Jonas"]),
         ("Mara asked. Then Mara left.", ["Mara", "Mara"]),
         ("We moved to GlitchTip and MapLibre", ["GlitchTip", "MapLibre"]),
     ],
