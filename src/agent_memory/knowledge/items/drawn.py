@@ -45,7 +45,10 @@ _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".sp
 _TRUSTS: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
 _MOST_TAKEN_BACK: Final = 300
-_MOST_LINKS: Final = 90
+MOST_LINKS: Final = 90
+"""Sources of one item, of the 100 links that a record may have; more of them are of another item that says the same."""
+PART: Final = "part"
+"""Key of the metadata that tells such an item from the first, from 2."""
 
 
 def is_talk(record: Episode) -> bool:
@@ -149,10 +152,13 @@ def _speaker_of(record: Episode) -> str:
 
 def is_as_drawn(item: Memory) -> bool:
     """Tell whether an item still says what was drawn, rather than what somebody made of it."""
-    values = item.model_dump(mode="json")
-    values["observed_at"] = to_text(item.observed_at or item.timestamp)
     sources = sources_of(item)
-    return item.id == _id_of(values) or any(item.id == _first_id(source, item.content) for source in sources)
+    return item.id == _own_id(item) or any(item.id == _first_id(source, item.content) for source in sources)
+
+
+def says_the_same(item: Memory, other: Mapping[str, Any]) -> bool:
+    """Tell whether an item that was stored says what a drawn one does, for whichever sources."""
+    return item.id == other["id"] or (PART in item.metadata and _base_id(item) == _id_of(other))
 
 
 def sources_of(item: Memory) -> list[str]:
@@ -160,12 +166,30 @@ def sources_of(item: Memory) -> list[str]:
     return [link.id for link in item.links if link.rel == FROM]
 
 
-def with_source(item: Memory, other: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the changes that give an item one source more; None where it has it, or enough of them."""
-    new = next(link["id"] for link in other["links"])
-    if new in {link.id for link in item.links} or len(item.links) >= _MOST_LINKS:
-        return None
-    return with_link(item, {"rel": FROM, "id": new}, other["metadata"]["at"])
+def with_sources(item: Memory, other: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the changes that give an item the sources of another one that says the same, and what finds no room.
+
+    Args:
+        item: As it is stored.
+        other: As `joined` returns it.
+
+    Returns:
+        No changes where it has them all; for each source without room an item, for `joined`.
+    """
+    links, also = [link.model_dump() for link in item.links], _also(item.metadata)
+    left: list[dict[str, Any]] = []
+    for one in _each_source(other):
+        link = one["links"][0]
+        if link["id"] in {each["id"] for each in links}:
+            continue
+        if len(links) >= MOST_LINKS:
+            left.append(one)
+            continue
+        links.append(link)
+        also[link["id"]] = one["metadata"]["at"]
+    if len(links) == len(item.links):
+        return {}, left
+    return {"links": links, "metadata": {**item.metadata, ALSO: also}}, left
 
 
 def with_link(item: Memory, link: Mapping[str, str], at: object) -> dict[str, Any]:
@@ -193,18 +217,51 @@ def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:
     }
 
 
-def joined(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return items each once: what several sources say has them all."""
+def joined(
+    items: Iterable[Mapping[str, Any]], never: Collection[str] = (), full: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return items each once: what several sources say has them all, in as many items as have links for them.
+
+    Args:
+        items: As they were drawn.
+        never: Ids that were forgotten: of the items behind the first one they are left out.
+        full: Ids of items that are stored and have room for no source more.
+    """
     found: dict[str, dict[str, Any]] = {}
     for item in items:
-        known = found.get(item["id"])
-        if known is None:
-            found[item["id"]] = {**item, "metadata": dict(item["metadata"])}
-        elif item["links"][0] not in known["links"] and len(known["links"]) < _MOST_LINKS:
-            known["links"] = [*known["links"], *item["links"]]
-            also = {**_also(known["metadata"]), item["links"][0]["id"]: item["metadata"]["at"]}
-            known["metadata"][ALSO] = also
+        for one in _each_source(item):
+            while not _has_room(found.get(one["id"]), one) or one["id"] in full:
+                one = _next_part(one, never)  # noqa: PLW2901 - the same for the next item that says it
+            known = found.get(one["id"])
+            if known is None:
+                found[one["id"]] = one
+            elif one["links"][0] not in known["links"]:
+                known["links"] = [*known["links"], *one["links"]]
+                also = {**_also(known["metadata"]), one["links"][0]["id"]: one["metadata"]["at"]}
+                known["metadata"] = {**known["metadata"], ALSO: also}
     return list(found.values())
+
+
+def _each_source(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return an item once for each of its sources."""
+    also = _also(item["metadata"])
+    own = {key: value for key, value in item["metadata"].items() if key != ALSO}
+    return [
+        {**item, "links": [link], "metadata": {**own, "at": also.get(link["id"], own["at"])}} for link in item["links"]
+    ]
+
+
+def _has_room(known: Mapping[str, Any] | None, one: Mapping[str, Any]) -> bool:
+    return known is None or len(known["links"]) < MOST_LINKS or one["links"][0] in known["links"]
+
+
+def _next_part(item: Mapping[str, Any], never: Collection[str]) -> dict[str, Any]:
+    """Return an item as the next one that says the same, for sources that find no room in those before."""
+    part, base = item["metadata"].get(PART, 1) + 1, _id_of(item)
+    while _part_id(base, part) in never:
+        part += 1
+    own = {key: value for key, value in item.items() if key != "supersedes"}
+    return {**own, "id": _part_id(base, part), "metadata": {**item["metadata"], PART: part}}
 
 
 def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
@@ -272,6 +329,23 @@ def _id_of(values: Mapping[str, Any]) -> str:
     return derived_id(
         MEMORY.prefix, STAGE, values["group"], values["trust"], day, hashlib.sha256(said.encode()).hexdigest()
     )
+
+
+def _base_id(item: Memory) -> str:
+    """Return the id of the first item that says what this one does."""
+    values = item.model_dump(mode="json")
+    values["observed_at"] = to_text(item.observed_at or item.timestamp)
+    return _id_of(values)
+
+
+def _own_id(item: Memory) -> str:
+    """Return the id that an item has as long as it says what was drawn."""
+    base, part = _base_id(item), item.metadata.get(PART)
+    return base if part is None else _part_id(base, part)
+
+
+def _part_id(base: str, part: object) -> str:
+    return derived_id(MEMORY.prefix, STAGE, base, part)
 
 
 def _first_id(source_id: str, content: str) -> str:

@@ -23,9 +23,10 @@ from agent_memory.knowledge.items.drawn import (
     item_of,
     joined,
     place_of,
+    says_the_same,
     sources_of,
     taken_back,
-    with_source,
+    with_sources,
     withdrawal,
 )
 from agent_memory.knowledge.items.preceding import Preceding
@@ -102,7 +103,7 @@ class Items:
                 new = await self._instead(record, text, earlier, [*drawn, *new], new, known)
             drawn += new
         stamp = {"timestamp": to_text(self._knowledge.clock())}
-        stored = await self._store([{**stamp, **each} for each in joined(drawn)])
+        stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
         await self._tell(stored, batch.records, began)
         return failed
 
@@ -148,7 +149,11 @@ class Items:
         replaced = {each.supersedes for each in known}
         kept: list[dict[str, Any]] = []
         for each in new:
-            alike = [one for one in known if one.id != each["id"] and _overlap(one, source_id, each["metadata"]["at"])]
+            alike = [
+                one
+                for one in known
+                if not says_the_same(one, each) and _overlap(one, source_id, each["metadata"]["at"])
+            ]
             older = [one for one in alike if one.id not in ids and one.id not in replaced]
             if any(one.pinned or not is_as_drawn(one) or not may_stand_for(each["trust"], one.trust) for one in older):
                 continue  # somebody said it otherwise
@@ -193,10 +198,10 @@ class Items:
         first, *rest = new or [withdrawal(record, text, said)]
         return [{**first, "supersedes": older}, *rest]
 
-    async def _store(self, drawn: Sequence[dict[str, Any]]) -> list[Memory]:
+    async def _store(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[Memory]:
         """Keep what is new, what replaces something after what it replaces; return it."""
         stored: list[Memory] = []
-        new = await self._with_more(drawn)
+        new = await self._with_more(drawn, never)
         plain = [each for each in new if "supersedes" not in each]
         if plain:
             stored += (await self._service.admin.derived.store(plain, self._caller)).stored
@@ -207,16 +212,26 @@ class Items:
                 stored += (await self._service.admin.derived.store([own], self._caller)).stored
         return stored
 
-    async def _with_more(self, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    async def _with_more(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[dict[str, Any]]:
         """Give items that are known their new sources; return the others."""
         new: list[dict[str, Any]] = []
-        for each in drawn:
-            known = await self._service.admin.get(each["id"])
-            if known is None:
-                new.append(each)
-            elif is_as_drawn(known) and (more := with_source(known, each)) is not None:
-                await self._service.update(known.id, more, self._caller)
-        return new
+        full: set[str] = set()
+        waiting = joined(drawn, never)
+        while waiting:
+            left: list[dict[str, Any]] = []
+            for each in waiting:
+                known = await self._service.admin.get(each["id"])
+                if known is None:
+                    new.append(each)
+                elif is_as_drawn(known):
+                    more, rest = with_sources(known, each)
+                    if more:
+                        await self._service.update(known.id, more, self._caller)
+                    if rest:
+                        full.add(known.id)
+                        left += rest
+            waiting = joined(left, never, full)
+        return joined(new, never)
 
     async def _tell(self, stored: Sequence[Memory], records: Sequence[Any], began: float) -> None:
         """Report what was drawn, conversation by conversation."""

@@ -11,6 +11,7 @@ from agent_memory.ingestion import runner_of
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.items.drawn import MOST_LINKS
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
@@ -142,3 +143,27 @@ async def test_a_footnote_quotes_the_words_of_the_source_that_is_left(tmp_path: 
     }
     assert quotes[said] == [said]
     await manager.close()
+
+
+async def test_what_more_sources_say_than_an_item_has_links_for_stays_when_the_first_are_taken_back(
+    tmp_path: Path,
+) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
+    ingest, sources = Ingest(knowledge), list[str]()
+    for some in (1, MOST_LINKS + 4, 2):  # one, then several at once, then when the first item is full
+        for _ in range(some):
+            text = f"The router stands upstairs in the study.\n\n{'=' * (len(sources) + 3)}"
+            sources.append((await ingest.resource(text)).record.id)
+        await runner_of(knowledge, service).run()
+    items = [each for each in await service.admin.everything() if each.content.startswith("The router")]
+    assert sorted(link.id for each in items for link in each.links) == sorted(sources)
+    assert sorted(len(each.links) for each in items) == [7, MOST_LINKS]
+    [first] = [each for each in items if len(each.links) == MOST_LINKS]
+    await undo(knowledge, service, [link.id for link in first.links], NOBODY)
+    [left] = [each for each in await service.admin.everything() if each.content.startswith("The router")]
+    assert len(left.links) == len(sources) - MOST_LINKS
+    await undo(knowledge, service, [link.id for link in left.links], NOBODY)
+    assert await service.admin.everything() == []
+    await knowledge.close()
+    await service.close()
