@@ -30,6 +30,13 @@ def _second(values: Values, seen: Seen) -> Node | None:
     return node
 
 
+def _first(values: Values, seen: Seen) -> Node | None:
+    """Return the date before a day of the week."""
+    del seen
+    node: Node = values["node"]
+    return node if values["other"].rule == "weekday" and node.rule not in _WEEKDAYS else None
+
+
 def _pair(values: Values, seen: Seen) -> Node | None:
     month, day = values["pair"]
     if (seen.day_first or month > _MONTHS) and day <= _MONTHS:
@@ -183,6 +190,10 @@ def _nth_day_of(values: Values, seen: Seen) -> Node | None:
 
 ADDING: Final = (
     Rule("date", "one:DAY_NODE COMMA? (OF|ON)? node:DAY_NODE", _second),
+    Rule("date", "node:DAY_NODE (COMMA|OPEN)? CJK_WEEKDAY CLOSE?", _second),
+    Rule("date", "node:DAY_NODE COMMA? other:DAY_NODE", _first),
+    Rule("late", "node:NODE OF? LATE_MARK", _late),
+    Rule("early", "node:NODE OF? EARLY_MARK", _early),
     Rule("date", "WEEKDAY COMMA? node:DAY_NODE", _second),
     Rule("day in digits", "one:DAY_NODE COMMA? (pair:SPREAD|pair2:DOTTED)", _pair_on),
     Rule("day in digits", "one:DAY_NODE COMMA? pair:SLASHED", _pair),
@@ -259,6 +270,13 @@ def _bound(name: str) -> Callable[[Values, Seen], Node]:
 
 
 BOUNDING: Final = (
+    Rule("range", "one:NODE TO two:NODE UNTIL_MARK?", _range),
+    Rule("since", "node:NODE ONWARD_MARK", _bound("since")),
+    Rule("after", "node:NODE GREATER_MARK", _bound("after")),
+    Rule("before", "node:NODE LESSER_MARK", _bound("before")),
+    Rule("until", "node:NODE UNTIL_MARK", _bound("until")),
+    Rule("before", "BEFORE OF node:NODE", _bound("before")),
+    Rule("after", "AFTER OF node:NODE", _bound("after")),
     Rule("range", "(FROM|BETWEEN)? one:NODE (TO|DASH) (THE|ON)? two:NODE", _range),
     Rule("range", "BETWEEN one:NODE AND two:NODE", _range),
     Rule("since", "SINCE node:NODE", _bound("since")),

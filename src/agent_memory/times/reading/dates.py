@@ -35,6 +35,11 @@ def _mixed(values: Values, seen: Seen) -> Node:
     return Node(one_day(date(year, one, other)))
 
 
+def _marked_year(values: Values, seen: Seen) -> Node | None:
+    year = _year(values)
+    return None if year is None else _plain_year({"year": year}, seen)
+
+
 def _dotted(values: Values, seen: Seen) -> Node | None:
     return _mixed(values, seen) if seen.day_first else None
 
@@ -55,11 +60,11 @@ def _year_month(values: Values, seen: Seen) -> Node:
 
 
 def _month_day(values: Values, seen: Seen) -> Node | None:
-    return calendars.of_year(calendars.day_of(values["month"], values["day"]), _year(values), seen)
+    return calendars.of_year(calendars.day_of(values["month"], values["day"]), _chosen_year(values, seen), seen)
 
 
 def _month_of_year(values: Values, seen: Seen) -> Node | None:
-    return calendars.of_year(calendars.month(values["month"]), _year(values), seen)
+    return calendars.of_year(calendars.month(values["month"]), _chosen_year(values, seen), seen)
 
 
 def _day_span(values: Values, seen: Seen) -> Node | None:
@@ -214,6 +219,9 @@ def _century(values: Values, seen: Seen) -> Node:
 
 
 _MD: Final = "month:MONTH DOT? THE? day:DAY"
+_LAST: Final = "THE? day2:DAY DOT? OF?"
+_MARKED: Final = "month:MONTH_NUMBER MONTH_MARK day:DIGITS DAY_MARK"
+_YEAR_MARKED: Final = "((year:YEAR|short_year:SHORT_YEAR) YEAR_MARK)"
 _OF_YEAR: Final = "(COMMA? (IN|OF)? year:YEAR)?"
 _LIKELY: Final = (1900, 2099)
 """Of numbers that stand alone, those that are years."""
@@ -221,6 +229,31 @@ RULES: Final = (
     Rule("date", "date:DATE", _full),
     Rule("date in digits", "date:DATE_MIXED", _mixed),
     Rule("date in digits", "date:DATE_DOTTED", _dotted),
+    Rule("day in digits", "(?<=DATE_LEAD) pair:PAIR DOT? (?!x|SEP|NUM)", _pair),
+    Rule("day in digits", "pair:DOTTED DOT year:YEAR", _pair),
+    Rule("day month", "day:DIGITS OF month:MONTH_NUMBER OF year:YEAR", _month_day),
+    Rule("day in digits", "(?<!.) pair:SLASHED (?!.)", _pair),
+    Rule("days of a month", f"BETWEEN THE? day:DAY DOT? AND THE? day2:DAY DOT? month:MONTH {_OF_YEAR}", _day_span),
+    Rule("days of a month", f"FROM? THE? day:DAY DOT? (TO|DASH) {_LAST} month:MONTH {_OF_YEAR}", _day_span),
+    Rule(
+        "month day",
+        f"{_YEAR_MARKED} OF? month:MONTH_NUMBER MONTH_MARK OF? day:DIGITS DAY_MARK",
+        _month_day,
+    ),
+    Rule("month day", "rel:REL_YEAR OF? month:MONTH_NUMBER MONTH_MARK OF? day:DIGITS DAY_MARK", _month_day),
+    Rule("month day", "month:MONTH_NUMBER MONTH_MARK OF? day:DIGITS DAY_MARK", _month_day),
+    Rule(
+        "days of a month",
+        f"FROM? {_YEAR_MARKED}? {_MARKED} TO day2:DIGITS DAY_MARK UNTIL_MARK?",
+        _day_span,
+    ),
+    Rule("month", "(year:YEAR|short_year:SHORT_YEAR) YEAR_MARK OF? month:MONTH_NUMBER MONTH_MARK", _month_of_year),
+    Rule("month", "rel:REL_YEAR OF? month:MONTH_NUMBER MONTH_MARK", _month_of_year),
+    Rule("month", "month:MONTH_NUMBER MONTH_MARK", _month_of_year),
+    Rule("year", "(year:YEAR|short_year:SHORT_YEAR) YEAR_MARK", _marked_year),
+    Rule("decade", "decade:YEAR YEARS_MARK", _decade),
+    Rule("decade", "decade:DECADE YEARS_MARK", _decade),
+    Rule("century", "nth:NUM CENTURY_MARK", _century),
     Rule("month in digits", "at:YEAR_MONTH", _year_month),
     Rule("month day", f"{_MD} DAY_WORD? {_OF_YEAR}", _month_day),
     Rule("month day", f"{_MD} (OF|COMMA) APOSTROPHE? short_year:SHORT_YEAR", _month_day),
@@ -274,6 +307,7 @@ RULES: Final = (
     Rule("part of a year", "part:YEAR_PART", _year_part),
     Rule("half", "half:HALF (OF? (year:YEAR|rel:REL YEAR_WORD))", _half),
     Rule("half", "THE? half:ORDINAL HALF_WORD OF (year:YEAR|rel:REL YEAR_WORD)", _half),
+    Rule("week number", "CALENDAR_WEEK week:WEEK_NUMBER (OF? year:YEAR)?", _week_number),
     Rule("week number", "CALENDAR? WEEK_WORD week:WEEK_NUMBER (OF? (year:YEAR|rel:REL YEAR_WORD))?", _week_number),
     Rule("week number", "THE? week:ORDINAL WEEK_WORD OF (year:YEAR|rel:REL YEAR_WORD)", _week_number),
     Rule("last week", "THE? LAST WEEK_WORD OF year:YEAR", _last_week_of),

@@ -47,9 +47,42 @@ def test_a_time_is_read(text: str, words: str, first: str, behind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "words", "first", "behind"),
+    [
+        ("Wir haben uns am 3. Mai 2023 getroffen.", "3. Mai 2023", "2023-05-03", "2023-05-04"),
+        ("Ich war vor zwei Wochen in Bern.", "vor zwei Wochen", "2024-05-01", "2024-05-02"),
+        ("Er arbeitet seit M\u00e4rz 2024 bei uns.", "seit M\u00e4rz 2024", "2024-03-01", "None"),
+        ("Bis Freitag ist sie nicht im B\u00fcro.", "Bis Freitag", "None", "2024-05-18"),
+        ("Nos vimos el 3 de mayo de 2023.", "el 3 de mayo de 2023", "2023-05-03", "2023-05-04"),
+        ("Trabaja con nosotros desde marzo de 2024.", "desde marzo de 2024", "2024-03-01", "None"),
+        ("La reuni\u00f3n fue la semana pasada.", "la semana pasada", "2024-05-06", "2024-05-13"),
+        ("Nous nous sommes vus le 3 mai 2023.", "le 3 mai 2023", "2023-05-03", "2023-05-04"),
+        ("Il est avec nous depuis mars 2024.", "depuis mars 2024", "2024-03-01", "None"),
+        ("Elle est partie il y a deux semaines.", "il y a deux semaines", "2024-05-01", "2024-05-02"),
+        ("\u4ed6\u4e94\u5929\u524d\u5c31\u56de\u6765\u4e86", "\u4e94\u5929\u524d", "2024-05-10", "2024-05-11"),
+        (
+            "2023\u5e745\u67083\u65e5\u306b\u623b\u308a\u307e\u3059",
+            "2023\u5e745\u67083\u65e5",
+            "2023-05-03",
+            "2023-05-04",
+        ),
+        (
+            "\u6765\u9031\u306e\u6708\u66dc\u65e5\u306b\u4f1a\u3046",
+            "\u6765\u9031\u306e\u6708\u66dc\u65e5",
+            "2024-05-20",
+            "2024-05-21",
+        ),
+    ],
+)
+def test_a_time_is_read_in_the_language_of_its_text(text: str, words: str, first: str, behind: str) -> None:
+    assert read(text) == [(words, first, behind)]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "You may march on.",
+        "This may or may not be so.",
         "The second one is wrong.",
         "Version 1.2.3 of 3/4",
         "Ask June Carter.",
