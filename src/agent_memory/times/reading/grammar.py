@@ -198,7 +198,7 @@ def _best(
             node = one.rule.read(values, seen(items[at].start))
         except (ValueError, OverflowError):  # 31 February, 9,000 years ago
             node = None
-        if node is not None:
+        if node is not None and node.days.first < node.days.behind:  # "next 0 weeks" is no stretch
             return match.end(), node if node.rule else node._replace(rule=one.rule.name)
     return at, None
 

@@ -83,6 +83,8 @@ def test_a_time_is_read_in_the_language_of_its_text(text: str, words: str, first
     [
         "You may march on.",
         "This may or may not be so.",
+        "next 0 weeks",
+        "on to the second of them",
         "The second one is wrong.",
         "Version 1.2.3 of 3/4",
         "Ask June Carter.",
