@@ -115,14 +115,21 @@ def taken_back(record: Episode, text: str, before: Sequence[Episode]) -> Episode
     return next(same, None)
 
 
-def withdrawal(record: Episode, text: str, older: str) -> dict[str, Any]:
-    """Return the item that says that a statement was taken back, where nothing is said in its place."""
+def withdrawal(record: Episode, text: str, older: str, trust: Trust) -> dict[str, Any]:
+    """Return the item that says that a statement was taken back, where nothing is said in its place.
+
+    Args:
+        record: The turn that takes it back.
+        text: All of its text.
+        older: The statement, which the item quotes.
+        trust: Of the statement: the item is trusted no more.
+    """
     start = len(text) - len(text.lstrip())
     words = WITHDRAWS.match(text, start)
     end = max(start + 1, len(text[: words.end() if words else len(text)].rstrip()))
     name = record.speaker or record.role
     content = f'{name}: takes back: "{older.removeprefix(f"{name}: ")[:_MOST_TAKEN_BACK]}"'
-    return item_of(record, content, (start, end), WITHDRAWN)
+    return item_of(record, content, (start, end), WITHDRAWN, lowest(record.trust, trust))
 
 
 def item_of(

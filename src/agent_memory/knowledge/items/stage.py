@@ -195,7 +195,7 @@ class Items:
         _, older, said, trust = max(places)
         if not may_stand_for(record.trust, trust):
             return new
-        first, *rest = new or [withdrawal(record, text, said)]
+        first, *rest = new or [withdrawal(record, text, said, trust)]
         return [{**first, "supersedes": older}, *rest]
 
     async def _store(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[Memory]:

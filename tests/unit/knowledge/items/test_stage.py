@@ -330,6 +330,17 @@ async def test_what_a_later_turn_withdraws_holds_no_longer(
     assert any(instead in text for text in current)
 
 
+async def test_who_takes_a_statement_back_is_trusted_no_more_than_who_made_it_as_its_words_are_quoted(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = (await ingest.conversation("s-1")).record.id
+    for order, turn in enumerate([Turn("I moved to Bern in May.", trust="low"), Turn("Scratch that.")], 1):
+        await ingest.turn(turn, conversation=talk, order=order, is_live=True)
+    await runner_of(knowledge, service).run()
+    said = {each.content: each.trust for each in await items_of(service)}
+    assert said == {"I moved to Bern in May.": "low", 'user: takes back: "I moved to Bern in May."': "low"}
+
+
 async def test_the_same_statement_of_two_sources_is_one_item_that_leads_to_both(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
