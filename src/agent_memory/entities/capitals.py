@@ -22,7 +22,9 @@ _LETTERS: Final = r"[A-Za-z0-9_\u00c0-\u024f\u0400-\u052f]"
 _UPPER: Final = "A-Z" + "".join(filter(str.isupper, map(chr, (*range(0xC0, 0x180), *range(0x400, 0x530)))))
 _CAPITAL: Final = rf"[{_UPPER}]{_LETTERS}*(?:[-'\u2019][{_UPPER}]?{_LETTERS}+)*"
 _RUN: Final = re.compile(rf"(?<![\w@/.#-])(?P<name>{_CAPITAL}(?:[ ](?:(?:{JOINING})[ ])?{_CAPITAL}){{0,11}})")
-_BEGINS: Final = re.compile(r"(?:^|[.!?:;\u2026\"\u201c\u201e\u00bb\u00bf\u00a1(\[\n*#>-])\s*$")
+_BEGINS: Final = re.compile(
+    r"(?:^|[.!?:;\u2026\"\u201c\u201e\u00bb\u00bf\u00a1(\[\n*#>|\]-]|[^\x00-\u052f\u2010-\u201f\u3000-\ud7a3])\s*$"
+)
 _ELISION: Final = re.compile(r"(?:[dDlLjJnNsScCmMtT]|[Qq]u)['\u2019](?=[A-Z\u00c0-\u00de])")
 _LOOK_BACK: Final = 8
 _FIRM: Final = re.compile(

@@ -44,7 +44,9 @@ _SPLITTING: Final = frozenset({"in", "at", "from", "to", "near"})
 _LEADING_WORDS: Final = """
     the a an my our your his her their this that these those per @
 """
-_APART: Final = frozenset({"or", '"', "\u201c", "\u201d", ";", "|", "(", ")", "[", "]", "\u2022", "="})
+_APART: Final = frozenset(
+    {"or", "*", "#", "<", ">", '"', "\u201c", "\u201d", ";", "|", "(", ")", "[", "]", "\u2022", "="}
+)
 _LEADING: Final = frozenset(_LEADING_WORDS.split())
 _GENERIC_WORDS: Final = """
     office offices project app account region warehouse server contract meeting release file page site website dataset
@@ -88,6 +90,8 @@ def _candidates(
     listed = [each for each in software_in(text, tokens) if not fences.meet(each.start, each.end)]
     known = Stretches((each.start, each.end) for each in listed)
     for mention, start, end in shapes_in(text):
+        if mention.rule == "account" and (code.meet(start, end) or fences.meet(start, end)):
+            continue
         if known.within(mention.start, mention.end) != [(mention.start, mention.end)]:
             yield mention, start, end
     names = [name for name in _names(text, tokens) if not _is_code(text, name, code) and not is_refused(text, name)]

@@ -33,8 +33,17 @@ _LABELLED: Final = re.compile(
     r"fields?|checkbox(?:es)?|dropdowns?|views?|steps?|labels?|options?|widgets?|popups?|forms?)\b",
     re.IGNORECASE,
 )
-_BEFORE: Final = re.compile(r"(?:^|[.!?:\n]|\s-)[\s\-*\"'(#>\d.]*$")
+BEGINS: Final = re.compile(
+    r"(?:^|[.!?:\n\u2026]|\s-|[^\w\s,;'\"\u2018-\u201f()/&@+%.-])[^\w,;&@/]*(?:\d{1,2}[.)]\W*)?$"
+)
+"""Before a word that has its capital only since something begins: a sentence, an item, a cell, what is bold."""
+_MARKED: Final = re.compile(r"(?:[*|#\]>]|(?:^|\n)\s*(?:-|\d{1,2}[.)])|[^\x00-\u024f\u2010-\u201f])\s*$")
 _LOOK_BACK: Final = 16
+_LEAST: Final = 0.35
+"""Below this more names of the model are wrong than right."""
+_DOUBTFUL_MARKED: Final = 0.85
+"""As `_DOUBTFUL`, in headings, cells and items of Markdown."""
+_ACRONYM: Final = 6
 _DOUBTFUL: Final = 0.7
 """Below this the model is hardly ever right on a known word that opens a sentence (development part of the posts)."""
 _IN_USE: Final = 3
@@ -45,24 +54,37 @@ _KEPT_LISTS: Final = ("given", "city", "country")
 def is_refused(text: str, mention: Mention) -> bool:
     """Whether what was taken for a name is a part of a program, of a page or a common noun that opens a sentence."""
     name = mention.name
+    if mention.confidence < _LEAST:
+        return True
     if _CODE.fullmatch(name) or _HEADER.fullmatch(name):
         return True
     words = name.lower().split()
     if _LABELLED.match(text, mention.end) and all(_is_common(word) for word in words):
         return True
-    return len(words) == 1 and mention.confidence < _DOUBTFUL and _opens(text, mention) and _is_common(words[0])
+    if mention.rule == "capital":
+        return (name.isupper() and len(name) > _ACRONYM) or text.startswith(":", mention.end) or is_compound(name)
+    is_marked = _MARKED.search(text[max(0, mention.start - _LOOK_BACK) : mention.start]) is not None
+    if len(words) > 1:
+        return is_marked and mention.confidence < _DOUBTFUL and not any(map(_is_listed, words))
+    doubtful = _DOUBTFUL_MARKED if is_marked else _DOUBTFUL
+    return mention.confidence < doubtful and _opens(text, mention) and _is_common(words[0])
 
 
 def is_compound(name: str) -> bool:
     """Whether a name with capitals within is made of words in use, as names in programs are: `DockCalendar`."""
     often = word_lists().frequency
-    return all(often.get(part.lower(), 0) >= _IN_USE for part in re.findall(r"[A-Z][a-z0-9]*", name))
+    parts = re.findall(r"[A-Z][a-z0-9]*", name)
+    return len(parts) > 1 and " " not in name and all(often.get(part.lower(), 0) >= _IN_USE for part in parts)
 
 
 def _is_common(small: str) -> bool:
     """Whether a word is in use and no list of names has it."""
+    return small in word_lists().frequency and not _is_listed(small)
+
+
+def _is_listed(small: str) -> bool:
     names = known_names()
-    return small in word_lists().frequency and not any(small in names[each] for each in _KEPT_LISTS)
+    return any(small in names[each] for each in _KEPT_LISTS)
 
 
 def _opens(text: str, mention: Mention) -> bool:
@@ -71,4 +93,4 @@ def _opens(text: str, mention: Mention) -> bool:
     if not name[:1].isupper() or name.isupper() or not name.isalpha():
         return False
     places = (match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))
-    return all(_BEFORE.search(text[max(0, at - _LOOK_BACK) : at]) for at in places)
+    return all(BEGINS.search(text[max(0, at - _LOOK_BACK) : at]) for at in places)

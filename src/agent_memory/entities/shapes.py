@@ -98,8 +98,8 @@ _TICKETS: Final = (
     r"incidencias?"
 )
 _INSTALL: Final = (
-    r"(?:pip3?|uv pip|uv|npm|pnpm|yarn|bun|cargo|brew|gem|poetry|conda|apt|apt-get|dnf|go)\s+"
-    r"(?:install|add|get|i)(?:\s+--?[\w-]+)*\s+"
+    r"(?:pip3?|uv pip|uv|npm|pnpm|yarn|bun|cargo|brew|gem|poetry|conda|apt|apt-get|dnf|go)[ \t]+"
+    r"(?:install|add|get|i)(?:[ \t]+--?[\w-]+)*[ \t]+"
 )
 _ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
 _TECHNICAL: Final = r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_](?=[a-z0-9]*)[a-z0-9]+)+)(?![\w/(=-]|\.\w)"
@@ -153,6 +153,18 @@ def _is_rare_service(name: str) -> bool:
     return name not in _NO_SERVICES and any(often.get(part, 0) < _FREQUENT for part in re.split(r"[-_]", name))
 
 
+def _is_folder(path: str) -> bool:
+    """Whether a path is not just words with strokes between: `adding/sorting/moving`."""
+    first, *rest = path.split("/")
+    often = word_lists().frequency
+    is_plain = all(often.get(part, 0) >= _FREQUENT - 1 for part in (first, *rest))
+    return not is_plain or re.fullmatch(_FOLDERS, first) is not None
+
+
+def _is_machine(name: str) -> bool:
+    return not name.startswith(("self.", "this.", "cls."))
+
+
 def _is_rare(name: str) -> bool:
     return name not in word_lists().frequency and name not in _NO_SERVICES
 
@@ -184,7 +196,7 @@ _SHAPES: Final = (
            rf"(?<![\w/.@\\*\]}})-])@?(?P<name>(?:[A-Za-z]:)?(?:[~.]{{0,2}}[\\/])?(?:{_SEGMENT}[\\/])*"
            r"(?:(?<=/)(?:\([\w.$-]{1,40}\)|\[{1,2}[\w.$-]{1,40}\]{1,2}))?\.?"
            rf"(?:[\w+$-]|(?<=[)\]]\.))[\w@+$.-]*\.(?:{_ENDINGS}))(?![\w\\/-]|\.\w|\(|@)", 0.95),
-    _shape("named file", "file", rf"(?<![\w/.-])(?P<name>(?:[\w.-]+/)*(?:{_BARE_FILES}))(?![\w/-]|\.\w)", 0.9),
+    _shape("named file", "file", rf"(?<![\w/.$-])(?P<name>(?:[\w.-]+/)*(?:{_BARE_FILES}))(?![\w/=-]|\.\w)", 0.9),
     _shape("path", "file", rf"(?<![\w/.:<])(?P<name>(?:/(?={_ROOTS})[\w.@+-]*\w(?:/[\w.@+-]*\w)+|"
            r"(?:~|\.{1,2})(?:/[\w.@+-]*\w){2,}|~/[\w.-]*\w)/?)(?![\w/])", 0.8,
            _is_path),
@@ -195,11 +207,11 @@ _SHAPES: Final = (
            rf"[`'\"]?(?P<name>(?:{_FOLDERS})\b/?)(?![\w./-])", 0.8),
     _shape("named folder", "file", r"[`'\"](?P<name>[\w.-]+/?)[`'\"]\s+(?:folder|directory)\b", 0.8),
     _shape("folder", "file", r"(?<![\w/.:<-])(?P<name>(?:[a-z_.][\w.-]*"
-           r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`'\"]|$))", 0.8),
+           r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`'\"]|$))", 0.8, _is_folder),
     _shape("numeric address", "host", r"(?<![\w.])(?P<name>(?:\d{1,3}\.){3}\d{1,3}"
            r"(?:/\d{1,2}|:\d{1,5})?)(?![\w.]\d)", 0.9),
     _shape("host", "host", rf"(?<![\w.@/-])(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+(?:{_DOMAINS})(?::\d{{1,5}})?)\b"
-           r"(?![.(]\w|-|\()", 0.9),
+           r"(?![.(]\w|-|\()", 0.9, _is_machine),
     _shape("local host", "host", r"\b(?P<name>localhost(?::\d{1,5})?)\b", 0.8),
     _shape("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
     _shape("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
@@ -209,10 +221,10 @@ _SHAPES: Final = (
            rf"[\s:\uff1a]*(?P<name>{_ID})", 0.9),
     _shape("ticket key", "issue", r"(?<![\w-])(?P<name>[A-Z][A-Z0-9]{1,9}-\d{1,6})(?![\w-])", 0.9, _is_issue),
     _shape("ticket", "issue", rf"(?i)\b(?:{_TICKETS}){_COUNTED}[ \t:-]*(?P<name>#?\d{{1,7}})(?![\w%]|[.,]\d)", 0.85),
-    _shape("numbered", "issue", r"(?<![\w#&/])(?P<name>#\d{2,6})\b", 0.7),
+    _shape("numbered", "issue", r"(?<![\w#&/])(?P<name>#\d{2,5})\b", 0.7),
     _shape("installed", "package", _INSTALL + r"(?P<name>@?[A-Za-z][\w./-]*\w)", 0.95),
     _shape("required", "package", r"(?<![\w./-])(?P<name>[A-Za-z][\w.-]*\w)(?:\["
-           r"[\w,-]+\])?(?=\s?(?:==|>=|~=|<=|@\^?)\s?v?\d)", 0.9),
+           r"[\w,-]+\])?(?=(?:==|@\^?)v?\d|\s?(?:==|>=|~=|<=)\s?v?\d+\.\d)", 0.9),
     _shape("versioned", "package", r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)"
            r"(?=\s+(?:v\d|\d+\.\d+\.\d))", 0.8, _is_rare),
     _shape("machine", "host", rf"(?<![\w./@-])(?P<name>(?:[a-z0-9]+-)*(?:{_MACHINES})(?:-?[a-z0-9]+)*-?\d{{1,3}}[a-z]?)"
@@ -224,9 +236,11 @@ _SHAPES: Final = (
            rf"\s+[`'\"\u201c]?{_TECHNICAL}", 0.8, _is_rare_service),
     _shape("the other", "service", rf"(?i:\b(?:{_KEPT})\b)[^.;\n]{{0,60}},\s+the\s+(?:one|other)(?:\s+for\s+\w+)?\s+"
            rf"(?:is\s+)?{_TECHNICAL}", 0.8, _is_rare_service),
-    *(_shape(f"called {nouns.partition('|')[0]}", kind, rf"\b(?:{nouns})\s+[`'\"\u201c]?{_TECHNICAL}", 0.85)
+    *(_shape(f"called {nouns.partition('|')[0]}", kind, rf"\b(?:{nouns})\s+[`'\"\u201c]?{_TECHNICAL}", 0.85,
+             _is_service)
       for kind, nouns in _CALLED),
-    *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85)
+    *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85,
+             _is_service)
       for kind, nouns in _CALLED),
     _shape("account", "person", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8),
 )  # fmt: skip

@@ -81,6 +81,8 @@ def test_names_are_told_by_their_form(text: str, name: str, kind: str) -> None:
         "check @order.booking.guest of the view",
         "thirteen rooms in our case\n6. do not show it",
         "the cross-agent plan",
+        "logic of adding/replacing/sorting is kept",
+        "if status == 200 or self.app is there",
         "the page /collections/all-products is slow",
         "all *.md and .py are kept, [name].md too",
         "the service is up-to-date and the bucket is read-only",
