@@ -157,11 +157,14 @@ def _also(names: tuple[str, ...]) -> str:
 
 def _line(moment: Moment) -> str:
     until = f" to {day(moment.until)}" if moment.until is not None else ""
+    words, source = " ".join(moment.text.split()), moment.source
+    if moment.trust == "low":
+        source += " (untrusted)"
     if moment.what == "mention":
-        return f"{day(moment.at)}  {' '.join(moment.text.split())} · {moment.source}"
+        return f"{day(moment.at)}  {words} · {source}"
     relation = moment.what.replace("_", " ")
     told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} it"
-    return f"{day(moment.at)}{until}  {told}: “{' '.join(moment.text.split())}” · {moment.source}"
+    return f"{day(moment.at)}{until}  {told}: “{words}” · {source}"
 
 
 def _document(known: KnownEntity) -> dict[str, Any]:
@@ -188,6 +191,7 @@ def _moment(moment: Moment) -> dict[str, Any]:
         "is_subject": moment.is_subject,
         "text": moment.text,
         "source": moment.source,
+        "trust": moment.trust,
     }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Entity, Mentions, Relation
+    from agent_memory.models import Entity, Mentions, Relation, Trust
 
 _MOST_STEPS: Final = 100
 """Merges that are followed from one entity: more of them are a circle."""
@@ -55,6 +55,7 @@ class Moment:
         until: From when on it does not hold any more.
         other: The other entity of a relation, by its name.
         is_subject: Whether it is said of this entity.
+        trust: Of the words.
     """
 
     at: datetime
@@ -64,6 +65,7 @@ class Moment:
     until: datetime | None = None
     other: str = ""
     is_subject: bool = True
+    trust: Trust = "medium"
 
 
 @dataclass(slots=True)
@@ -158,7 +160,8 @@ class Entities:
         for mention in mentions:
             moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
             if as_of is None or moment <= as_of:
-                found.append(Moment(moment, "mention", _around(mention, own, texts.get(source, "")), source))
+                words = _around(mention, own, texts.get(source, ""))
+                found.append(Moment(moment, "mention", words, source, trust=mention.trust))
         return sorted(found, key=lambda each: (each.at, each.source, each.what))
 
     async def merge(self, one: KnownEntity, other: KnownEntity, why: str = "a person said so") -> None:
@@ -281,4 +284,5 @@ def _told(relation: Relation, own: set[str], view: _View) -> Moment:
         relation.valid_to,
         view.same(other).name if other is not None else "",
         is_subject,
+        relation.trust,
     )

@@ -251,6 +251,21 @@ def test_what_a_person_merged_is_one_after_an_import(cli: Run, tmp_path: Path) -
     assert known["also"] == ["Lena Kowalski"]
 
 
+def test_what_a_stranger_said_of_somebody_is_marked_in_their_time(cli: Run, tmp_path: Path) -> None:
+    turns = [
+        {"role": "user", "content": "Tobias Reuter works at Acme GmbH."},
+        {"role": "tool", "content": "Tobias Reuter works at Mallory Ltd."},
+    ]
+    (tmp_path / "chat.jsonl").write_text("\n".join(map(json.dumps, turns)))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    told = document(cli("entity", "-a", "eve", "Tobias Reuter", "--json"))["timeline"]
+    assert {each["other"]: each["trust"] for each in told} == {"Acme GmbH": "medium", "Mallory Ltd": "low"}
+    shown = cli("entity", "-a", "eve", "Tobias Reuter").stdout.splitlines()
+    assert [line.endswith("(untrusted)") for line in shown if "works at" in line] == [
+        "Mallory" in line for line in shown if "works at" in line
+    ]
+
+
 def test_a_file_of_strangers_does_not_say_who_is_the_same_as_somebody_known(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
