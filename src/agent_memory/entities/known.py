@@ -31,8 +31,8 @@ _NO_NAMES: Final = """
     vat uid uids gid pid csrf cors xss ssrf pos nit nits uri uris sdks ides guis clis llms gpus cpus etas slas slos
     crc gif gifs png jpg jpeg svg webp mp3 mp4 wav zip tar md txt toml ini tsv docx xlsx pptx epub bom eof dto dtos dao
     pojo mvc mvvm spa ssr ssg csr pwa cms crm erp seo cta kyc aml b2b b2c saas paas iaas cdn dba sre devops
-    traceback medium high low markdown midnight csp nfc asgi wsgi acs r2 phase severity
-    iso jsonl spi tldr scp ast e2e
+    traceback medium high low markdown midnight csp acs r2 phase severity
+    iso jsonl tldr ast e2e
     dev prod qa uat e2e tba wip lgtm rfp rfq nda kpi kpis okrs roi fte pto hq ngo usd eur gbp jpy chf vs etc ps nb
     http/https i18n l10n a11y iot ar vr xr nlp ocr tts stt asr cv gan nan inf lhs rhs dom bom ssl cert certs db dbs os
     nosql olap oltp etl elt acl acls cidr nat lan wan vlan wifi usb hdmi led lcd tv ac dc ev isbn sku skus gtin ean qr

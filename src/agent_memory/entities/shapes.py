@@ -153,6 +153,10 @@ def _is_rare_service(name: str) -> bool:
     return name not in _NO_SERVICES and any(often.get(part, 0) < _FREQUENT for part in re.split(r"[-_]", name))
 
 
+def _is_unknown(name: str) -> bool:
+    return name not in word_lists().frequency
+
+
 def _is_folder(path: str) -> bool:
     """Whether a path is not just words with strokes between: `adding/sorting/moving`."""
     first, *rest = path.split("/")
@@ -242,6 +246,11 @@ _SHAPES: Final = (
     *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85,
              _is_service)
       for kind, nouns in _CALLED),
+    _shape("rare library", "package",
+           r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]{3,24})\s+(?:library|framework|crate|gem|ORM|SDK|CLI)\b", 0.75,
+           _is_unknown),
+    _shape("standard", "concept",
+           r"\b(?P<name>(?:RFC|PEP|IEEE)[ -]?\d{1,5}|ISO(?:/IEC)?[ -]?\d{3,5}(?:-\d{1,2})?)\b", 0.9),
     _shape("account", "person", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8),
 )  # fmt: skip
 
