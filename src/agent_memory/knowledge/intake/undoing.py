@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.knowledge.items.drawn import without_sources
+from agent_memory.knowledge.items.drawn import sources_of, without_sources
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import tell
-from agent_memory.models import ENTITY, EPISODE
+from agent_memory.models import ENTITY, EPISODE, RESOURCE
+from agent_memory.retrieval import query_terms
+from agent_memory.storage.cleaning import redact_fields
 from agent_memory.tasks.marks import Marks, with_never
 
 if TYPE_CHECKING:
@@ -123,6 +125,33 @@ async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
         marks = Marks(knowledge.marks)
         await marks.keep(with_never(await marks.of(SUMMARIES), [one for one in sources if one.startswith("epi-")]))
         await _forget_retold(sources, knowledge)
+
+
+async def forget_titles(items: Sequence[Memory], knowledge: Knowledge) -> list[str]:
+    """Give conversations a title without words of items that were forgotten; return the ids of those that had some.
+
+    Only those whose turns came one by one: they are called by when they began, as live ones are.
+
+    Raises:
+        StorageError: Some may have it; doing it again does the rest.
+    """
+    said: dict[str, set[str]] = {}
+    for item in items:
+        words = item.content.removeprefix(f"{item.metadata.get('speaker') or ''}: ")
+        for source in sources_of(item):
+            said.setdefault(source, set()).update(query_terms(words))
+    turns = await knowledge.episodes.valid_among([one for one in said if one.startswith(EPISODE.prefix)])
+    forgotten: dict[str, set[str]] = {}
+    for one, turn in turns.items():
+        if turn.conversation:
+            forgotten.setdefault(turn.conversation, set()).update(said[one])
+    renamed: list[str] = []
+    for one, record in (await knowledge.resources.valid_among([*forgotten])).items():
+        if not record.chars and forgotten[one].intersection(query_terms(record.title)):
+            title = f"{record.observed_at or record.timestamp:%Y-%m-%d %H:%M}"
+            await knowledge.resources.update(one, redact_fields(RESOURCE, {"title": title, "content": title}))
+            renamed.append(one)
+    return renamed
 
 
 async def _forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:

@@ -277,6 +277,17 @@ async def _without(pages: Pages, topic: Topic, short: Shortening | None) -> list
     return []
 
 
+async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
+    """Make the pages anew whose footnotes name resources that have another title now; return these.
+
+    Raises:
+        StorageError: As for `Pages.withdraw`.
+    """
+    topics = await pages.topics() if resources else []
+    named = [one for one in topics if not one.edited_by and any(each in one.body for each in resources)]
+    return [await pages.make(topic, await pages.members_of(topic)) for topic in named]
+
+
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:
     """Return a page of a topic made of these alone, which is written nowhere: for whom not everything is meant."""
     return await asyncio.to_thread(render, await drafted(knowledge, topic, members))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
 
 PAGES: Final = "pages"
@@ -41,27 +42,29 @@ class _Pages:
         folder = folder_of(self._service.agent_id, settings.storage_root)
         if not (folder.path / TOPIC.journal).exists():
             return
-        from agent_memory.knowledge.intake.undoing import forget_retold
-        from agent_memory.knowledge.pages.pages import Pages  # only for those who were given something
+        from agent_memory.knowledge.intake.undoing import forget_retold, forget_titles
+        from agent_memory.knowledge.items.drawn import sources_of
+        from agent_memory.knowledge.pages.pages import Pages, requoted  # only for those who were given something
         from agent_memory.knowledge.pages.stage import tell
         from agent_memory.knowledge.records import Knowledge
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)
-        for made in await Pages(self._knowledge, self._service).withdraw(memory_ids):
+        gone = await self._forgotten(memory_ids)
+        renamed = await forget_titles(gone, self._knowledge)
+        pages = Pages(self._knowledge, self._service)
+        for made in [*await pages.withdraw(memory_ids), *await requoted(pages, renamed)]:
             await tell(self._service, made, caller)
         if (folder.path / ENTITY.journal).exists():
-            await forget_retold(await self._sources_of(memory_ids), self._knowledge)
+            sources = dict.fromkeys(source for each in gone for source in sources_of(each))
+            await forget_retold([*sources], self._knowledge)
 
-    async def _sources_of(self, memory_ids: Collection[str]) -> list[str]:
-        """Return what forgotten items were drawn from; nothing for what only has another text now."""
-        from agent_memory.knowledge.items.drawn import sources_of
-
-        sources: list[str] = []
+    async def _forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
+        """Return the items that were forgotten; none for what only has another text now."""
+        items: list[Memory] = []
         for one in memory_ids:
             with contextlib.suppress(UnknownIdError):
-                gone = await self._service.admin.forgotten_with(one)
-                sources += [source for each in gone if each.is_item for source in sources_of(each)]
-        return list(dict.fromkeys(sources))
+                items += [each for each in await self._service.admin.forgotten_with(one) if each.is_item]
+        return items
 
     async def close(self) -> None:
         """Close what is open."""

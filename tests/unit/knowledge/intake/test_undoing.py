@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge import MemoryManager
+from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.items.drawn import MOST_LINKS
@@ -165,5 +167,26 @@ async def test_what_more_sources_say_than_an_item_has_links_for_stays_when_the_f
     assert len(left.links) == len(sources) - MOST_LINKS
     await undo(knowledge, service, [link.id for link in left.links], NOBODY)
     assert await service.admin.everything() == []
+    await knowledge.close()
+    await service.close()
+
+
+async def test_a_title_with_words_of_what_was_forgotten_goes_with_them(tmp_path: Path) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path / "root"), embedder="none")
+    service, knowledge = keep_pages(open_service("bob", settings)), Knowledge("bob", settings)
+    begun = datetime(2026, 1, 2, 9, 30, tzinfo=UTC)
+    ingest, talks = Ingest(knowledge), list[str]()
+    for key, title in (("s-1", "My walnut allergy"), ("s-2", "Moving to Lyon")):
+        talks.append((await ingest.conversation(key, title=title, said_at=begun)).record.id)
+        for order in range(6):
+            said = f"Shelf {key}{order} in Lyon holds {'walnut oil' if not order else 'green tea'}."
+            await ingest.turn(Turn(said, speaker="Ada"), conversation=talks[-1], order=order)
+    await runner_of(knowledge, service, at_once=True).run()
+    walnuts = next(each for each in await service.admin.everything() if "s-10" in each.content)
+    await service.forget(walnuts.id)
+    titles = [(await knowledge.resources.valid_among(talks))[one].title for one in talks]
+    assert titles == ["2026-01-02 09:30", "Moving to Lyon"]
+    page = (knowledge.folder.topics / "lyon.md").read_text()
+    assert ("allergy" in page, "conversation 2026-01-02 09:30" in page, "Moving to Lyon" in page) == (False, True, True)
     await knowledge.close()
     await service.close()
