@@ -1,4 +1,7 @@
-"""Taking back what was taken in: the items drawn from it, its turns, and itself. Taking it in again brings it back."""
+"""Taking back what was taken in: the items drawn from it, its turns, and itself.
+
+Taken in again, the text is there; what was drawn from it stays forgotten, also where another source says it since.
+"""
 
 from __future__ import annotations
 
