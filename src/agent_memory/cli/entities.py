@@ -164,6 +164,8 @@ def _line(moment: Moment) -> str:
         return f"{day(moment.at)}  {words} · {source}"
     relation = moment.what.replace("_", " ")
     told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} it"
+    if moment.until == moment.at:
+        until, told = "", f"no longer {told}"
     return f"{day(moment.at)}{until}  {told}: “{words}” · {source}"
 
 

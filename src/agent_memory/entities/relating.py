@@ -63,6 +63,7 @@ class Relation:
         functional: Whether a thing has only one at a time, so that a new one ends the one before.
         start: Where the sentence begins that says it.
         end: Where that ends, exclusive.
+        ended: Whether the sentence says that it is over.
     """
 
     subject: Mention
@@ -71,6 +72,7 @@ class Relation:
     functional: bool
     start: int
     end: int
+    ended: bool = False
 
 
 def relations_in(
@@ -181,7 +183,7 @@ def _made(
             if one is None or other is None or one.name.casefold() == other.name.casefold():
                 continue
             if one.kind not in verb.never and other.kind not in verb.never:
-                yield Relation(one, verb.name, other, verb.functional, read.start, read.end)
+                yield Relation(one, verb.name, other, verb.functional, read.start, read.end, said.ends)
 
 
 def _of_kind(mention: Mention, kind: Kind | None) -> Mention | None:

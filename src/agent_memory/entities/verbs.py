@@ -35,11 +35,13 @@ class Saying:
         between: All that stands between the two names.
         behind: What has to follow the second name; empty where nothing has to.
         turned: Whether the second name is the subject: "is owned by".
+        ends: Whether it says that this is over: "quit".
     """
 
     between: str
     behind: str = ""
     turned: bool = False
+    ends: bool = False
 
     def fits(self, between: str) -> bool:
         """Whether it is all that stands between two names."""
@@ -71,11 +73,11 @@ class Verb:
     never: frozenset[Kind] = frozenset()
 
 
-def saying(words: str, behind: str = "", *, turned: bool = False) -> Saying:
+def saying(words: str, behind: str = "", *, turned: bool = False, ends: bool = False) -> Saying:
     """Return a saying: `words` are a pattern; adverbs, an article and a common noun may stand around them."""
     words = words.replace(r"\s+", rf"{_SOON}\s+")
     between = rf"{_SOON}\s*{words}{_SOON}{_ARTICLE}{_WHAT}\s*"
-    return Saying(between, rf"\s*{behind}\b" if behind else "", turned)
+    return Saying(between, rf"\s*{behind}\b" if behind else "", turned, ends)
 
 
 _THINGS: Final[frozenset[Kind]] = frozenset({"file", "host", "package", "service", "order", "issue"})
@@ -85,6 +87,9 @@ VERBS: Final = (
         saying(rf"(?:works?|{_IS}\s+(?:working|employed))\s+(?:at|for)"),
         saying(r"ha(?:s|ve)\s+(?:been\s+working|worked)\s+(?:at|for)", r"since"),
         saying(r"(?:has\s+)?joined"),
+        saying(r"(?:has\s+|have\s+)?(?:just\s+)?(?:quit|left|resigned\s+from|retired\s+from)", ends=True),
+        saying(r"(?:has\s+|have\s+)?stopped\s+working\s+(?:at|for)", ends=True),
+        saying(r"ha(?:t|be)\s+bei", r"gek\u00fcndigt", ends=True),
         saying(rf"{_IS}\s+(?:an?\s+)?(?:\w+\s+)?(?:engineer|developer|designer|manager|analyst|nurse|teacher|lawyer|"
                r"intern|consultant|researcher)\s+(?:at|for|with)"),
         saying(r"arbeite[tn]?\s+(?:bei|f\u00fcr)"),
@@ -98,6 +103,7 @@ VERBS: Final = (
         saying(r"in", r"(?:wohnt|lebt)"),
         saying(rf"(?:{_IS}|bin)\s+nach", r"(?:gezogen|umgezogen)"),
         saying(r"zog\s+nach"),
+        saying(r"(?:has\s+|have\s+)?(?:just\s+)?moved\s+(?:away\s+from|out\s+of)", ends=True),
     )),
     Verb("located_in", functional=True, object="place", sayings=(
         saying(rf"{_IS}\s+(?:located|situated|headquartered|hosted)\s+(?:in|at|near)"),

@@ -61,6 +61,7 @@ def _relationship(relation: Relation, text: str) -> ExtractedRelationship:
         relation.name,
         quote=text[relation.start : relation.end].strip(),
         is_functional=relation.functional,
+        is_over=relation.ended,
         confidence=confidence_name(score),
         score=score,
     )

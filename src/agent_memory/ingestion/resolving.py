@@ -177,12 +177,16 @@ def _relation(
 def _validity(source: Episode | Resource, drawn: ExtractedRelationship) -> tuple[datetime | None, datetime | None]:
     """Return from when to when a relation holds: as drawn, by the times its words name, or from when it was said.
 
-    Of one that was over when it was said, and of which no beginning is told, that is not known.
+    Of one that was over when it was said, and of which no beginning is told, that is not known. One of which a text
+    says that it ends holds at no time: it ends those that were told before.
     """
     said = source.observed_at or source.timestamp
     if drawn.valid_from is not None or drawn.valid_to is not None:
         return drawn.valid_from or said, drawn.valid_to
     told = valid_times(drawn.quote, said)
+    if drawn.is_over:
+        over = told.valid_to or told.valid_from or said
+        return over, over
     if told.valid_from is None and told.valid_to is not None and told.valid_to <= said:
         return None, told.valid_to
     return told.valid_from or said, told.valid_to
@@ -191,7 +195,8 @@ def _validity(source: Episode | Resource, drawn: ExtractedRelationship) -> tuple
 def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, datetime, Relation]]:
     """Return which relations end, when, and by which one: of a functional type the earlier ones by the next.
 
-    One of which only the end is known ends no other, and is ended by none.
+    One of which only the end is known ends no other, and is ended by none. One that says that it is over ends what was
+    told of the same object.
 
     Args:
         new: A functional relation.
@@ -203,6 +208,9 @@ def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, d
     found: list[tuple[Relation, datetime, Relation]] = []
     for each in others:
         own = each.valid_from or each.timestamp
+        if _is_end(new) or _is_end(each):
+            found += _ended(new, each) if each.to_id == new.to_id else []
+            continue
         if each.to_id == new.to_id or not each.metadata.get("functional") or _is_without_beginning(each):
             continue
         if own <= begun and (each.valid_to is None or each.valid_to > begun):
@@ -211,6 +219,19 @@ def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, d
         elif own > begun and (new.valid_to is None or new.valid_to > own) and may_stand_for(each.trust, new.trust):
             found.append((new, own, each))
     return found
+
+
+def _ended(new: Relation, other: Relation) -> list[tuple[Relation, datetime, Relation]]:
+    """Return which of two relations of the same things ends, if the other one says that it is over."""
+    end, each = (new, other) if _is_end(new) else (other, new)
+    begun, over = each.valid_from or each.timestamp, end.valid_from or end.timestamp
+    is_open = not _is_end(each) and begun <= over and (each.valid_to is None or each.valid_to > over)
+    return [(each, over, end)] if is_open and may_stand_for(end.trust, each.trust) else []
+
+
+def _is_end(relation: Relation) -> bool:
+    """Whether it says that it is over, and nothing else."""
+    return relation.valid_from is not None and relation.valid_from == relation.valid_to
 
 
 def _is_without_beginning(relation: Relation) -> bool:

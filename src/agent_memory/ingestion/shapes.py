@@ -115,6 +115,7 @@ class ExtractedRelationship:
         is_functional: Whether one of them has one at a time: a later one ends it.
         valid_from, valid_to: When it holds, as far as the words say.
         confidence: By name; `score` is the number.
+        is_over: Whether the words say that it ended: it ends what was told of it before.
     """
 
     from_name: str
@@ -127,6 +128,7 @@ class ExtractedRelationship:
     confidence: Confidence = "medium"
     score: float = 0.5
     attributes: dict[str, str] = field(default_factory=dict)
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

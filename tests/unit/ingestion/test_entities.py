@@ -194,3 +194,50 @@ async def test_a_stranger_ends_nothing_that_a_user_said(ingestor: MemoryIngestor
     known = {each.trust: each for each in await knowledge.relations.valid()}
     assert known.keys() == {"high", "low"}
     assert known["high"].valid_to is None
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("Tobias Reuter quit Initech yesterday.", datetime(2026, 3, 14, tzinfo=UTC)),
+        ("Tobias Reuter left Initech.", SAID + timedelta(days=1)),
+        ("Tobias Reuter has stopped working at Initech.", SAID + timedelta(days=1)),
+        ("Tobias Reuter hat bei Initech gek\u00fcndigt.", SAID + timedelta(days=1)),
+    ],
+)
+async def test_what_is_said_to_be_over_holds_no_more(
+    ingestor: MemoryIngestor, knowledge: Knowledge, text: str, over: datetime
+) -> None:
+    await say(ingestor, "Tobias Reuter has worked at Initech since March 2025.", text)
+    entities = Entities(knowledge, GROUP)
+    known = await entities.get("Tobias Reuter")
+    before, end = await entities.relations(known)
+    assert (before.valid_from, before.valid_to) == (datetime(2025, 3, 1, tzinfo=UTC), over)
+    assert (end.valid_from, end.valid_to) == (over, over)
+    assert [each.id for each in await entities.relations(known, over - timedelta(days=1))] == [before.id]
+    assert await entities.relations(known, over) == []
+
+
+async def test_an_end_that_is_known_first_ends_what_began_before_it(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(
+        ingestor,
+        "Tobias Reuter left Initech on 1 March 2026.",
+        "Tobias Reuter has worked at Initech since March 2025.",
+        "Tobias Reuter works at Acme GmbH since June 2025.",
+    )
+    entities = Entities(knowledge, GROUP)
+    found = await entities.relations(await entities.get("Tobias Reuter"))
+    told = {(each.valid_from, each.valid_to) for each in found}
+    assert (datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)) in told
+    assert (datetime(2025, 6, 1, tzinfo=UTC), None) in told
+
+
+async def test_what_is_not_over_is_not_ended(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(
+        ingestor, "Tobias Reuter works at Initech.", "Tobias Reuter did not quit Initech.", "Has he left Initech?"
+    )
+    entities = Entities(knowledge, GROUP)
+    (found,) = await entities.relations(await entities.get("Tobias Reuter"))
+    assert found.valid_to is None
