@@ -28,6 +28,13 @@ _ID: Final = re.compile(r"res-[0-9a-f]{12}")
 _COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
 _SHOWN: Final = 20
 
+_WHY: Final = {
+    "invalid": "is empty, or no text",
+    "only_secret": "is nothing but a secret, which is never stored",
+    "too_long": "is longer than 1,000,000 characters",
+}
+"""Why something was not taken in, by the code of the error."""
+
 
 @command(may_be_new=True)
 async def ingest(
@@ -181,9 +188,9 @@ def _say(run: Run, done: FileIngested) -> None:
     if done.redacted:
         run.screen.note(f"Secrets were removed ({', '.join(done.redacted)}); secrets are never stored.")
     if done.refused:
-        some = "; ".join(f"{what}: {code}" for what, code in done.refused[:5])
+        some = "; ".join(f"{what} {_WHY.get(code, f'({code})')}" for what, code in done.refused[:5])
         more = f" and {len(done.refused) - 5:,} more" if len(done.refused) > 5 else ""  # noqa: PLR2004 - as shown
-        run.screen.note(f"Not taken in: {some}{more}. All else of it was. Mend these and take the file in again.")
+        run.screen.note(f"Not taken in: {some}{more}. All else of it was. Mend that and take the file in again.")
 
 
 async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:

@@ -81,7 +81,7 @@ def test_a_file_that_cannot_be_read_holds_up_no_other(cli: Run, chat: str, tmp_p
     result = cli("ingest", "-a", "eve", *names, chat, code=1)
     assert "There is no file" in result.stderr
     assert "photo.png was not taken in" in result.stderr
-    assert "turn 2 of secret.jsonl: only_secret" in result.stderr
+    assert "turn 2 of secret.jsonl is nothing but a secret" in result.stderr
     assert "chat.jsonl: 2 taken in" in result.stdout
     assert TOKEN not in result.output
 
@@ -313,3 +313,10 @@ def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: 
     (tmp_path / "chat.jsonl").write_text(json.dumps(line))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     assert "2019-03-04" in cli("search", "-a", "eve", "router", "--items").stdout
+
+
+def test_an_empty_file_is_named_with_the_reason_and_the_rest_is_taken_in(cli: Run, diary: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.md").write_text("\n")
+    told = cli("ingest", "-a", "eve", str(tmp_path / "empty.md"), diary, code=1)
+    assert "Not taken in: empty.md is empty, or no text." in " ".join((told.stdout + told.stderr).split())
+    assert document(cli("episodes", "-a", "eve", "--json"))["total"] > 0
