@@ -10,8 +10,10 @@ from agent_memory.entities.matching import normal_form
 from agent_memory.entities.merging import merge
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.resolving import FROM
+from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.knowledge.items.extraction.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
+from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -217,8 +219,10 @@ class Entities:
         return {one: len(named) for one, named in sources.items()}
 
     async def _texts(self, sources: Sequence[str]) -> dict[str, str]:
-        """Return the texts of episodes and documents, of long ones the beginning."""
+        """Return texts of sources, of long ones the beginning; none of those of which something was forgotten."""
         knowledge = self._knowledge
+        forgotten = frozenset((await Marks(knowledge.marks).of(SUMMARIES)).never)
+        sources = [one for one in sources if one not in forgotten]
         episodes = await knowledge.episodes.valid_among([one for one in sources if one.startswith(EPISODE.prefix)])
         documents = await knowledge.resources.valid_among([one for one in sources if one.startswith(RESOURCE.prefix)])
         return {one: each.content for one, each in (*episodes.items(), *documents.items())}

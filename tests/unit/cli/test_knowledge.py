@@ -320,3 +320,13 @@ def test_an_empty_file_is_named_with_the_reason_and_the_rest_is_taken_in(cli: Ru
     told = cli("ingest", "-a", "eve", str(tmp_path / "empty.md"), diary, code=1)
     assert "Not taken in: empty.md is empty, or no text." in " ".join((told.stdout + told.stderr).split())
     assert document(cli("episodes", "-a", "eve", "--json"))["total"] > 0
+
+
+def test_what_was_forgotten_is_not_shown_with_those_it_names(cli: Run, tmp_path: Path) -> None:
+    line = {"speaker": "Kim", "text": "Robert Smith is allergic to walnuts."}
+    (tmp_path / "chat.jsonl").write_text(json.dumps(line))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    assert "walnuts" in cli("entity", "-a", "eve", "Robert Smith").stdout
+    (item,) = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"]
+    cli("forget", "-a", "eve", item["id"], "--yes")
+    assert "walnuts" not in cli("entity", "-a", "eve", "Robert Smith").stdout

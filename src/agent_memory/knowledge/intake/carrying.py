@@ -207,7 +207,7 @@ async def _unmerged(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, An
 
 async def _forget(knowledge: Knowledge, entry: dict[str, Any]) -> None:
     """Have a step not make again what somebody forgot elsewhere."""
-    ids = [one for one in entry.get("never") or () if isinstance(one, str) and one.startswith(("mem-", "epi-"))]
+    ids = [one for one in entry.get("never") or () if isinstance(one, str) and one.startswith(("mem-", "epi-", "res-"))]
     marks, known = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
     if known is None:
         try:

@@ -119,14 +119,14 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
 async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
     """Forget what repeats words of sources of which something was forgotten: relations and summaries.
 
-    Summaries that are made from now on leave these sources out.
+    Summaries that are made from now on leave these sources out, and of where entities are named no words are shown.
 
     Raises:
         StorageError: Some may be forgotten; doing it again does the rest.
     """
     if sources and (knowledge.folder.path / ENTITY.journal).exists():
         marks = Marks(knowledge.marks)
-        await marks.keep(with_never(await marks.of(SUMMARIES), [one for one in sources if one.startswith("epi-")]))
+        await marks.keep(with_never(await marks.of(SUMMARIES), sources))
         await _forget_retold(sources, knowledge)
 
 
