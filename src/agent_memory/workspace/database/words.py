@@ -1,0 +1,99 @@
+"""Search by words in declared columns, kept by the database itself: so it is right after every change, restores too.
+
+SQLite: FTS5 over the table (https://sqlite.org/fts5.html), filled by triggers, ranked by BM25. PostgreSQL: an index on
+`to_tsvector`, ranked by `ts_rank`. A row is found that has any of the words; those that have more of them come first.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import sqlalchemy as sa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.workspace.declaration import Declaration
+
+_WORD: Final = re.compile(r"\w+")
+_MAX_WORDS: Final = 40
+_INDEXED: Final = 200_000
+"""Characters of a column that PostgreSQL indexes: a tsvector has no more than a megabyte."""
+
+
+class Words:
+    """The indexes of words of a workspace."""
+
+    def __init__(self, declaration: Declaration, namespace: str | None) -> None:
+        self._columns = {name: table.search for name, table in declaration.tables.items() if table.search}
+        self._namespace = namespace
+
+    def create(self, connection: sa.Connection) -> None:
+        """Make the indexes that are missing, and those anew whose columns changed."""
+        for table, columns in self._columns.items():
+            if connection.dialect.name == "postgresql":
+                self._create_postgres(connection, table, columns)
+            else:
+                _create_sqlite(connection, table, columns)
+
+    def matching(
+        self, connection: sa.Connection, table: sa.Table, query: str
+    ) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
+        """Return what to join: rows of (id, rank) that have a word of `query`; the smaller the rank, the better."""
+        words = _WORD.findall(query.casefold())[:_MAX_WORDS]
+        if connection.dialect.name == "postgresql":
+            return self._matching_postgres(table, words)
+        return _matching_sqlite(table, words)
+
+    def _create_postgres(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> None:
+        name = f'"{self._namespace}"."{table}"'
+        connection.exec_driver_sql(f'DROP INDEX IF EXISTS "{self._namespace}"."ws_words_{table}"')
+        vector = _vector(columns)
+        connection.exec_driver_sql(f'CREATE INDEX "ws_words_{table}" ON {name} USING gin ({vector})')
+
+    def _matching_postgres(self, table: sa.Table, words: list[str]) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
+        vector: sa.ColumnClause[str] = sa.literal_column(_vector(self._columns[table.name]))
+        query = sa.func.to_tsquery(sa.literal_column("'simple'"), " | ".join(words))
+        rank = (-sa.func.ts_rank(vector, query)).label("rank")
+        found = sa.select(table.c.id.label("id"), rank).where(vector.op("@@")(query)).subquery("found")
+        return found, found.c.rank
+
+
+def _create_sqlite(connection: sa.Connection, table: str, columns: Sequence[str]) -> None:
+    """Make the FTS5 table of a table; names come from the declaration, which allows letters, digits and `_` alone."""
+    index = f"ws_words_{table}"
+    listed = ", ".join(f'"{each}"' for each in columns)
+    wanted = (
+        f"CREATE VIRTUAL TABLE \"{index}\" USING fts5({listed}, content='{table}', content_rowid='id', "
+        'tokenize="porter unicode61 remove_diacritics 2")'
+    )
+    there = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = ?", (index,)).scalar()
+    if there == wanted:
+        return
+    for each in ("insert", "update"):
+        connection.exec_driver_sql(f'DROP TRIGGER IF EXISTS "{index}_{each}"')
+    connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{index}"')
+    connection.exec_driver_sql(wanted)
+    connection.exec_driver_sql(f'INSERT INTO "{index}" ("{index}") VALUES (\'rebuild\')')  # noqa: S608 - a declared name
+    new = ", ".join(f'new."{each}"' for each in columns)
+    old = ", ".join(f'old."{each}"' for each in columns)
+    add = f'INSERT INTO "{index}" (rowid, {listed}) VALUES (new.id, {new});'  # noqa: S608 - declared names
+    drop = f'INSERT INTO "{index}" ("{index}", rowid, {listed}) VALUES (\'delete\', old.id, {old});'  # noqa: S608 - declared names
+    connection.exec_driver_sql(f'CREATE TRIGGER "{index}_insert" AFTER INSERT ON "{table}" BEGIN {add} END')
+    connection.exec_driver_sql(
+        f'CREATE TRIGGER "{index}_update" AFTER UPDATE OF {listed} ON "{table}" BEGIN {drop} {add} END'
+    )
+
+
+def _matching_sqlite(table: sa.Table, words: list[str]) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
+    index = sa.table(f"ws_words_{table.name}", sa.column("rowid"), sa.column("rank"))
+    asked = " OR ".join(f'"{word}"' for word in words)
+    matches = sa.text(f'"ws_words_{table.name}" MATCH :ws_query').bindparams(ws_query=asked)
+    found = sa.select(index.c.rowid.label("id"), index.c.rank.label("rank")).where(matches).subquery("found")
+    return found, found.c.rank
+
+
+def _vector(columns: Sequence[str]) -> str:
+    whole = " || ' ' || ".join(f"left(coalesce(\"{each}\", ''), {_INDEXED})" for each in columns)
+    return f"to_tsvector('simple', {whole})"
