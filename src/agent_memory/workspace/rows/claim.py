@@ -1,0 +1,88 @@
+"""Who asks: an agent, perhaps with a claim on a step or a row. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.workspace.database import Writer
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.workspace.declaration import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a step, or to write a row, until it ends.
+
+    Attributes:
+        lease: The name of its lease.
+        owner: Who has it.
+        fence: Grows with every claim of the same lease: what is written with an older one is refused.
+        attempt: Which attempt at the step it is; 0 for a row.
+        epoch: How often the workspace had been restored: a restore ends all claims.
+        expires_at: When it ends, unless it is renewed.
+        step: The name of the step, `phase/agent/key`; None for a row.
+        table: The table of the row; None for a step of the whole workspace.
+        row_fence: Of the row's own lease, where the step took that too.
+    """
+
+    lease: str
+    owner: str
+    fence: int
+    attempt: int
+    epoch: int
+    expires_at: datetime
+    step: str | None = None
+    phase: str | None = None
+    agent: str | None = None
+    table: str | None = None
+    row_id: int | None = None
+    key: Any = None
+    row_fence: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what an agent or a driver needs to know of it, as JSON can carry it."""
+        told = {
+            "step": self.step,
+            "phase": self.phase,
+            "agent": self.agent,
+            "table": self.table,
+            "key": self.key,
+            "attempt": self.attempt,
+            "fence": self.fence,
+            "owner": self.owner,
+            "expires_at": self.expires_at.isoformat(timespec="seconds"),
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who reads or writes.
+
+    Attributes:
+        agent: Its name; None for a person or a driver, who may write what the declaration allows to anyone.
+        session: The session it runs in.
+        claim: What it works on.
+    """
+
+    agent: str | None = None
+    session: str | None = None
+    claim: Claim | None = None
+
+    def as_writer(self) -> Writer:
+        """Return whom the history names."""
+        claim = self.claim
+        return Writer(self.agent, self.session, claim.step if claim else None, claim.attempt if claim else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a caller sees of rows that belong to others: the phase it works in, and its own row there."""
+
+    phase: Phase
+    row_id: int
+    key: Any

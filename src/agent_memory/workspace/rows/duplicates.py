@@ -1,0 +1,96 @@
+"""Which of several rows with the same unique value is shown: the first by the order of steps, never by the clock.
+
+So a run that was killed and resumed ends with the same rows as one that was not, and none of them is lost: the others
+are kept as proposals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from agent_memory.workspace.database import State, Transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agent_memory.workspace.declaration import Declaration
+
+_SETTLED: Final = (int(State.SHOWN), int(State.PROPOSAL))
+_Order = tuple[int, int | str, int, int, int]
+
+
+def is_taken(transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]) -> int | None:
+    """Return the id of a row, shown or pending in the same attempt, that has a unique value of `row`; or None."""
+    same = [table.c[name] == row[name] for name in columns if row.get(name) is not None]
+    if not same:
+        return None
+    writer = transaction.writer
+    own = sa.and_(
+        table.c.ws_state == int(State.PENDING), table.c.ws_step == writer.step, table.c.ws_attempt == writer.attempt
+    )
+    there = sa.or_(table.c.ws_state == int(State.SHOWN), own) if writer.step else table.c.ws_state == int(State.SHOWN)
+    found = transaction.connection.execute(sa.select(table.c.id).where(sa.or_(*same), there).limit(1)).scalar()
+    return None if found is None else int(found)
+
+
+def settle(transaction: Transaction, declaration: Declaration, name: str, ids: Iterable[int]) -> None:
+    """Decide anew which rows are shown among `ids` and all others that share a unique value with one of them.
+
+    Rows of `ids` that are pending count as finished. Rows without unique columns are simply shown.
+    """
+    table, columns = transaction.schema.declared[name], declaration.tables[name].unique_columns()
+    finished = set(ids)
+    rows = _sharing(transaction, table, columns, finished) if columns else _by_id(transaction, table, finished)
+    taken: set[tuple[str, Any]] = set()
+    decided: list[tuple[dict[str, Any], State]] = []
+    for row in sorted(rows.values(), key=lambda each: _order(declaration, each)):
+        values = {(each, row[each]) for each in columns if row[each] is not None}
+        decided.append((row, State.PROPOSAL if values & taken else State.SHOWN))
+        taken |= values
+    # What is no longer shown goes first: the database refuses two shown rows of one value even for a moment.
+    for row, state in sorted(decided, key=lambda each: each[1] == State.SHOWN):
+        transaction.update(name, row, {"ws_state": int(state)}, op="settle")
+
+
+def _sharing(transaction: Transaction, table: sa.Table, columns: list[str], ids: set[int]) -> dict[int, dict[str, Any]]:
+    rows = _by_id(transaction, table, ids)
+    while True:
+        wanted = [
+            table.c[name].in_(sorted({row[name] for row in rows.values() if row[name] is not None}, key=str))
+            for name in columns
+        ]
+        statement = sa.select(table).where(sa.or_(*wanted), table.c.ws_state.in_(_SETTLED), table.c.id.not_in(rows))
+        more = {row["id"]: dict(row) for row in transaction.connection.execute(statement).mappings()}
+        if not more:
+            return rows
+        rows |= more
+
+
+def _by_id(transaction: Transaction, table: sa.Table, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    statement = sa.select(table).where(table.c.id.in_(sorted(ids)))
+    return {row["id"]: dict(row) for row in transaction.connection.execute(statement).mappings()}
+
+
+def _order(declaration: Declaration, row: Mapping[str, Any]) -> _Order:
+    """Return what rows are ordered by: phase, the row worked on, agent, ordinal; what no step wrote comes first."""
+    if row["ws_step"] is None:
+        return (-1, 0, 0, 0, row["id"])
+    number, key, agent = step_order(declaration, row["ws_step"])
+    return (number, key, agent, row["ws_ordinal"] or 0, row["id"])
+
+
+def step_order(declaration: Declaration, step: str) -> tuple[int, int | str, int]:
+    """Return the place of a step among all: number of its phase, key of its row, number of its agent."""
+    name, agent, key = step.split("/", 2)
+    numbers = {phase.name: number for number, phase in enumerate(declaration.phases)}
+    if name not in numbers:
+        return (len(numbers), key, 0)
+    phase = declaration.phases[numbers[name]]
+    agents = [each.agent for each in phase.agents]
+    place = agents.index(agent) if agent in agents else len(agents)
+    if phase.over is None:
+        return (numbers[name], 0, place)
+    column = declaration.tables[phase.over].columns[declaration.tables[phase.over].key or ""]
+    return (numbers[name], int(key) if column.type == "integer" else key, place)

@@ -1,0 +1,197 @@
+"""Leases: who may work on what, for how long. One row for each name; it is never removed nor brought back.
+
+A lease has a fencing number that grows with every claim: a worker that was thought dead and comes back has an old one,
+and nothing it writes is taken (Kleppmann, "How to do distributed locking", 2016).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from agent_memory.errors import LeaseError
+from agent_memory.redaction import quoted
+
+if TYPE_CHECKING:
+    from agent_memory.workspace.database import Transaction
+    from agent_memory.workspace.rows.claim import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease as it is stored; `owner` is None where nobody has it."""
+
+    name: str
+    owner: str | None
+    fence: int
+    attempt: int
+    epoch: int
+    expires_at: datetime | None
+
+    def held(self, now: datetime, epoch: int) -> bool:
+        """Tell whether somebody has it at this moment."""
+        alive = self.expires_at is not None and self.expires_at > now
+        return self.owner is not None and alive and self.epoch == epoch
+
+
+def row_lease(table: str, row_id: int) -> str:
+    """Return the name of the lease of a row."""
+    return f"row:{table}:{row_id}"
+
+
+def step_lease(step: str) -> str:
+    """Return the name of the lease of a step."""
+    return f"step:{step}"
+
+
+class Leases:
+    """Reads and changes leases, within a transaction of the caller's."""
+
+    def find(self, transaction: Transaction, name: str) -> Lease | None:
+        """Return a lease, None if it was never claimed."""
+        leases = transaction.schema.leases
+        found = transaction.connection.execute(sa.select(leases).where(leases.c.name == name)).first()
+        return None if found is None else lease_of(found)
+
+    def take(
+        self, transaction: Transaction, name: str, owner: str, now: datetime, seconds: float, *, attempt: bool
+    ) -> Lease:
+        """Claim a lease that nobody has.
+
+        Args:
+            transaction: What it is part of.
+            name: Of the lease.
+            owner: Who claims it.
+            now: The time.
+            seconds: How long it lasts.
+            attempt: Whether this counts as an attempt.
+
+        Raises:
+            LeaseError: Somebody has it.
+        """
+        before = self.find(transaction, name)
+        if before is not None and before.held(now, transaction.epoch):
+            raise held_by(before)
+        lease = Lease(
+            name,
+            owner,
+            (before.fence if before else 0) + 1,
+            (before.attempt if before else 0) + int(attempt),
+            transaction.epoch,
+            now + timedelta(seconds=seconds),
+        )
+        self._write(transaction, lease, is_new=before is None)
+        return lease
+
+    def check(self, transaction: Transaction, claim: Claim | None) -> None:
+        """Check that a claim still stands.
+
+        Raises:
+            LeaseError: It has ended, or somebody else has it now.
+        """
+        if claim is not None:
+            self._check(transaction, claim, claim.lease, claim.fence)
+
+    def check_row(self, transaction: Transaction, table: str, row_id: int, key: Any, claim: Claim | None) -> None:
+        """Check that nobody else has the lease of a row.
+
+        Raises:
+            LeaseError: Somebody has.
+        """
+        name = row_lease(table, row_id)
+        if claim is not None and name in (claim.lease, f"row:{claim.table}:{claim.row_id}"):
+            self._check(transaction, claim, name, claim.row_fence if claim.row_fence is not None else claim.fence)
+            return
+        lease = self.find(transaction, name)
+        if lease is not None and lease.held(datetime.fromisoformat(transaction.at), transaction.epoch):
+            raise LeaseError(
+                f"{table} {quoted(key)} is being written by {lease.owner} until {_minute(lease)}. Nothing was written.",
+                recovery="Wait until it is released, or write another row.",
+            )
+
+    def renew(self, transaction: Transaction, claim: Claim, seconds: float) -> Claim:
+        """Let a claim last longer; return it as it is then.
+
+        Raises:
+            LeaseError: It has ended.
+        """
+        until = datetime.fromisoformat(transaction.at) + timedelta(seconds=seconds)
+        for name in names_of(claim):
+            lease = self.find(transaction, name)
+            if name == claim.lease:
+                self.check(transaction, claim)
+            if lease is not None:
+                self._write(transaction, replace(lease, expires_at=until), is_new=False)
+        return replace(claim, expires_at=until)
+
+    def end(self, transaction: Transaction, claim: Claim) -> None:
+        """Give a claim back; does nothing where somebody else has it now."""
+        for name, fence in zip(names_of(claim), (claim.fence, claim.row_fence), strict=False):
+            lease = self.find(transaction, name)
+            if lease is not None and lease.fence == fence:
+                self._write(transaction, replace(lease, owner=None, expires_at=None), is_new=False)
+
+    def _check(self, transaction: Transaction, claim: Claim, name: str, fence: int) -> None:
+        lease = self.find(transaction, name)
+        what = claim.step or f"{claim.table} {claim.key!r}"
+        if claim.epoch != transaction.epoch:
+            raise LeaseError(
+                f"The workspace was restored after {what} was claimed; the claim has ended. Nothing was written.",
+                code="claim_ended",
+                recovery="Ask for the next steps and claim one of them.",
+            )
+        if lease is None or lease.fence != fence or lease.owner is None:
+            by = f"{lease.owner} has it now" if lease is not None and lease.owner else "it was given back"
+            raise LeaseError(
+                f"The claim on {what} has ended: {by}. Nothing was written.",
+                code="claim_ended",
+                recovery="Stop this work; ask for the next steps and claim one of them.",
+            )
+        if not lease.held(datetime.fromisoformat(transaction.at), transaction.epoch):
+            raise LeaseError(
+                f"The claim on {what} ended at {_minute(lease)}. Nothing was written.",
+                code="claim_ended",
+                recovery="Claim it again; renew a claim before it ends if the work takes longer.",
+            )
+
+    def _write(self, transaction: Transaction, lease: Lease, *, is_new: bool) -> None:
+        leases = transaction.schema.leases
+        values = {
+            "owner": lease.owner,
+            "fence": lease.fence,
+            "attempt": lease.attempt,
+            "epoch": lease.epoch,
+            "expires_at": lease.expires_at.isoformat() if lease.expires_at else None,
+        }
+        if is_new:
+            transaction.connection.execute(sa.insert(leases).values(name=lease.name, **values))
+        else:
+            transaction.connection.execute(sa.update(leases).where(leases.c.name == lease.name).values(values))
+
+
+def names_of(claim: Claim) -> list[str]:
+    """Return the names of the leases that a claim is made of: its own, and that of its row."""
+    return [claim.lease, *([row_lease(claim.table or "", claim.row_id or 0)] if claim.row_fence is not None else [])]
+
+
+def lease_of(row: Any) -> Lease:
+    """Return a lease from its row."""
+    until = datetime.fromisoformat(row.expires_at) if row.expires_at else None
+    return Lease(row.name, row.owner, row.fence, row.attempt, row.epoch, until)
+
+
+def held_by(lease: Lease) -> LeaseError:
+    """Return the error for a lease that somebody has."""
+    what = lease.name.removeprefix("step:")
+    return LeaseError(
+        f"{what} is claimed by {lease.owner} until {_minute(lease)}.",
+        code="claimed",
+        recovery="Ask for the next steps and claim another one, or wait.",
+    )
+
+
+def _minute(lease: Lease) -> str:
+    return lease.expires_at.isoformat(timespec="seconds") if lease.expires_at else "now"

@@ -1,0 +1,278 @@
+"""Rows as an agent sees them: those that are shown, those of its own attempt, and no more than its phase reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from agent_memory.errors import RowNotFoundError, ValidationError
+from agent_memory.redaction import quoted
+from agent_memory.workspace.database import Schema, State, Words
+from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agent_memory.workspace.rows.claim import Caller
+    from agent_memory.workspace.rows.values import Values
+
+MAX_ROWS: Final = 10_000
+_OWN_STATES: Final = (int(State.PENDING), int(State.PENDING_PROPOSAL))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows, and how many there are in all."""
+
+    rows: list[dict[str, Any]]
+    total: int
+
+
+class Reading:
+    """Reads the rows of a workspace, within a transaction of the caller's.
+
+    Args:
+        declaration: What is declared.
+        schema: Its tables.
+        values: How values of each table are shown.
+        words: Its indexes of words.
+    """
+
+    def __init__(self, declaration: Declaration, schema: Schema, values: Mapping[str, Values], words: Words) -> None:
+        self.declaration = declaration
+        self.schema = schema
+        self._values = values
+        self._words = words
+
+    def table(self, name: str) -> sa.Table:
+        """Return a declared table.
+
+        Raises:
+            ValidationError: There is none of this name.
+        """
+        if name not in self.schema.declared:
+            there = ", ".join(self.schema.declared)
+            raise ValidationError(f"There is no table {quoted(name)}; there are {there}.", code="unknown_table")
+        return self.schema.declared[name]
+
+    def one(
+        self, connection: sa.Connection, table: str, key: Any, caller: Caller, columns: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Return a row by its key, or by its id where the table has no key.
+
+        Raises:
+            RowNotFoundError: There is none, or the caller's phase may not see it.
+        """
+        condition = self.named(table, key)
+        found = self._rows(connection, table, [condition], caller, columns, limit=1)
+        if not found:
+            raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
+        return found[0]
+
+    def row_id(self, connection: sa.Connection, table: str, key: Any, caller: Caller, *, all_rows: bool = False) -> int:
+        """Return the id of a row by its key; of any shown row, whatever the phase reads, if `all_rows`.
+
+        Raises:
+            RowNotFoundError: There is none.
+        """
+        source = self.table(table)
+        seen = _shown(source, caller) if all_rows else self._seen(table, caller)
+        statement = sa.select(source.c.id).where(self.named(table, key), seen).order_by(source.c.ws_state)
+        found = connection.execute(statement.limit(1)).scalar()
+        if found is None:
+            raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
+        return int(found)
+
+    def many(  # noqa: PLR0913 - each narrows the answer, and all are optional
+        self,
+        connection: sa.Connection,
+        table: str,
+        caller: Caller,
+        *,
+        where: Mapping[str, Any] | None = None,
+        filled: str | None = None,
+        columns: Sequence[str] = (),
+        limit: int = MAX_ROWS,
+        offset: int = 0,
+    ) -> Page:
+        """Return the rows whose columns equal `where`, in the order of their key or id.
+
+        Args:
+            connection: In a transaction.
+            table: The table.
+            caller: Who asks.
+            where: Column → value.
+            filled: Only rows in which this column has a value.
+            columns: What is returned of each; all where it is empty.
+            limit: At most so many, up to 10,000.
+            offset: How many are left out at the beginning.
+        """
+        source = self.table(table)
+        conditions = [self._equals(connection, table, name, value, caller) for name, value in (where or {}).items()]
+        if filled is not None:
+            self._check_columns(table, [filled])
+            conditions.append(source.c[filled].is_not(None))
+        rows = self._rows(connection, table, conditions, caller, columns, limit=limit, offset=offset)
+        total = len(rows)
+        if offset or len(rows) == limit:
+            counted = sa.select(sa.func.count()).select_from(source).where(*conditions, self._seen(table, caller))
+            total = int(connection.execute(counted).scalar_one())
+        return Page(rows, total)
+
+    def search(
+        self,
+        connection: sa.Connection,
+        table: str,
+        query: str,
+        caller: Caller,
+        columns: Sequence[str] = (),
+        limit: int = 20,
+    ) -> list[dict[str, Any]]:
+        """Return the rows that have words of `query` in the columns declared for search, the best first.
+
+        Raises:
+            ValidationError: The table declares none.
+        """
+        source = self.table(table)
+        if not self.declaration.tables[table].search:
+            raise ValidationError(f"{table} declares no columns to search.", code="not_searchable")
+        if not any(each.isalnum() for each in query):
+            return []
+        found, rank = self._words.matching(connection, source, query)
+        statement, names = self._select(table, columns)
+        statement = statement.join(found, found.c.id == source.c.id)
+        statement = statement.where(self._seen(table, caller)).order_by(rank, source.c.id).limit(_bounded(limit))
+        return [self._shown(table, names, each) for each in connection.execute(statement)]
+
+    def proposals(self, connection: sa.Connection, table: str) -> list[dict[str, Any]]:
+        """Return the rows that are kept beside another one with the same unique value, as `many` does."""
+        source = self.table(table)
+        statement, names = self._select(table, ())
+        statement = statement.where(source.c.ws_state == int(State.PROPOSAL)).order_by(source.c.id)
+        return [self._shown(table, names, each) for each in connection.execute(statement)]
+
+    def named(self, table: str, key: Any) -> sa.ColumnElement[bool]:
+        """Return the condition that holds for the row of this key."""
+        source, declared = self.table(table), self.declaration.tables[table]
+        if declared.kind == "singleton":
+            return sa.true()
+        name = declared.key or "id"
+        kind = "integer" if name == "id" else declared.columns[name].type
+        if isinstance(key, bool) or not isinstance(key, int if kind == "integer" else str):
+            example = "a number" if kind == "integer" else "a text"
+            raise ValidationError(f"A row of {table} is named by its {name}, {example}.", code="wrong_key")
+        condition: sa.ColumnElement[bool] = source.c[name] == key
+        return condition
+
+    def _equals(
+        self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller
+    ) -> sa.ColumnElement[bool]:
+        self._check_columns(table, [name])
+        source, column = self.table(table), self.declaration.tables[table].columns.get(name)
+        if value is None:
+            return source.c[name].is_(None)
+        if column is not None and column.references is not None:
+            value = self.row_id(connection, column.references, value, caller, all_rows=True)
+        elif column is not None and column.type == "boolean" and isinstance(value, bool):
+            value = int(value)
+        elif not isinstance(value, str | int | float):
+            raise ValidationError(f"{table}.{name} is compared with a text or a number.", code="wrong_value")
+        condition: sa.ColumnElement[bool] = source.c[name] == value
+        return condition
+
+    def _rows(
+        self,
+        connection: sa.Connection,
+        table: str,
+        conditions: Sequence[sa.ColumnElement[bool]],
+        caller: Caller,
+        columns: Sequence[str],
+        *,
+        limit: int,
+        offset: int = 0,
+    ) -> list[dict[str, Any]]:
+        source, declared = self.table(table), self.declaration.tables[table]
+        statement, names = self._select(table, columns)
+        ordered = (source.c[declared.key], source.c.ws_state) if declared.key else (source.c.id,)
+        statement = statement.where(*conditions, self._seen(table, caller)).order_by(*ordered)
+        statement = statement.limit(_bounded(limit)).offset(max(0, offset))
+        return [self._shown(table, names, each) for each in connection.execute(statement)]
+
+    def _select(self, table: str, columns: Sequence[str]) -> tuple[sa.Select[Any], list[str]]:
+        """Return a selection of columns, references by the keys of their rows, and the names of these columns."""
+        source, declared = self.table(table), self.declaration.tables[table]
+        self._check_columns(table, columns)
+        names = list(columns) or [
+            "id",
+            *declared.columns,
+            *(("created_at",) if "created_at" not in declared.columns else ()),
+        ]
+        wanted: list[Any] = []
+        joined: sa.FromClause = source
+        for name in names:
+            target = declared.columns[name].references if name in declared.columns else None
+            key = self.declaration.tables[target].key if target else None
+            if target is None or key is None:
+                wanted.append(source.c[name])
+            else:
+                other = self.schema.declared[target].alias(f"of_{name}")
+                joined = joined.outerjoin(other, source.c[name] == other.c.id)
+                wanted.append(other.c[key].label(name))
+        return sa.select(*wanted).select_from(joined), names
+
+    def _shown(self, table: str, names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+        values = self._values[table]
+        return {name: values.shown(name, value) for name, value in zip(names, row, strict=True)}
+
+    def _check_columns(self, table: str, columns: Sequence[str]) -> None:
+        declared = self.declaration.tables[table]
+        for name in columns:
+            if name not in declared.columns and name not in OWN_COLUMNS:
+                there = ", ".join(["id", *declared.columns])
+                raise ValidationError(
+                    f"{table} has no column {quoted(name)}; there are {there}.", code="unknown_column"
+                )
+
+    def _seen(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
+        """Return the condition that holds for rows that the caller sees."""
+        source, claim = self.table(table), caller.claim
+        shown = _shown(source, caller)
+        if claim is None or claim.phase is None or claim.row_id is None:
+            return shown
+        phase = self.declaration.phase(claim.phase)
+        if phase.reads == "all" or phase.over is None:
+            return shown
+        over = self.schema.declared[phase.over]
+        key = self.declaration.tables[phase.over].key or "id"
+        if table == phase.over:
+            own = source.c.id == claim.row_id
+            return sa.and_(shown, own if phase.reads == "own" else source.c[key] <= claim.key)
+        owner = owner_column(self.declaration, table, phase.over)
+        if owner is None:
+            return shown
+        belongs = source.c[owner] == claim.row_id
+        if phase.reads == "earlier":
+            belongs = source.c[owner].in_(sa.select(over.c.id).where(over.c[key] <= claim.key))
+        return sa.and_(shown, sa.or_(belongs, source.c[owner].is_(None)))
+
+
+def owner_column(declaration: Declaration, table: str, over: str) -> str | None:
+    """Return the column that says to which row of `over` a row of `table` belongs; None where it belongs to none."""
+    declared = declaration.tables[table]
+    candidates = [name for name, column in declared.columns.items() if column.references == over]
+    return declared.belongs_to if declared.belongs_to in candidates else next(iter(candidates), None)
+
+
+def _shown(source: sa.Table, caller: Caller) -> sa.ColumnElement[bool]:
+    shown = source.c.ws_state == int(State.SHOWN)
+    claim = caller.claim
+    if claim is None or claim.step is None:
+        return shown
+    own = sa.and_(source.c.ws_state == int(State.PENDING), source.c.ws_step == claim.step)
+    return sa.or_(shown, sa.and_(own, source.c.ws_attempt == claim.attempt))
+
+
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, MAX_ROWS))

@@ -1,0 +1,212 @@
+"""Values of columns: checked against the declaration, without secrets, as the database keeps and as people see them.
+
+Errors say what is allowed; nothing of a refused row is written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonschema
+
+from agent_memory.errors import ValidationError
+from agent_memory.models.times import as_utc
+from agent_memory.redaction import Redactor, quoted, redact_value
+from agent_memory.workspace.database.schema import MAX_UNIQUE_CHARS
+from agent_memory.workspace.declaration import MAX_TEXT_CHARS, OWN_COLUMNS, Column, Table, canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LARGEST: Final = 2**63 - 1
+"""Both databases keep integers in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Values as the database keeps them; references still as they were given. `redacted`: kinds of secrets removed."""
+
+    values: dict[str, Any]
+    references: dict[str, Any]
+    redacted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Checks the values of one table.
+
+    Args:
+        name: Of the table.
+        table: As it is declared.
+        redactor: Takes secrets out of texts and JSON.
+        folder: Of the workspace, inside which files are.
+    """
+
+    name: str
+    table: Table
+    redactor: Redactor
+    folder: Path
+
+    def encoded(self, values: Mapping[str, Any], *, whole: bool) -> Encoded:
+        """Check values and return them as they are kept.
+
+        Args:
+            values: Column → value.
+            whole: They are a whole row: what is required must be there, and defaults are filled in.
+
+        Raises:
+            ValidationError: A column is not declared, or a value does not fit it.
+        """
+        given = dict(values)
+        for name in given:
+            self._check_declared(name)
+        if whole:
+            for name, column in self.table.columns.items():
+                if given.get(name) is None and name not in OWN_COLUMNS and column.default is not None:
+                    given[name] = column.default
+        columns = [name for name in self.table.columns if name not in OWN_COLUMNS]
+        wanted = columns if whole else [name for name in columns if name in given]
+        kept: dict[str, Any] = {}
+        references: dict[str, Any] = {}
+        kinds: dict[str, None] = {}
+        for name in wanted:
+            column, value = self.table.columns[name], given.get(name)
+            if value is None:
+                if column.required or name == self.table.key:
+                    raise self._wrong(name, "is required")
+                kept[name] = None
+            elif column.references is not None:
+                references[name] = value
+            else:
+                kept[name] = self._encode(name, column, value, kinds)
+        return Encoded(kept, references, tuple(kinds))
+
+    def shown(self, name: str, value: Any) -> Any:
+        """Return a value as people and agents see it."""
+        column = self.table.columns.get(name)
+        if value is None or column is None:
+            return value
+        if column.type == "json":
+            return json.loads(value)
+        return bool(value) if column.type == "boolean" else value
+
+    def _check_declared(self, name: str) -> None:
+        if name not in self.table.columns or name in OWN_COLUMNS:
+            there = ", ".join(each for each in self.table.columns if each not in OWN_COLUMNS)
+            raise ValidationError(
+                f"{self.name} has no column {quoted(name)} that can be written; there are {there}. "
+                "Nothing was written.",
+                code="unknown_column",
+            )
+
+    def _encode(self, name: str, column: Column, value: Any, kinds: dict[str, None]) -> Any:
+        if column.type == "json":
+            return self._json(name, column, value, kinds)
+        if column.type in ("text", "timestamp", "file"):
+            return self._text(name, column, value, kinds)
+        if column.type == "boolean":
+            if not isinstance(value, bool):
+                raise self._wrong(name, "must be true or false", value)
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int if column.type == "integer" else int | float):
+            raise self._wrong(name, f"must be {'an integer' if column.type == 'integer' else 'a number'}", value)
+        if column.type == "real":
+            return self._number(name, float(value))
+        if abs(value) > _LARGEST:
+            raise self._wrong(name, "must fit in 64 bits", value)
+        return self._of_enum(name, column, value)
+
+    def _number(self, name: str, value: float) -> float:
+        if not math.isfinite(value):
+            raise self._wrong(name, "must be a finite number", value)
+        return value
+
+    def _text(self, name: str, column: Column, value: Any, kinds: dict[str, None]) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(name, "must be a text", value)
+        limit = MAX_UNIQUE_CHARS if column.unique or name == self.table.key else MAX_TEXT_CHARS
+        if len(value) > limit:
+            raise ValidationError(
+                f"{self.name}.{name} may have {limit:,} characters; this has {len(value):,}. Nothing was written.",
+                code="too_long",
+            )
+        if "\0" in value or (not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value)):
+            raise self._wrong(name, "holds a character that no text has (NUL, or half of a surrogate pair)")
+        if column.type == "timestamp":
+            return self._moment(name, value)
+        if column.type == "file":
+            return self._file(name, value)
+        self._of_enum(name, column, value)
+        if column.enum:
+            return value
+        cleaned = self.redactor.redact(value)
+        kinds.update(dict.fromkeys(cleaned.kinds))
+        return cleaned.text
+
+    def _moment(self, name: str, value: str) -> str:
+        try:
+            return as_utc(datetime.fromisoformat(value)).isoformat()
+        except ValueError:
+            raise self._wrong(name, "must be a moment such as 2026-03-01T12:00:00+00:00", value) from None
+
+    def _file(self, name: str, value: str) -> str:
+        """Return the path of a file of the workspace, relative to its folder, with `/` between its parts."""
+        allowed = "must be the path of a file inside the workspace, relative to its folder, without links"
+        parts = PurePosixPath(value).parts
+        if not parts or PurePosixPath(value).is_absolute() or ".." in parts or "\\" in value or parts[0][0] in ".~":
+            raise self._wrong(name, allowed, value)
+        path = self.folder
+        for part in parts:
+            path /= part
+            if path.is_symlink():
+                raise self._wrong(name, allowed, value)
+        if not path.is_file():
+            raise self._wrong(name, "names a file that is not there; write the file first", value)
+        return str(PurePosixPath(*parts))
+
+    def _json(self, name: str, column: Column, value: Any, kinds: dict[str, None]) -> str:
+        try:
+            text = canonical_json(value)
+        except (TypeError, ValueError, RecursionError):
+            raise self._wrong(name, "must be JSON") from None
+        if len(text) > MAX_TEXT_CHARS:
+            raise ValidationError(
+                f"{self.name}.{name} may have {MAX_TEXT_CHARS:,} characters as JSON; this has {len(text):,}. "
+                "Nothing was written.",
+                code="too_long",
+            )
+        if "\\u0000" in text:
+            raise self._wrong(name, "holds a NUL character, which no text has")
+        if column.json_schema is not None:
+            fault = jsonschema.exceptions.best_match(
+                jsonschema.Draft202012Validator(column.json_schema).iter_errors(value)
+            )
+            if fault is not None:
+                where = "".join(f"[{each!r}]" for each in fault.absolute_path)
+                raise self._wrong(name + where, f"does not fit its schema ({_rule(fault)})", fault.instance)
+        cleaned, found = redact_value(value, self.redactor)
+        kinds.update(dict.fromkeys(found))
+        return canonical_json(cleaned)
+
+    def _of_enum(self, name: str, column: Column, value: Any) -> Any:
+        if column.enum and value not in column.enum:
+            raise self._wrong(name, f"must be one of {', '.join(str(each) for each in column.enum)}", value)
+        return value
+
+    def _wrong(self, name: str, rule: str, value: Any = None) -> ValidationError:
+        shown = "" if value is None else f", not {quoted(_brief(value))}"
+        return ValidationError(f"{self.name}.{name} {rule}{shown}. Nothing was written.", code="wrong_value")
+
+
+def _rule(fault: jsonschema.ValidationError) -> str:
+    return f"{fault.validator}: {_brief(fault.validator_value)}"
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= 80 else f"{text[:77]}…"  # noqa: PLR2004 - what fits in a line
