@@ -1,0 +1,157 @@
+"""What can run now, what waits and for what: from the phases, the rows, the steps that are done and the leases."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import sqlalchemy as sa
+
+from agent_memory.workspace.database import Schema, State
+from agent_memory.workspace.rows.leases import Lease, lease_of, step_lease
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from agent_memory.workspace.declaration import Declaration, Phase
+
+Status = Literal["done", "claimed", "ready", "waiting", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One agent's work on one row in one phase.
+
+    Attributes:
+        name: `phase/agent/key`; the key is empty for a step of the whole workspace.
+        status: `failed`: it failed more often than it may be tried again.
+        attempts: How often it was claimed.
+        retries_left: How often it may still fail.
+        owner: Who has claimed it, where somebody has; `expires_at`: until when.
+        waits_for: Why it cannot run yet, for people.
+        feedback: What was wrong with the last attempt.
+    """
+
+    name: str
+    phase: str
+    agent: str
+    table: str | None
+    key: Any
+    row_id: int | None
+    status: Status
+    attempts: int
+    retries_left: int
+    owner: str | None = None
+    expires_at: datetime | None = None
+    waits_for: str | None = None
+    feedback: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a driver needs, as JSON can carry it."""
+        told = {
+            "step": self.name, "phase": self.phase, "agent": self.agent, "table": self.table, "key": self.key,
+            "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
+            "expires_at": self.expires_at.isoformat(timespec="seconds") if self.expires_at else None,
+            "waits_for": self.waits_for, "feedback": self.feedback,
+        }  # fmt: skip
+        return {name: value for name, value in told.items() if value is not None}
+
+
+@dataclass(slots=True)
+class _State:
+    """What the plan is made from."""
+
+    rows: dict[str, list[tuple[int, Any]]]
+    steps: dict[str, Any]
+    leases: dict[str, Lease]
+    now: datetime
+    epoch: int
+    held_rows: dict[tuple[str, int], Lease] = field(default_factory=dict)
+
+
+def step_name(phase: str, agent: str, key: Any) -> str:
+    """Return the name of a step; `key` is None for the whole workspace."""
+    return f"{phase}/{agent}/{'' if key is None else key}"
+
+
+def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int) -> list[Step]:
+    """Return every step there is, phase by phase, row by row, agent by agent."""
+    state = _State(
+        rows={
+            phase.over: _keys(connection, schema, declaration, phase.over) for phase in declaration.phases if phase.over
+        },
+        steps={row.name: row for row in connection.execute(sa.select(schema.steps))},
+        leases={row.name: lease_of(row) for row in connection.execute(sa.select(schema.leases))},
+        now=now,
+        epoch=epoch,
+    )
+    found: list[Step] = []
+    blocked: str | None = None
+    missing: dict[tuple[str, Any], str] = {}
+    for phase in declaration.phases:
+        steps = list(_of_phase(phase, state, blocked, missing, declaration))
+        found += steps
+        left = Counter(each.phase for each in steps if each.status != "done")[phase.name]
+        if left and blocked is None:
+            blocked = f"{phase.name} has {left} of {len(steps)} steps to do"
+        if phase.over is None and left:
+            missing[("", None)] = f"{phase.name} is not done"
+        for each in steps:
+            if each.status != "done" and phase.over:
+                missing.setdefault((phase.over, each.key), f"{each.name} is not done")
+    return found
+
+
+def _of_phase(
+    phase: Phase, state: _State, blocked: str | None, missing: dict[tuple[str, Any], str], declaration: Declaration
+) -> Iterator[Step]:
+    rows = state.rows[phase.over] if phase.over else [(None, None)]
+    behind: str | None = None
+    for row_id, key in rows:
+        whole = missing.get(("", None))
+        waits = blocked if phase.after == "all" else (whole or missing.get((phase.over or "", key)))
+        if waits is None and phase.order == "in_order":
+            waits = behind
+        for agent in phase.agents:
+            locked = phase.over if phase.over and declaration.tables[phase.over].lock else None
+            step = _step(phase, agent.agent, row_id, key, waits, state, locked)
+            yield step
+            if step.status != "done":
+                waits = waits or f"{step.name} is not done"
+                behind = behind or f"{step.name} is not done"
+
+
+def _step(
+    phase: Phase, agent: str, row_id: int | None, key: Any, waits: str | None, state: _State, locked: str | None
+) -> Step:
+    name = step_name(phase.name, agent, key)
+    stored, lease = state.steps.get(name), state.leases.get(step_lease(name))
+    failures = stored.failures if stored is not None else 0
+    status: Status = "ready"
+    owner = expires = None
+    if stored is not None and stored.status == "done":
+        status, waits = "done", None
+    elif lease is not None and lease.held(state.now, state.epoch):
+        status, owner, expires, waits = "claimed", lease.owner, lease.expires_at, None
+    elif failures > phase.retries:
+        status, waits = "failed", f"it failed {failures} times"
+    elif waits is not None:
+        status = "waiting"
+    elif locked is not None:
+        row = state.leases.get(f"row:{locked}:{row_id}")
+        if row is not None and row.held(state.now, state.epoch):
+            status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
+    return Step(
+        name, phase.name, agent, phase.over, key, row_id, status,
+        lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
+        owner, expires, waits, stored.message if stored is not None and status != "done" else None,
+    )  # fmt: skip
+
+
+def _keys(connection: sa.Connection, schema: Schema, declaration: Declaration, table: str) -> list[tuple[int, Any]]:
+    source, key = schema.declared[table], declaration.tables[table].key or "id"
+    shown = source.c.ws_state == int(State.SHOWN)
+    statement = sa.select(source.c.id, source.c[key]).where(shown).order_by(source.c[key])
+    return [(row[0], row[1]) for row in connection.execute(statement)]
