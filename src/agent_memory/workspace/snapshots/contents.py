@@ -1,0 +1,137 @@
+"""The files of a workspace by the hash of what they hold: each content kept once, compressed.
+
+A content is written before the row that names it, so a process that dies in between leaves one that nobody names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from pathlib import PurePath, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import make_private_folder, read_file, replace_file, sync_folder, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+_LEVEL: Final = 1
+"""Of zlib: texts and SVG become a quarter, at 100 MB a second."""
+MAX_FILE_BYTES: Final = 100_000_000
+
+
+class Contents:
+    """Contents of files, in a folder, under their SHA-256."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, content: bytes) -> str:
+        """Keep a content; return its SHA-256."""
+        name = hashlib.sha256(content).hexdigest()
+        path = self._folder / name
+        if not path.exists():
+            make_private_folder(self._folder)
+            with translated(path, "write"):
+                replace_file(path, zlib.compress(content, _LEVEL), durable=True)
+        return name
+
+    def read(self, name: str) -> bytes:
+        """Return a content.
+
+        Raises:
+            StorageError: It is not there, or is not what its name says.
+        """
+        path = self._folder / name
+        try:
+            with translated(path, "read"):
+                content = zlib.decompress(read_file(path))
+        except zlib.error:
+            content = b""
+        if hashlib.sha256(content).hexdigest() != name:
+            raise StorageError(
+                f"A file of a snapshot ({name[:12]}…) is not what was kept; the rows of the snapshot are whole.",
+                code="content_damaged",
+                recovery="Put the file of this name from a backup in its place.",
+                path=path,
+            )
+        return content
+
+    def sweep(self, named: Collection[str]) -> int:
+        """Remove what is not named; return how many were removed."""
+        if not self._folder.is_dir():
+            return 0
+        gone = [each for each in self._folder.iterdir() if _NAME.fullmatch(each.name) and each.name not in named]
+        for each in gone:
+            each.unlink(missing_ok=True)
+        sync_folder(self._folder)
+        return len(gone)
+
+
+def files_of(folder: Path, patterns: Iterable[str]) -> dict[str, Path]:
+    """Return the files of a workspace: path relative to its folder → path. Links and hidden folders are left out."""
+    found: dict[str, Path] = {}
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            relative = path.relative_to(folder)
+            hidden = any(part.startswith(".") for part in relative.parts)
+            if not hidden and path.is_file() and not _through_a_link(folder, relative):
+                found[relative.as_posix()] = path
+    return dict(sorted(found.items()))
+
+
+def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents) -> dict[str, str]:
+    """Keep the contents of all files of a workspace; return path → SHA-256.
+
+    Raises:
+        StorageError: A file is longer than 100 MB, or cannot be read.
+    """
+    manifest: dict[str, str] = {}
+    for name, path in files_of(folder, patterns).items():
+        with translated(path, "read"):
+            size = path.stat().st_size
+            if size > MAX_FILE_BYTES:
+                raise StorageError(
+                    f"{name} has {size:,} bytes; a file of a workspace may have {MAX_FILE_BYTES:,}.",
+                    code="file_too_large",
+                    recovery="Move it out of the folders that the declaration names under `files`.",
+                    path=path,
+                )
+            manifest[name] = contents.keep(path.read_bytes())
+    return manifest
+
+
+def put_back(folder: Path, patterns: Iterable[str], manifest: dict[str, str], contents: Contents) -> list[str]:
+    """Make the files of a workspace what a manifest says; return the paths that were written or removed.
+
+    Can be repeated after a kill. A file that the manifest does not name is removed: the snapshot that a restore makes
+    first has it.
+    """
+    changed: list[str] = []
+    there = files_of(folder, patterns)
+    for name, wanted in manifest.items():
+        path = folder.joinpath(*PurePosixPath(name).parts)
+        if name in there and hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
+            continue
+        with translated(path, "write"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, contents.read(wanted), durable=True)
+        changed.append(name)
+    for name in there.keys() - manifest.keys():
+        with translated(there[name], "remove"):
+            there[name].unlink(missing_ok=True)
+        changed.append(name)
+    return sorted(changed)
+
+
+def _through_a_link(folder: Path, relative: PurePath) -> bool:
+    path = folder
+    for part in relative.parts:
+        path = path / part
+        if path.is_symlink():
+            return True
+    return False
