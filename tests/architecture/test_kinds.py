@@ -16,7 +16,7 @@ NAME_NO_KIND: Final = {"journal", "storage", "retrieval", "doctor", "files", "re
 MAY_NAME_ONE: Final = {
     "storage/__init__.py": "offers the storages of memories to programs; no module of the library takes them from it"
 }
-LOADED_LATE: Final = {*MAY_NAME_ONE, "cli/__init__.py"}
+LOADED_LATE: Final = {*MAY_NAME_ONE, "cli/__init__.py", "workspace/__init__.py"}
 """Front doors, behind which is loaded what a caller asks for."""
 MOST_METHODS: Final = 15
 WIDER: Final = {

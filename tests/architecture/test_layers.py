@@ -16,7 +16,7 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("ingestion",), ("knowledge",), ("tasks",), ("service",),
+    ("modules", "cli"), ("host", "doctor"), ("ingestion", "workspace"), ("knowledge",), ("tasks",), ("service",),
     ("capture", "entities", "forgetting", "scratchpad"), ("memories",),
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
     ("models",), ("redaction", "times"),
@@ -45,6 +45,10 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "host/notes.py": "_sessions",
+    "workspace/place.py": "the declaration of a workspace, copied into its folder",
+    "workspace/database/engine.py": "rows.db and the lock its writers wait for",
+    "workspace/snapshots": "files of snapshots and copies of the database",
+    "workspace/keeping.py": "copies of the database that no snapshot names",
     "doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }

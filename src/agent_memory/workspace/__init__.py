@@ -1,0 +1,47 @@
+"""Tables that several agents share: declared in YAML, worked on in steps, with snapshots to go back to.
+
+Each name loads what it needs when it is first asked for: SQLAlchemy takes a quarter of a second.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.workspace.declaration import Declaration, parse_declaration, read_declaration
+    from agent_memory.workspace.keeping import Snapshots
+    from agent_memory.workspace.returning import Resumed
+    from agent_memory.workspace.rows import Caller, Claim, Page, Saved
+    from agent_memory.workspace.snapshots import Difference, Snapshot
+    from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.workspace import Workspace
+
+__all__ = [
+    "Caller",
+    "Claim",
+    "Declaration",
+    "Difference",
+    "Page",
+    "Resumed",
+    "Saved",
+    "Snapshot",
+    "Snapshots",
+    "Step",
+    "Workspace",
+    "parse_declaration",
+    "read_declaration",
+]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(
+        __name__,
+        {
+            "workspace.declaration": "Declaration parse_declaration read_declaration",
+            "workspace.keeping": "Snapshots",
+            "workspace.returning": "Resumed",
+            "workspace.rows": "Caller Claim Page Saved",
+            "workspace.snapshots": "Difference Snapshot",
+            "workspace.steps": "Step",
+            "workspace.workspace": "Workspace",
+        },
+    )

@@ -1,0 +1,203 @@
+"""Snapshots of a workspace: made, listed, compared, checked, removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from agent_memory.errors import StorageError, ValidationError
+from agent_memory.redaction import quoted
+from agent_memory.workspace.core import NOBODY, Core
+from agent_memory.workspace.database import STEPS
+from agent_memory.workspace.database.history import last_seq
+from agent_memory.workspace.rows import Caller
+from agent_memory.workspace.snapshots import (
+    Contents,
+    Difference,
+    Dump,
+    Pruned,
+    Snapshot,
+    compare,
+    compare_files,
+    manifest_of,
+    marks,
+    prune_history,
+    prune_texts,
+    verify_dump,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from agent_memory.workspace.database import Transaction
+
+
+class Snapshots:
+    """Makes, compares, checks and removes snapshots of a workspace."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._opened = core.opened
+        self._patterns = list(core.declaration.files.values())
+        self._contents = Contents(self._opened.hidden / "contents")
+        self._dumps = self._opened.hidden / "dumps"
+
+    def make(self, name: str, *, by: str | None = None, dump: bool = False) -> Snapshot:
+        """Make a snapshot of what there is now.
+
+        Args:
+            name: Letters, digits, `_.@-`.
+            by: Who makes it.
+            dump: Copy the whole database beside it as well, for moving and for disaster; on SQLite alone.
+
+        Raises:
+            ValidationError: There is one of this name, or it is no name.
+            StorageError: A file, or the copy, cannot be written.
+        """
+        _check_name(name)
+        manifest = manifest_of(self._opened.folder, self._patterns, self._contents)
+        held = None
+        with self._core.changing(Caller(by)) as transaction:
+            made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
+            if dump and self._opened.database.file is not None:
+                held = self._same_dump(transaction, made) or Dump(self._opened.database.file)
+        if isinstance(held, Dump):
+            try:
+                digest = held.write(self._dumps / f"{name}.db", made.seq)
+            finally:
+                held.close()
+            held = (f"{name}.db", digest)
+        if held is not None:
+            with self._core.changing(Caller(by)) as transaction:
+                table = self._opened.schema.marks
+                values = {"dump": held[0], "dump_sha256": held[1]}
+                transaction.connection.execute(sa.update(table).where(table.c.name == name).values(values))
+        return self.get(name)
+
+    def make_due(self) -> list[Snapshot]:
+        """Make the snapshots of phases that were finished since their last one; return them.
+
+        A worker that dies between the end of a phase and its snapshot leaves this to whoever claims the next step.
+        """
+        with self._opened.database.reading() as connection:
+            if not self._core.meta(connection, "due"):
+                return []
+        left = {each.phase for each in self._core.steps() if each.status != "done"}
+        made: list[Snapshot] = []
+        for phase in self._core.declaration.phases:
+            if phase.name not in left and phase.snapshot is not None and self._is_due(phase.name, phase.snapshot):
+                made += self._make_numbered(phase.snapshot)
+        with self._core.changing(NOBODY) as transaction:
+            self._core.set_meta(transaction.connection, "due", "")
+        return made
+
+    def all(self) -> list[Snapshot]:
+        """Return all snapshots, the oldest first."""
+        with self._opened.database.reading() as connection:
+            return marks.all_of(connection, self._opened.schema)
+
+    def get(self, name: str) -> Snapshot:
+        """Return a snapshot.
+
+        Raises:
+            RowNotFoundError: There is none of this name.
+        """
+        with self._opened.database.reading() as connection:
+            return marks.get(connection, self._opened.schema, name)
+
+    def compare(self, before: str, after: str | None = None) -> Difference:
+        """Return what differs between two snapshots, or between one and now."""
+        with self._opened.database.reading() as connection:
+            first = marks.get(connection, self._opened.schema, before)
+            second = marks.get(connection, self._opened.schema, after) if after is not None else None
+            until = second.seq if second is not None else last_seq(connection, self._opened.schema)
+            rows = compare(
+                connection, self._opened.schema, self._core.declaration, self._core.values, (first.seq, until)
+            )
+            old = marks.manifest(connection, self._opened.schema, first)
+            new = marks.manifest(connection, self._opened.schema, second) if second is not None else None
+        if new is None:
+            new = manifest_of(self._opened.folder, self._patterns, self._contents)
+        return Difference(rows, compare_files(old, new))
+
+    def verify(self, name: str) -> list[str]:
+        """Return what is wrong with a snapshot, a sentence each; nothing where it can be restored whole."""
+        with self._opened.database.reading() as connection:
+            snapshot = marks.get(connection, self._opened.schema, name)
+            manifest = marks.manifest(connection, self._opened.schema, snapshot)
+        wrong = [fault for each in manifest if (fault := self._fault_of(each, manifest[each]))]
+        if snapshot.dump is not None:
+            fault = verify_dump(self._dumps / snapshot.dump, snapshot.dump_sha256 or "")
+            wrong += [fault] if fault else []
+        return wrong
+
+    def prune(self, keep: Collection[str]) -> Pruned:
+        """Remove all snapshots but these, and what only they needed of the history, texts, files and copies.
+
+        Raises:
+            RowNotFoundError: One of `keep` does not exist; nothing was removed.
+        """
+        with self._core.changing(NOBODY) as transaction:
+            connection, schema = transaction.connection, self._opened.schema
+            staying = sorted((marks.get(connection, schema, each) for each in keep), key=lambda each: each.seq)
+            gone = [each for each in marks.all_of(connection, schema) if each.name not in keep]
+            connection.execute(sa.delete(schema.marks).where(schema.marks.c.name.in_([each.name for each in gone])))
+            changes = prune_history(connection, schema, sorted({each.seq for each in staying}))
+            texts = prune_texts(connection, schema)
+            named = {value for each in staying for value in marks.manifest(connection, schema, each).values()}
+            kept_dumps = {each.dump for each in staying}
+            files = self._contents.sweep(named)
+            dumps = [path for path in _listed(self._dumps) if path.name not in kept_dumps]
+            for path in dumps:
+                path.unlink(missing_ok=True)
+        return Pruned(changes, texts, files, len(dumps))
+
+    def _is_due(self, phase: str, name: str) -> bool:
+        """Tell whether a phase was finished after the last snapshot of its name."""
+        schema = self._opened.schema
+        ids = sa.select(schema.steps.c.id).where(schema.steps.c.name.startswith(f"{phase}/", autoescape=True))
+        finished = sa.select(sa.func.max(schema.history.c.seq)).where(
+            schema.history.c.tbl == STEPS, schema.history.c.op == "step", schema.history.c.row_id.in_(ids)
+        )
+        with self._opened.database.reading() as connection:
+            last = connection.execute(finished).scalar()
+            there = marks.all_of(connection, schema)
+        return not any(each.name.partition("@")[0] == name and each.seq >= (last or 0) for each in there)
+
+    def _make_numbered(self, name: str) -> list[Snapshot]:
+        """Make a snapshot under a name, or `name@2` where there is one from before something was done again."""
+        there = {each.name for each in self.all()}
+        numbered = (f"{name}@{number}" for number in range(2, len(there) + 3))
+        free = name if name not in there else next(each for each in numbered if each not in there)
+        try:
+            return [self.make(free, dump=True)]
+        except ValidationError as error:
+            if error.code != "exists":
+                raise
+            return []  # another process was faster
+
+    def _same_dump(self, transaction: Transaction, made: Snapshot) -> tuple[str, str] | None:
+        """Return the copy that another snapshot has of the same state."""
+        for each in reversed(marks.all_of(transaction.connection, self._opened.schema)):
+            if each.seq == made.seq and each.dump and each.dump_sha256 and (self._dumps / each.dump).exists():
+                return each.dump, each.dump_sha256
+        return None
+
+    def _fault_of(self, path: str, content: str) -> str | None:
+        try:
+            self._contents.read(content)
+        except StorageError as error:
+            return f"{path}: {error}"
+        return None
+
+
+def _check_name(name: str) -> None:
+    allowed = 0 < len(name) <= 100 and all(each.isalnum() or each in "_.@-" for each in name) and name[0] != "."  # noqa: PLR2004
+    if not allowed:
+        raise ValidationError(f"{quoted(name)} is no name of a snapshot: letters, digits and _.@- are.", code="invalid")
+
+
+def _listed(folder: Path) -> Sequence[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []

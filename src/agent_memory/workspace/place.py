@@ -1,0 +1,206 @@
+"""Where a workspace is, and how it is begun and opened: a folder with its declaration, its files, and `.workspace/`.
+
+workspace.yaml          what is declared
+prompts/ …              files of the workspace, as declared
+.workspace/rows.db      the tables and their history (none of it with a PostgreSQL URL)
+.workspace/contents/    files of snapshots, by hash
+.workspace/dumps/       copies of the database
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from agent_memory.errors import ConfigurationError, ReadOnlyError
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.workspace.database import (
+    Database,
+    PostgresDatabase,
+    Schema,
+    SqliteDatabase,
+    Words,
+    schema_of,
+)
+from agent_memory.workspace.declaration import Declaration, additions, canonical_json, read_declaration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.models.times import Clock
+    from agent_memory.workspace.declaration import Column
+
+DECLARATION: Final = "workspace.yaml"
+HIDDEN: Final = ".workspace"
+URL_VARIABLE: Final = "AGENT_MEMORY_WORKSPACE_URL"
+_FORMAT: Final = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A workspace that is open."""
+
+    folder: Path
+    declaration: Declaration
+    database: Database
+    schema: Schema
+    words: Words
+
+    @property
+    def hidden(self) -> Path:
+        """The folder of what is the workspace's own."""
+        return self.folder / HIDDEN
+
+
+def found_from(start: Path) -> Path:
+    """Return the folder of the workspace that `start` is in.
+
+    Raises:
+        ConfigurationError: It is in none.
+    """
+    for folder in (start, *start.parents):
+        if (folder / DECLARATION).is_file() and (folder / HIDDEN).is_dir():
+            return folder
+    raise ConfigurationError(
+        f"There is no workspace at {start} or above it.",
+        code="no_workspace",
+        recovery="Go into its folder, name it with --at, or begin one: `agent-memory workspace init FILE`.",
+    )
+
+
+def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None) -> Opened:
+    """Begin a workspace in a folder.
+
+    Raises:
+        DeclarationError: The declaration is wrong.
+        ConfigurationError: There is a workspace in this folder.
+    """
+    declared = read_declaration(declaration)
+    if (folder / HIDDEN).exists():
+        raise ConfigurationError(
+            f"There is a workspace in {folder} already; nothing was changed.",
+            code="exists",
+            recovery="Choose another folder, or open this one with `agent-memory workspace status`.",
+        )
+    make_private_folder(folder)
+    target = folder / DECLARATION
+    if target.exists() and target.resolve() != declaration.resolve():
+        raise ConfigurationError(
+            f"There is another {DECLARATION} in {folder}; nothing was changed.",
+            code="exists",
+            recovery="Choose another folder, or begin the workspace with that file.",
+        )
+    if not target.exists():
+        with translated(target, "write"):
+            replace_file(target, declaration.read_bytes(), durable=True)
+    make_private_folder(folder / HIDDEN)
+    return _opened(folder, declared, url, clock)
+
+
+def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:
+    """Open the workspace of a folder; its declaration, where it was changed, is carried out as far as it only adds.
+
+    Raises:
+        ConfigurationError: There is none.
+        DeclarationError: The declaration is wrong, or was changed in a way that rows might not fit.
+    """
+    if not (folder / HIDDEN).is_dir():
+        raise ConfigurationError(
+            f"There is no workspace in {folder}.",
+            code="no_workspace",
+            recovery="Begin one there with `agent-memory workspace init FILE`.",
+        )
+    return _opened(folder, read_declaration(folder / DECLARATION), url, clock)
+
+
+def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock | None) -> Opened:
+    folder = folder.resolve()
+    database: Database
+    if url is None:
+        database = SqliteDatabase(folder / HIDDEN, clock=clock)
+    else:
+        database = PostgresDatabase(url, declared.workspace, clock=clock)
+    schema = schema_of(declared, database.namespace)
+    opened = Opened(folder, declared, database, schema, Words(declared, database.namespace))
+    try:
+        if not _is_current(opened):
+            with database.writing() as connection:
+                _make_current(opened, connection)
+    except BaseException:
+        database.close()
+        raise
+    return opened
+
+
+def _is_current(opened: Opened) -> bool:
+    """Tell whether the tables are those of the declaration."""
+    with opened.database.reading() as connection:
+        if not sa.inspect(connection).has_table("ws_meta", schema=opened.database.namespace):
+            return False
+        return _meta(connection, opened.schema, "fingerprint") == opened.declaration.fingerprint()
+
+
+def _make_current(opened: Opened, connection: sa.Connection) -> None:
+    """Make what is missing: all of it in a new database, what the declaration adds in one that is there."""
+    namespace, schema = opened.database.namespace, opened.schema
+    text = canonical_json(opened.declaration.model_dump(mode="json", by_alias=True))
+    if sa.inspect(connection).has_table("ws_meta", schema=namespace):
+        stored = _meta(connection, schema, "format")
+        if stored != _FORMAT:
+            raise ReadOnlyError(
+                f"This workspace has the format {stored}; this version knows {_FORMAT}. Nothing was changed.",
+                recovery="Upgrade amplifier-bundle-agent-memory.",
+            )
+        old = Declaration.model_validate_json(_meta(connection, schema, "declaration") or "{}")
+        _add_columns(opened, connection, old)
+        schema.metadata.create_all(connection)
+        for name, value in (("declaration", text), ("fingerprint", opened.declaration.fingerprint())):
+            connection.execute(sa.update(schema.meta).where(schema.meta.c.key == name).values(value=value))
+    else:
+        schema.metadata.create_all(connection)
+        rows = {
+            "format": _FORMAT,
+            "declaration": text,
+            "fingerprint": opened.declaration.fingerprint(),
+            "epoch": "0",
+            "restoring": "",
+            "due": "",
+        }
+        connection.execute(sa.insert(schema.meta), [{"key": key, "value": value} for key, value in rows.items()])
+    _make_indexes(opened, connection)
+    opened.words.create(connection)
+
+
+def _add_columns(opened: Opened, connection: sa.Connection, old: Declaration) -> None:
+    added = additions(old, opened.declaration)
+    preparer = connection.dialect.identifier_preparer
+    for table, column in added.columns:
+        source = opened.schema.declared[table]
+        declared = opened.declaration.tables[table].columns[column]
+        specification = _specification(connection, source.c[column], declared)
+        connection.exec_driver_sql(f"ALTER TABLE {preparer.format_table(source)} ADD COLUMN {specification}")
+
+
+def _specification(connection: sa.Connection, column: sa.Column[Any], declared: Column) -> str:
+    """Return a column as `ALTER TABLE … ADD COLUMN` takes it, with the default for rows that are there."""
+    whole = str(sa.schema.CreateColumn(column).compile(dialect=connection.dialect))
+    if declared.default is None:
+        return whole
+    default = canonical_json(declared.default) if declared.type == "json" else declared.default
+    value = int(default) if isinstance(default, bool) else default
+    literal = sa.literal(value).compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
+    bare = whole.removesuffix(" NOT NULL")
+    return f"{bare} DEFAULT {literal}{' NOT NULL' if bare != whole else ''}"
+
+
+def _make_indexes(opened: Opened, connection: sa.Connection) -> None:
+    for table in opened.schema.declared.values():
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+
+
+def _meta(connection: sa.Connection, schema: Schema, key: str) -> str | None:
+    found: str | None = connection.execute(sa.select(schema.meta.c.value).where(schema.meta.c.key == key)).scalar()
+    return found
