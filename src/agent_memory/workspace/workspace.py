@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ValidationError
 from agent_memory.workspace.core import Core
+from agent_memory.workspace.export import canonical
 from agent_memory.workspace.keeping import Snapshots
 from agent_memory.workspace.place import Opened, begin, open_place
 from agent_memory.workspace.returning import Resumed, Returning
@@ -51,7 +52,7 @@ class Workspace:
         redactor: Redactor | None = None,
         on_event: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        core = Core(opened, redactor, on_event)
+        self._core = core = Core(opened, redactor, on_event)
         self._opened = opened
         self.tables = Tables(core)
         self.snapshots = Snapshots(core)
@@ -111,6 +112,10 @@ class Workspace:
     def folder(self) -> Path:
         """The folder it is in."""
         return self._opened.folder
+
+    def canonical(self) -> str:
+        """Return what it holds in a form that is equal for equal workspaces; see `agent_memory.workspace.export`."""
+        return canonical(self._core)
 
     def close(self) -> None:
         """Close the database."""

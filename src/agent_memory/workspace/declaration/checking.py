@@ -66,7 +66,7 @@ def _table(declaration: Declaration, name: str, table: Table) -> Iterator[_Found
 
 def _named_columns(name: str, table: Table) -> Iterator[_Found]:
     here: tuple[str | int, ...] = ("tables", name)
-    known = set(table.columns)
+    known = list(table.columns)
     for field in ("key", "belongs_to"):
         named = getattr(table, field)
         if named is not None and named not in known:
