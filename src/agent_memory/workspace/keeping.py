@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from agent_memory.workspace.database import Transaction
 
+_TRIES: Final = 3
+"""How often files are listed before it is done while nobody may write."""
+
 
 class Snapshots:
     """Makes, compares, checks and removes snapshots of a workspace."""
@@ -57,12 +60,18 @@ class Snapshots:
             StorageError: A file, or the copy, cannot be written.
         """
         _check_name(name)
-        manifest = manifest_of(self._opened.folder, self._patterns, self._contents)
-        held = None
-        with self._core.changing(Caller(by)) as transaction:
-            made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
-            if dump and self._opened.database.file is not None:
-                held = self._same_dump(transaction, made) or Dump(self._opened.database.file)
+        for attempt in range(_TRIES):
+            with self._core.reading() as transaction:
+                before = last_seq(transaction.connection, transaction.schema)
+            manifest = self._manifest()
+            with self._core.changing(Caller(by)) as transaction:
+                if last_seq(transaction.connection, transaction.schema) != before:
+                    if attempt < _TRIES - 1:
+                        continue  # a step that was finished meanwhile may have written files that are not in the list
+                    manifest = self._manifest()
+                made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
+                held = self._held(transaction, made) if dump else None
+            break
         if isinstance(held, Dump):
             try:
                 digest = held.write(self._dumps / f"{name}.db", made.seq)
@@ -76,21 +85,31 @@ class Snapshots:
                 transaction.connection.execute(sa.update(table).where(table.c.name == name).values(values))
         return self.get(name)
 
+    def _manifest(self) -> dict[str, str]:
+        return manifest_of(self._opened.folder, self._patterns, self._contents)
+
+    def _held(self, transaction: Transaction, made: Snapshot) -> Dump | tuple[str, str] | None:
+        """Return the database as it is at this moment, to be copied, or the copy there is of the same state."""
+        file = self._opened.database.file
+        return None if file is None else self._same_dump(transaction, made) or Dump(file)
+
     def make_due(self) -> list[Snapshot]:
         """Make the snapshots of phases that were finished since their last one; return them.
 
         A worker that dies between the end of a phase and its snapshot leaves this to whoever claims the next step.
         """
         with self._opened.database.reading() as connection:
-            if not self._core.meta(connection, "due"):
-                return []
+            due = self._core.meta(connection, "due")
+        if not due:
+            return []
         left = {each.phase for each in self._core.steps() if each.status != "done"}
         made: list[Snapshot] = []
         for phase in self._core.declaration.phases:
             if phase.name not in left and phase.snapshot is not None and self._is_due(phase.name, phase.snapshot):
                 made += self._make_numbered(phase.snapshot)
         with self._core.changing(NOBODY) as transaction:
-            self._core.set_meta(transaction.connection, "due", "")
+            if self._core.meta(transaction.connection, "due") == due:  # else another phase was finished meanwhile
+                self._core.set_meta(transaction.connection, "due", "")
         return made
 
     def all(self) -> list[Snapshot]:

@@ -64,7 +64,7 @@ class Steps:
         with self._core.changing(by) as transaction:
             phase = self._core.working.finish(transaction, claim)
             if phase is not None and self._core.declaration.phase(phase).snapshot is not None:
-                self._core.set_meta(transaction.connection, "due", phase)
+                self._core.set_meta(transaction.connection, "due", f"{phase} {transaction.at}")
         self._core.tell("workspace:finished", by, step=claim.step, attempt=claim.attempt, phase_done=phase)
         if phase is not None:
             self._snapshots.make_due()

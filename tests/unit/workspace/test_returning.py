@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import LeaseError, RowNotFoundError, StorageError, ValidationError
-from agent_memory.workspace import Caller, Workspace
+from agent_memory.workspace import Caller, Workspace, returning
 from tests.unit.workspace.conftest import analyse, do, prepare, write
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_files_that_a_dead_process_left_are_put_back_by_the_next(
     book.snapshots.make("first")
     prompt.write_text("two")
     with monkeypatch.context() as dead:
-        dead.setattr("agent_memory.workspace.returning.put_back", _killed)
+        dead.setattr(returning, "put_back", _killed)
         with pytest.raises(KeyboardInterrupt):
             book.resume_from_snapshot("first")
     assert prompt.read_text() == "two"
