@@ -41,6 +41,8 @@ class Core:
         self.opened = opened
         self.redactor = redactor or SecretRedactor()
         self._on_event = on_event
+        meta = opened.schema.meta
+        self._meta = sa.select(meta.c.value).where(meta.c.key == sa.bindparam("name"))
         tables = opened.declaration.tables
         self.values = {name: Values(name, table, self.redactor, opened.folder) for name, table in tables.items()}
         self.leases = Leases()
@@ -76,8 +78,7 @@ class Core:
 
     def meta(self, connection: sa.Connection, key: str) -> str:
         """Return what the workspace keeps about itself under a name."""
-        meta = self.opened.schema.meta
-        return str(connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar_one())
+        return str(connection.execute(self._meta, {"name": key}).scalar_one())
 
     def set_meta(self, connection: sa.Connection, key: str, value: str) -> None:
         """Keep something about the workspace itself."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.workspace.core import NOBODY, Core
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_memory.workspace.rows import Caller, Page, Saved
 
@@ -45,9 +46,12 @@ class Tables:
             return self._core.reader.proposals(transaction.connection, table)
 
     def save(self, table: str, values: Mapping[str, Any], caller: Caller = NOBODY) -> Saved:
-        """Add a row; errors as of `Writing.save`."""
+        """Add a row; errors as of `Writing.prepare` and `Writing.add`."""
+        if table in self._core.declaration.tables and self._core.declaration.tables[table].kind == "singleton":
+            return self.update(table, None, values, caller)
+        prepared = self._core.writer.prepare(table, values, caller, whole=True)
         with self._core.changing(caller) as transaction:
-            saved = self._core.writer.save(transaction, table, values, caller)
+            saved = self._core.writer.add(transaction, prepared)
         self._core.tell("workspace:row_saved", caller, table=table, row_id=saved.row_id, proposal=saved.proposal)
         return saved
 
@@ -60,8 +64,21 @@ class Tables:
         *,
         expected: Mapping[str, Any] | None = None,
     ) -> Saved:
-        """Change columns of a row; errors as of `Writing.update`."""
+        """Change columns of a row; errors as of `Writing.prepare` and `Writing.change`."""
+        prepared = self._core.writer.prepare(table, values, caller, whole=False)
         with self._core.changing(caller) as transaction:
-            saved = self._core.writer.update(transaction, table, key, values, caller, expected)
+            saved = self._core.writer.change(transaction, key, prepared, expected)
         self._core.tell("workspace:row_updated", caller, table=table, row_id=saved.row_id, columns=sorted(values))
         return saved
+
+    @contextlib.contextmanager
+    def bulk(self, caller: Caller = NOBODY) -> Iterator[Callable[[str, Mapping[str, Any]], Saved]]:
+        """Add many rows in one transaction: all of them are there at the end of the block, or none.
+
+        Yields:
+            What adds one, as `save`.
+        """
+        writer = self._core.writer
+        with self._core.changing(caller) as transaction:
+            yield lambda table, values: writer.add(transaction, writer.prepare(table, values, caller, whole=True))
+        self._core.tell("workspace:rows_saved", caller)

@@ -103,10 +103,13 @@ class SqliteDatabase:
         Raises:
             BusyError: Another process wrote for too long.
         """
-        with _errors(self.file), file_lock(self._lock, self._open_lock, self._wait):
-            connection = self.engine.connect().execution_options(ws_writes=True)
-            with connection, connection.begin():
-                yield connection
+        with (
+            _errors(self.file),
+            self.engine.connect().execution_options(ws_writes=True) as connection,
+            file_lock(self._lock, self._open_lock, self._wait),
+            connection.begin(),
+        ):
+            yield connection
 
     def now(self, connection: sa.Connection) -> datetime:
         """Return this machine's time: the database is on it."""

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _LONG: Final = 512
 """Characters from which on a text is kept once, by its SHA-256."""
 _TEXT: Final = "$text"
-_PARTS: Final = 400
-"""Values in one `IN (…)`: SQLite before 3.32 takes 999 parameters, later ones 32,766."""
+_INSERTION: Final = "insertion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Transaction:
         row = {**values, "ws_version": 1}
         if "created_at" in into.c:
             row |= {"created_at": self.at, "updated_at": self.at}
-        row_id = int(self.connection.execute(sa.insert(into).values(row).returning(into.c.id)).scalar_one())
+        row_id = int(self.connection.execute(_insertion(into), row).scalar_one())
         self._record(table, row_id, op, {name: value for name, value in row.items() if value is not None}, {})
         return row_id
 
@@ -140,18 +139,19 @@ class Transaction:
         if kept:
             told["o"] = kept
         self.connection.execute(
-            sa.insert(self.schema.history).values(
-                tbl=table,
-                row_id=row_id,
-                op=op,
-                changed=canonical_json(told),
-                agent=self.writer.agent,
-                session=self.writer.session,
-                step=self.writer.step,
-                attempt=self.writer.attempt,
-                epoch=self.epoch,
-                at=self.at,
-            )
+            sa.insert(self.schema.history),
+            {
+                "tbl": table,
+                "row_id": row_id,
+                "op": op,
+                "changed": canonical_json(told),
+                "agent": self.writer.agent,
+                "session": self.writer.session,
+                "step": self.writer.step,
+                "attempt": self.writer.attempt,
+                "epoch": self.epoch,
+                "at": self.at,
+            },
         )
 
     def _shortened(self, value: Any) -> Any:
@@ -166,6 +166,13 @@ class Transaction:
     def whole(self, value: Any) -> Any:
         """Return a value of the history, a long text as the text itself."""
         return whole_text(self.connection, self.schema, value)
+
+
+def _insertion(table: sa.Table) -> Any:
+    """Return the statement that adds a row; kept with the table, since making it takes as long as carrying it out."""
+    if _INSERTION not in table.info:
+        table.info[_INSERTION] = sa.insert(table).returning(table.c.id)
+    return table.info[_INSERTION]
 
 
 def whole_text(connection: sa.Connection, schema: Schema, value: Any) -> Any:

@@ -78,12 +78,33 @@ class Reading:
             RowNotFoundError: There is none.
         """
         source = self.table(table)
+        return int(self._found(connection, table, key, caller, [source.c.id], all_rows=all_rows)[0])
+
+    def stored(self, connection: sa.Connection, table: str, key: Any, caller: Caller) -> dict[str, Any]:
+        """Return a row by its key as the database keeps it, hidden columns included.
+
+        Raises:
+            RowNotFoundError: There is none, or the caller's phase may not see it.
+        """
+        return dict(self._found(connection, table, key, caller, [self.table(table)])._mapping)  # noqa: SLF001 - public in spite of its name
+
+    def _found(
+        self,
+        connection: sa.Connection,
+        table: str,
+        key: Any,
+        caller: Caller,
+        wanted: list[Any],
+        *,
+        all_rows: bool = False,
+    ) -> sa.Row[Any]:
+        source = self.table(table)
         seen = _shown(source, caller) if all_rows else self._seen(table, caller)
-        statement = sa.select(source.c.id).where(self.named(table, key), seen).order_by(source.c.ws_state)
-        found = connection.execute(statement.limit(1)).scalar()
+        statement = sa.select(*wanted).where(self.named(table, key), seen).order_by(source.c.ws_state).limit(1)
+        found = connection.execute(statement).first()
         if found is None:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
-        return int(found)
+        return found
 
     def many(  # noqa: PLR0913 - each narrows the answer, and all are optional
         self,

@@ -259,7 +259,7 @@ class Working:
         values = {name: value for name, value in told.items() if name in columns}
         if over is not None:
             values |= {name: key for name, column in columns.items() if column.references == over}
-        self._writing.save(transaction, table, values, Caller())
+        self._writing.add(transaction, self._writing.prepare(table, values, Caller(), whole=True))
 
 
 def _unknown(step: str, steps: Sequence[Step]) -> RowNotFoundError:
