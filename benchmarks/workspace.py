@@ -37,7 +37,7 @@ from agent_memory.workspace.declaration import read_declaration
 from benchmarks import _workspace_load, _workspace_speed
 from benchmarks._workspace_worker import work
 
-_PIPELINE: Final = Path(__file__).parent / "data" / "pipeline.yaml"
+PIPELINE: Final = Path(__file__).parent / "data" / "pipeline.yaml"
 _WORKER: Final = "benchmarks._workspace_worker"
 _AT_ONCE: Final = 2
 _KILLS_A_ROUND: Final = 20
@@ -68,7 +68,7 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--url")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--declaration", type=Path, default=_PIPELINE)
+    parser.add_argument("--declaration", type=Path, default=PIPELINE)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="workspace-") as folder:
@@ -84,7 +84,7 @@ def main() -> int:
 def _kill(folder: Path, options: argparse.Namespace) -> int:
     begun = time.monotonic()
     read_declaration(options.declaration)
-    wanted = _unkilled(folder / "whole", options.declaration)
+    wanted = unkilled(folder / "whole", options.declaration)
     report, chance = Report(), random.Random(options.seed)
     while report.kills < (options.kills or 0):
         report.rounds += 1
@@ -104,7 +104,8 @@ def _kill(folder: Path, options: argparse.Namespace) -> int:
     return 1 if report.wrong else 0
 
 
-def _unkilled(folder: Path, declaration: Path) -> str:
+def unkilled(folder: Path, declaration: Path) -> str:
+    """Do all steps in this process; return what the workspace holds then."""
     workspace = Workspace.create(folder, declaration)
     with contextlib.redirect_stdout(io.StringIO()):
         work(workspace)
@@ -138,7 +139,7 @@ def _round(folder: Path, declaration: Path, kills: int, chance: random.Random, r
         process.kill()
         process.communicate()
     _end(folder, report)
-    _look(folder, report, wanted)
+    look(folder, report, wanted)
 
 
 def _started(folder: Path, what: str, chance: random.Random) -> subprocess.Popen[str]:
@@ -162,7 +163,7 @@ def _end(folder: Path, report: Report) -> None:
         _heard(output, errors, "work", report)
 
 
-def _look(folder: Path, report: Report, wanted: str) -> None:
+def look(folder: Path, report: Report, wanted: str) -> None:
     """Compare what there is with what an unkilled run leaves, and look for what nobody may see."""
     here = f"round {report.rounds}"
     workspace = Workspace.open(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.workspace import Workspace
-from benchmarks.workspace import _PIPELINE, Report, _look, _unkilled
+from benchmarks.workspace import PIPELINE, Report, look, unkilled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return the folder of a workspace in which every step is done, and what it holds."""
     folder = tmp_path_factory.mktemp("ended") / "pipeline"
-    return folder, _unkilled(folder, _PIPELINE)
+    return folder, unkilled(folder, PIPELINE)
 
 
 def test_two_runs_hold_the_same_and_nothing_is_wrong(ended: tuple[Path, str], tmp_path: Path) -> None:
     report = Report()
-    assert _unkilled(tmp_path / "again", _PIPELINE) == ended[1]
-    _look(ended[0], report, ended[1])
+    assert unkilled(tmp_path / "again", PIPELINE) == ended[1]
+    look(ended[0], report, ended[1])
     assert report.wrong == []
 
 
@@ -47,7 +47,7 @@ def test_what_is_spoiled_is_seen(ended: tuple[Path, str], spoiled: str, said: st
             connection.execute(spoiled)
         connection.close()
         report = Report()
-        _look(folder, report, wanted)
+        look(folder, report, wanted)
         assert any(said in each for each in report.wrong)
     finally:
         for each in folder.joinpath(".workspace").glob("rows.db-*"):
@@ -61,7 +61,7 @@ def test_a_lost_file_is_seen(ended: tuple[Path, str]) -> None:
     content = path.read_bytes()
     path.unlink()
     report = Report()
-    _look(folder, report, wanted)
+    look(folder, report, wanted)
     path.write_bytes(content)
     assert any("is not" in each for each in report.wrong)
     Workspace.open(folder).close()
