@@ -10,8 +10,6 @@ from agent_memory.workspace.database import Writer
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.workspace.declaration import Phase
-
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -77,12 +75,3 @@ class Caller:
         """Return whom the history names."""
         claim = self.claim
         return Writer(self.agent, self.session, claim.step if claim else None, claim.attempt if claim else None)
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a caller sees of rows that belong to others: the phase it works in, and its own row there."""
-
-    phase: Phase
-    row_id: int
-    key: Any

@@ -11,6 +11,7 @@ from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import Schema, State, Words
 from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
+from agent_memory.workspace.rows.sight import seen_by, shown_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +100,7 @@ class Reading:
         all_rows: bool = False,
     ) -> sa.Row[Any]:
         source = self.table(table)
-        seen = _shown(source, caller) if all_rows else self._seen(table, caller)
+        seen = shown_to(source, caller) if all_rows else self._seen(table, caller)
         statement = sa.select(*wanted).where(self.named(table, key), seen).order_by(source.c.ws_state).limit(1)
         found = connection.execute(statement).first()
         if found is None:
@@ -133,7 +134,7 @@ class Reading:
         source = self.table(table)
         conditions = [self._equals(connection, table, name, value, caller) for name, value in (where or {}).items()]
         if filled is not None:
-            self._check_columns(table, [filled])
+            _check_columns(self.declaration, table, [filled])
             conditions.append(source.c[filled].is_not(None))
         rows = self._rows(connection, table, conditions, caller, columns, limit=limit, offset=offset)
         total = len(rows)
@@ -190,7 +191,7 @@ class Reading:
     def _equals(
         self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller
     ) -> sa.ColumnElement[bool]:
-        self._check_columns(table, [name])
+        _check_columns(self.declaration, table, [name])
         source, column = self.table(table), self.declaration.tables[table].columns.get(name)
         if value is None:
             return source.c[name].is_(None)
@@ -224,7 +225,7 @@ class Reading:
     def _select(self, table: str, columns: Sequence[str]) -> tuple[sa.Select[Any], list[str]]:
         """Return a selection of columns, references by the keys of their rows, and the names of these columns."""
         source, declared = self.table(table), self.declaration.tables[table]
-        self._check_columns(table, columns)
+        _check_columns(self.declaration, table, columns)
         names = list(columns) or [
             "id",
             *declared.columns,
@@ -247,52 +248,16 @@ class Reading:
         values = self._values[table]
         return {name: values.shown(name, value) for name, value in zip(names, row, strict=True)}
 
-    def _check_columns(self, table: str, columns: Sequence[str]) -> None:
-        declared = self.declaration.tables[table]
-        for name in columns:
-            if name not in declared.columns and name not in OWN_COLUMNS:
-                there = ", ".join(["id", *declared.columns])
-                raise ValidationError(
-                    f"{table} has no column {quoted(name)}; there are {there}.", code="unknown_column"
-                )
-
     def _seen(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
-        """Return the condition that holds for rows that the caller sees."""
-        source, claim = self.table(table), caller.claim
-        shown = _shown(source, caller)
-        if claim is None or claim.phase is None or claim.row_id is None:
-            return shown
-        phase = self.declaration.phase(claim.phase)
-        if phase.reads == "all" or phase.over is None:
-            return shown
-        over = self.schema.declared[phase.over]
-        key = self.declaration.tables[phase.over].key or "id"
-        if table == phase.over:
-            own = source.c.id == claim.row_id
-            return sa.and_(shown, own if phase.reads == "own" else source.c[key] <= claim.key)
-        owner = owner_column(self.declaration, table, phase.over)
-        if owner is None:
-            return shown
-        belongs = source.c[owner] == claim.row_id
-        if phase.reads == "earlier":
-            belongs = source.c[owner].in_(sa.select(over.c.id).where(over.c[key] <= claim.key))
-        return sa.and_(shown, sa.or_(belongs, source.c[owner].is_(None)))
+        return seen_by(self.declaration, self.schema, table, caller)
 
 
-def owner_column(declaration: Declaration, table: str, over: str) -> str | None:
-    """Return the column that says to which row of `over` a row of `table` belongs; None where it belongs to none."""
+def _check_columns(declaration: Declaration, table: str, columns: Sequence[str]) -> None:
     declared = declaration.tables[table]
-    candidates = [name for name, column in declared.columns.items() if column.references == over]
-    return declared.belongs_to if declared.belongs_to in candidates else next(iter(candidates), None)
-
-
-def _shown(source: sa.Table, caller: Caller) -> sa.ColumnElement[bool]:
-    shown = source.c.ws_state == int(State.SHOWN)
-    claim = caller.claim
-    if claim is None or claim.step is None:
-        return shown
-    own = sa.and_(source.c.ws_state == int(State.PENDING), source.c.ws_step == claim.step)
-    return sa.or_(shown, sa.and_(own, source.c.ws_attempt == claim.attempt))
+    for name in columns:
+        if name not in declared.columns and name not in OWN_COLUMNS:
+            there = ", ".join(["id", *declared.columns])
+            raise ValidationError(f"{table} has no column {quoted(name)}; there are {there}.", code="unknown_column")
 
 
 def _bounded(limit: int) -> int:

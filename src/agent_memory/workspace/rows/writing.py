@@ -11,7 +11,7 @@ from agent_memory.errors import ConflictError, NotAllowedError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import State, Transaction
 from agent_memory.workspace.rows.duplicates import is_taken
-from agent_memory.workspace.rows.reading import Reading, owner_column
+from agent_memory.workspace.rows.sight import owner_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration, Table
     from agent_memory.workspace.rows.claim import Caller
     from agent_memory.workspace.rows.leases import Leases
+    from agent_memory.workspace.rows.reading import Reading
     from agent_memory.workspace.rows.values import Encoded, Values
 
 
