@@ -178,7 +178,7 @@ def look(folder: Path, report: Report, wanted: str) -> None:
         tables = list(workspace.declaration.tables)
     finally:
         workspace.close()
-    with sqlite3.connect(folder / ".workspace" / "rows.db") as database:
+    with contextlib.closing(sqlite3.connect(folder / ".workspace" / "rows.db")) as database:
         said = database.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok" or database.execute("PRAGMA foreign_key_check").fetchall():
             report.wrong.append(f"{here}: SQLite says {said}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -43,9 +44,8 @@ def test_what_is_spoiled_is_seen(ended: tuple[Path, str], spoiled: str, said: st
     database = folder / ".workspace" / "rows.db"
     whole = database.read_bytes()
     try:
-        with sqlite3.connect(database) as connection:
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
             connection.execute(spoiled)
-        connection.close()
         report = Report()
         look(folder, report, wanted)
         assert any(said in each for each in report.wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
@@ -184,5 +185,5 @@ def test_search_finds_stems_and_ranks_by_words(book: Workspace) -> None:
 
 
 def _changes(book: Workspace) -> int:
-    with sqlite3.connect(book.folder / ".workspace" / "rows.db") as database:
+    with contextlib.closing(sqlite3.connect(book.folder / ".workspace" / "rows.db")) as database:
         return int(database.execute("SELECT count(*) FROM ws_history").fetchone()[0])
