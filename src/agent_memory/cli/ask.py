@@ -11,6 +11,7 @@ import typer
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved, tags_of
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory
 from agent_memory.cli.running import NOT_FOUND, Run, command
+from agent_memory.files.wording import counted
 from agent_memory.models import (
     Listed,
     Listing,
@@ -103,6 +104,8 @@ async def list_(
         run.screen.note(f"{run.service.agent_id} remembers nothing yet.")
     else:
         _note_rest(run, listed.total, page.offset, len(documents))
+    if not listed.total and not scratchpad:
+        await _note_items(run)
 
 
 async def _pad_of(run: Run, listing: Listing) -> Listed[Memory]:
@@ -167,6 +170,14 @@ def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
         run.screen.note(f"{shown:,} of {total:,}; --all or --offset {offset + shown} shows more.", style="dim")
 
 
+async def _note_items(run: Run) -> None:
+    """Tell a person how many items there are that were not asked for."""
+    items = 0 if run.given(Filters).items else (await run.service.admin.tally()).items
+    if items and run.screen.form in {"text", "table"}:
+        left = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
+        run.screen.note(f"{left}; --items looks there, too.")
+
+
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _EXPLAINED: Final = 10
 """What was left out, shown to a person at most."""
@@ -225,6 +236,9 @@ async def search(
         run.screen.note("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
     if not results:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
+    if not results or results.not_known:
+        await _note_items(run)
+    if not results:
         raise typer.Exit(NOT_FOUND)
 
 

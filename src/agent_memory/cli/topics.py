@@ -42,7 +42,8 @@ async def topics(run: Run) -> None:
             "speak of."
         )
     if unfiled:
-        run.screen.show(f"{counted(unfiled, 'item')} on no page, and found by search all the same.", style="dim")
+        told = f"{counted(unfiled, 'item')} on no page; `agent-memory search --items` looks there, too."
+        run.screen.show(told, style="dim")
 
 
 @command()

@@ -122,8 +122,13 @@ def test_items_are_listed_and_found_with_an_option_alone(bob: Run, root: Path) -
     item = asyncio.run(draw())
     assert listed(bob) == [C, B]
     assert listed(bob, "--items") == [item, C, B]
-    bob("search", "harbour", code=3)
-    assert item in bob("search", "harbour", "--items").stdout
+    left = "1 item drawn from documents and talks was left out; --items looks there, too."
+    assert left in bob("search", "harbour", code=3).stderr
+    assert left in bob("list", "--tag", "nowhere").stderr
+    assert "left out" not in bob("search", "giraffe", "--items", code=3).stderr
+    found = bob("search", "harbour", "--items")
+    assert item in found.stdout
+    assert "left out" not in found.stderr
     assert "harbour" in bob("show", item[:10]).stdout
     assert "harbour" in bob("export", "--format", "jsonl").stdout
     assert "items" in bob("status").stdout
