@@ -1,5 +1,6 @@
 """Commands about who and what an agent knows of: entities, one in time, and what was said."""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
@@ -40,9 +41,10 @@ async def entities(
     if kind is not None and kind not in get_args(EntityType):
         raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
     async with opened_knowledge(run) as knowledge:
-        everything = await Entities(knowledge, group).all(kind)
-    found = [each for each in everything if each.maybe or not maybe]
+        everything = await Entities(knowledge, group).all()
     names = {each.entity.id: each.entity.name for each in everything}
+    of_kind = [each for each in everything if kind in {None, each.entity.entity_type}]
+    found = [each for each in of_kind if each.maybe or not maybe]
     shown = found if every else found[:_SHOWN]
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(found)}
     run.screen.rows({**head, "entities": [_document(each) for each in shown]}, "entities", _COLUMNS)
@@ -138,13 +140,13 @@ def _show(run: Run, found: KnownEntity, moments: list[Moment], names: dict[str, 
     for key, value in found.entity.attributes.items():
         run.screen.show(visible(f"{key}: {value}"), indent=2)
     for each in found.merged:
-        why = each.metadata.get("merge")
-        stage = why.get("stage", "") if isinstance(why, dict) else ""
-        run.screen.show(visible(f"same as {each.name} ({stage})"), indent=2, style="dim")
+        run.screen.show(visible(f"same as {each.name}{_why(each.metadata.get('merge'))}"), indent=2, style="dim")
     for one in found.maybe:
-        run.screen.show(visible(f"maybe the same as {names.get(one, one)}; --merge says so"), indent=2, style="yellow")
+        other = names.get(one, one)
+        told = f"maybe the same as {other}; if it is, say --merge {shlex.quote(other)}"
+        run.screen.show(visible(told), indent=2, style="yellow")
     for moment in moments if every else moments[-_SHOWN:]:
-        run.screen.show(visible(_line(moment)), indent=2, max_lines=2)
+        run.screen.show(visible(_line(moment, found.entity.name)), indent=2, max_lines=2)
     if not every and len(moments) > _SHOWN:
         run.screen.note(f"The last {_SHOWN} of {len(moments):,}; --all shows more.", style="dim")
     if not moments:
@@ -155,7 +157,14 @@ def _also(names: tuple[str, ...]) -> str:
     return f" · also {', '.join(names[:_NAMED])}{' …' if names[_NAMED:] else ''}" if names else ""
 
 
-def _line(moment: Moment) -> str:
+def _why(merge: object) -> str:
+    """Return why an entity was found to be the same as another one, with how to take that back."""
+    evidence = merge.get("evidence") if isinstance(merge, dict) else None
+    told = ", ".join(map(str, evidence)) if isinstance(evidence, list) else ""
+    return f": {told}; --split takes them apart" if told else "; --split takes them apart"
+
+
+def _line(moment: Moment, name: str) -> str:
     until = f" to {day(moment.until)}" if moment.until is not None else ""
     words, source = " ".join(moment.text.split()), moment.source
     if moment.trust == "low":
@@ -163,7 +172,7 @@ def _line(moment: Moment) -> str:
     if moment.what == "mention":
         return f"{day(moment.at)}  {words} · {source}"
     relation = moment.what.replace("_", " ")
-    told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} it"
+    told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} {name}"
     if moment.until == moment.at:
         until, told = "", f"no longer {told}"
     return f"{day(moment.at)}{until}  {told}: “{words}” · {source}"

@@ -150,19 +150,24 @@ class Entities:
     async def timeline(self, known: KnownEntity, as_of: datetime | None = None) -> list[Moment]:
         """Return what was said of an entity, in the order of time; with a moment, what was known or held then.
 
+        Of each source that is the relations it tells, and the sentence that names the entity first, if that tells none.
+
         Raises:
             StorageError: The records cannot be read.
         """
         view = await self._view()
         own = {known.entity.id, *(each.id for each in known.merged)}
         found = [_told(each, own, view) for each in await self.relations(known, as_of)]
-        related = {each.source for each in found}
-        mentions = [each for each in await self._mentions(own) if _source_of(each.links) not in related]
+        related: dict[str, list[str]] = {}
+        for each in found:
+            related.setdefault(each.source, []).append(each.text)
+        mentions = await self._mentions(own)
         texts = await self._texts([_source_of(each.links) for each in mentions])
         for mention in mentions:
             moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
-            if as_of is None or moment <= as_of:
-                words = _around(mention, own, texts.get(source, ""))
+            words = _around(mention, own, texts.get(source, ""))
+            is_told = any(words in each or each in words for each in related.get(source, ()))
+            if not is_told and (as_of is None or moment <= as_of):
                 found.append(Moment(moment, "mention", words, source, trust=mention.trust))
         return sorted(found, key=lambda each: (each.at, each.source, each.what))
 

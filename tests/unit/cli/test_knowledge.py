@@ -330,3 +330,31 @@ def test_what_was_forgotten_is_not_shown_with_those_it_names(cli: Run, tmp_path:
     (item,) = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"]
     cli("forget", "-a", "eve", item["id"], "--yes")
     assert "walnuts" not in cli("entity", "-a", "eve", "Robert Smith").stdout
+
+
+PEOPLE = (
+    "The plan is kept by Grace Hopper.\n\n"
+    "Grace Hopper joined Acme Corp in May 2026. Bob Miller reports to Grace Hopper. "
+    "Her address is grace@acme.example.\n"
+)
+
+
+def test_an_entity_is_shown_with_all_that_a_document_says_of_it_and_by_names(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.md").write_text(PEOPLE)
+    cli("ingest", "-a", "eve", str(tmp_path / "people.md"))
+    shown = cli("entity", "-a", "eve", "Grace Hopper").stdout
+    assert "The plan is kept by Grace Hopper." in shown
+    assert "Bob Miller reports to Grace Hopper: “Bob Miller" in shown
+    assert "if it is, say --merge grace@acme.example" in shown
+    told = [each["text"] for each in document(cli("entity", "-a", "eve", "Bob Miller", "--json"))["timeline"]]
+    assert told == ["Bob Miller reports to Grace Hopper."]
+    people = cli("entities", "-a", "eve", "--type", "person").stdout
+    assert "maybe the same as grace@acme.example" in people
+    assert "maybe the same as ent-" not in people
+
+
+def test_why_two_are_the_same_is_shown_with_how_to_take_them_apart(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "people.md").write_text(PEOPLE)
+    cli("ingest", "-a", "eve", str(tmp_path / "people.md"))
+    shown = cli("entity", "-a", "eve", "Grace Hopper", "--merge", "Bob Miller").stdout
+    assert "same as Bob Miller: a person said so; --split takes them apart" in shown
