@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema
 
-from agent_memory.workspace.declaration.model import OWN_COLUMNS, Column, Declaration, Table, ToolSpec
+from agent_memory.workspace.declaration.model import OWN_COLUMNS, Column, Declaration, Table
+from agent_memory.workspace.declaration.tools import tool_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +42,7 @@ def faults_of(declaration: Declaration) -> Iterator[_Found]:
             yield ("files", name), f"files.{name}: a pattern stays inside the workspace: no /, ~ or .. at its beginning"
         elif parts[0].startswith("."):
             yield ("files", name), f"files.{name}: folders that begin with a dot are not the workspace's"
-    for name, tool in declaration.tools.items():
-        yield from _tool(declaration, name, tool)
+    yield from tool_faults(declaration)
 
 
 def _table(declaration: Declaration, name: str, table: Table) -> Iterator[_Found]:
@@ -94,6 +94,21 @@ def _column(declaration: Declaration, table: str, name: str) -> Iterator[_Found]
         yield here, f"{label}: a reference is an integer or a text"
     if column.enum and column.type not in ("text", "integer"):
         yield here, f"{label}: only text and integers have an enum"
+    if column.done is not None:
+        yield from ((here, f"{label}: {reason}") for reason in _not_shown(declaration, table, column))
+
+
+def _not_shown(declaration: Declaration, table: str, column: Column) -> Iterator[str]:
+    """Yield why a column cannot show whether a phase is done."""
+    phase = next((each for each in declaration.phases if each.name == column.done), None)
+    if phase is None:
+        yield f"done: {column.done!r} is no phase"
+    elif phase.over not in (None, table):
+        yield f"done: {column.done} works on rows of {phase.over}"
+    elif phase.over is None and declaration.tables[table].kind == "log":
+        yield "done: a log does not change"
+    if column.type != "boolean" or column.required or column.unique or column.default is not None or column.write:
+        yield "done: it is worked out, so it is a boolean and nothing else is said of it"
 
 
 def _column_values(here: tuple[str | int, ...], label: str, column: Column) -> Iterator[_Found]:
@@ -188,23 +203,3 @@ def _phases(declaration: Declaration) -> Iterator[_Found]:
                 )
         if phase.snapshot is not None and names.setdefault(phase.snapshot, number) != number:
             yield here, f"phases.{phase.name}.snapshot: another phase makes {phase.snapshot!r} already"
-
-
-def _tool(declaration: Declaration, name: str, tool: ToolSpec) -> Iterator[_Found]:
-    here: tuple[str | int, ...] = ("tools", name)
-    table = declaration.tables.get(tool.table)
-    if table is None:
-        yield here, f"tools.{name}.table: {tool.table!r} is no table"
-        return
-    named = {*tool.where, *tool.arguments, *tool.constants, *tool.columns, *((tool.filled,) if tool.filled else ())}
-    unknown = sorted(named - set(table.columns) - OWN_COLUMNS)
-    if unknown:
-        yield here, f"tools.{name}: {tool.table} has no column {unknown[0]!r}"
-    if tool.operation == "search" and not table.search:
-        yield here, f"tools.{name}: {tool.table} declares no columns to search"
-    if tool.operation == "log" and table.kind != "log":
-        yield here, f"tools.{name}: {tool.table} is no log"
-    if tool.operation == "update" and table.kind == "log" and not tool.arguments and not tool.constants:
-        yield here, f"tools.{name}: what may be updated in a log must be named"
-    if tool.operation == "ending" and len(tool.columns) != 1:
-        yield here, f"tools.{name}: an ending is that of one column"

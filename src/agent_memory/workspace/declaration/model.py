@@ -34,6 +34,7 @@ class Column(_Declared):
         references: A table: a value names one of its rows, by the key of that table, or by id where it has none.
         json_schema: What a value of a JSON column must be (https://json-schema.org, draft 2020-12).
         write: The agents that may write it; all that may write the table where it is empty.
+        done: A phase: the column shows whether its steps for this row are done, and nobody writes it.
     """
 
     type: ColumnType = "text"
@@ -44,6 +45,7 @@ class Column(_Declared):
     json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
     default: Any = None
     write: tuple[Label, ...] = Field(default=(), strict=False)
+    done: Name | None = None
     description: str = ""
 
 
@@ -78,6 +80,10 @@ class Table(_Declared):
         if not isinstance(value, dict):
             return value
         return {name: {"type": each} if isinstance(each, str) else each for name, each in value.items()}
+
+    def written_columns(self) -> list[str]:
+        """Return the columns that agents write: not those that the workspace itself sets or works out."""
+        return [name for name, each in self.columns.items() if name not in OWN_COLUMNS and each.done is None]
 
     def unique_columns(self) -> list[str]:
         """Return the columns of which no two shown rows have the same value."""
@@ -144,18 +150,22 @@ class ToolSpec(_Declared):
     """A tool by a name of the declaration's own: an operation on one table, with names for its arguments.
 
     Attributes:
-        operation: What it does.
+        operation: What it does. `ending`: the end of the item before one, in a column that holds a list of texts.
         table: On which table.
-        key: The argument that names the row; `id` for its id.
-        value: The row that is meant where no argument names one: `structure` of a table of named values.
+        key: The argument that names the row, by the table's key, or by its id where it has none.
+        value: The key of the row that is meant where no argument names one: `structure` of a table of named values.
         where: Columns that must equal arguments: column → argument.
         arguments: What is written: column → argument.
-        constants: What is written without being asked for: column → value.
+        optional: Arguments that may be left out.
+        constants: What is written without being asked for: column → value; `now` for the moment of the call.
         field: The argument that names the one column that is written; its value is in `value_argument`.
         fields: The argument that holds a mapping of columns to values.
-        columns: What is answered; all columns where it is empty, the bare value where `bare` is set.
+        columns: What is answered; all columns where it is empty.
+        bare: The value of the one column is answered, not a row.
         filled: Rows only in which this column has a value.
+        item: `ending`: the argument that says before which item, counted from 1.
         characters: `ending`: how much of the text is answered.
+        description: What a model is told that it does; made from the operation where it is empty.
     """
 
     operation: Operation

@@ -11,6 +11,7 @@ from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import Schema, State, Words
 from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
+from agent_memory.workspace.rows.columns import column_of
 from agent_memory.workspace.rows.sight import seen_by, shown_to
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Reading:
         conditions = [self._equals(connection, table, name, value, caller) for name, value in (where or {}).items()]
         if filled is not None:
             _check_columns(self.declaration, table, [filled])
-            conditions.append(source.c[filled].is_not(None))
+            conditions.append(column_of(self.declaration, self.schema, table, filled).is_not(None))
         rows = self._rows(connection, table, conditions, caller, columns, limit=limit, offset=offset)
         total = len(rows)
         if offset or len(rows) == limit:
@@ -192,16 +193,16 @@ class Reading:
         self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller
     ) -> sa.ColumnElement[bool]:
         _check_columns(self.declaration, table, [name])
-        source, column = self.table(table), self.declaration.tables[table].columns.get(name)
+        column = self.declaration.tables[table].columns.get(name)
         if value is None:
-            return source.c[name].is_(None)
+            return column_of(self.declaration, self.schema, table, name).is_(None)
         if column is not None and column.references is not None:
             value = self.row_id(connection, column.references, value, caller, all_rows=True)
         elif column is not None and column.type == "boolean" and isinstance(value, bool):
             value = int(value)
         elif not isinstance(value, str | int | float):
             raise ValidationError(f"{table}.{name} is compared with a text or a number.", code="wrong_value")
-        condition: sa.ColumnElement[bool] = source.c[name] == value
+        condition: sa.ColumnElement[bool] = column_of(self.declaration, self.schema, table, name) == value
         return condition
 
     def _rows(
@@ -237,7 +238,7 @@ class Reading:
             target = declared.columns[name].references if name in declared.columns else None
             key = self.declaration.tables[target].key if target else None
             if target is None or key is None:
-                wanted.append(source.c[name])
+                wanted.append(column_of(self.declaration, self.schema, table, name).label(name))
             else:
                 other = self.schema.declared[target].alias(f"of_{name}")
                 joined = joined.outerjoin(other, source.c[name] == other.c.id)

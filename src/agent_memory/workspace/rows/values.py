@@ -69,7 +69,7 @@ class Values:
             for name, column in self.table.columns.items():
                 if given.get(name) is None and name not in OWN_COLUMNS and column.default is not None:
                     given[name] = column.default
-        columns = [name for name in self.table.columns if name not in OWN_COLUMNS]
+        columns = self.table.written_columns()
         wanted = columns if whole else [name for name in columns if name in given]
         kept: dict[str, Any] = {}
         references: dict[str, Any] = {}
@@ -96,8 +96,8 @@ class Values:
         return bool(value) if column.type == "boolean" else value
 
     def _check_declared(self, name: str) -> None:
-        if name not in self.table.columns or name in OWN_COLUMNS:
-            there = ", ".join(each for each in self.table.columns if each not in OWN_COLUMNS)
+        if name not in self.table.written_columns():
+            there = ", ".join(self.table.written_columns())
             raise ValidationError(
                 f"{self.name} has no column {quoted(name)} that can be written; there are {there}. "
                 "Nothing was written.",

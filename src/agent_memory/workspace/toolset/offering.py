@@ -1,0 +1,77 @@
+"""Which tools a workspace has, and which of them an agent may see."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import ConfigurationError
+from agent_memory.settings import did_you_mean
+from agent_memory.workspace.declaration.tools import ROW_TOOLS
+from agent_memory.workspace.toolset.anytable import row_tools
+from agent_memory.workspace.toolset.generated import tools_of
+from agent_memory.workspace.toolset.named import named_tool
+from agent_memory.workspace.toolset.steps import step_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.workspace.declaration import Declaration
+    from agent_memory.workspace.toolset.tool import Tool
+
+DEFAULT_TOOLS: Final = ("next_steps", "claim_step", "finish_step", "fail_step", *ROW_TOOLS)
+"""What is offered unless tools are named: enough to do a step, in nine tools whatever is declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What an agent may see.
+
+    Attributes:
+        tools: Names of tools, or patterns of them such as `get_*`.
+        tables: The tables that the tools for rows may be asked for; all of them where it is None.
+    """
+
+    tools: Sequence[str] = DEFAULT_TOOLS
+    tables: Sequence[str] | None = None
+
+
+def offered(declaration: Declaration, tables: Sequence[str] | None = None) -> dict[str, Tool]:
+    """Return all tools of a workspace, by name.
+
+    Those that the declaration names itself go before those made from its tables.
+
+    Args:
+        declaration: What is declared.
+        tables: The tables of the tools for rows; all of them where it is None.
+
+    Raises:
+        ConfigurationError: One of `tables` is not declared.
+    """
+    for name in tables or ():
+        if name not in declaration.tables:
+            raise ConfigurationError(f"There is no table {name!r}{did_you_mean(name, tuple(declaration.tables))}.")
+    found = {
+        **step_tools(declaration),
+        **row_tools(declaration, list(declaration.tables) if tables is None else tables),
+    }
+    for name in declaration.tables:
+        found |= tools_of(declaration, name)
+    return found | {name: named_tool(declaration, name, spec) for name, spec in declaration.tools.items()}
+
+
+def choose(declaration: Declaration, offer: Offer) -> dict[str, Tool]:
+    """Return the tools that are offered, by name.
+
+    Raises:
+        ConfigurationError: A name, or a pattern, fits no tool; or a table is not declared.
+    """
+    found = offered(declaration, offer.tables)
+    chosen: dict[str, Tool] = {}
+    for name in offer.tools:
+        fitting = fnmatch.filter(found, name)
+        if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
+            raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found))}.")
+        chosen |= {each: found[each] for each in fitting}
+    return chosen
