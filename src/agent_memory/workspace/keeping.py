@@ -11,6 +11,7 @@ from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY, Core
 from agent_memory.workspace.database import STEPS
 from agent_memory.workspace.database.history import last_seq
+from agent_memory.workspace.declaration import is_snapshot_name
 from agent_memory.workspace.rows import Caller
 from agent_memory.workspace.snapshots import (
     Contents,
@@ -213,8 +214,7 @@ class Snapshots:
 
 
 def _check_name(name: str) -> None:
-    allowed = 0 < len(name) <= 100 and all(each.isalnum() or each in "_.@-" for each in name) and name[0] != "."  # noqa: PLR2004
-    if not allowed:
+    if not is_snapshot_name(name):
         raise ValidationError(f"{quoted(name)} is no name of a snapshot: letters, digits and _.@- are.", code="invalid")
 
 

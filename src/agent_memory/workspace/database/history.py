@@ -129,7 +129,9 @@ class Transaction:
         new["ws_version"] = row["ws_version"] + 1
         if "updated_at" in into.c:
             new["updated_at"] = self.at
-        self.connection.execute(sa.update(into).where(into.c.id == row["id"]).values(new))
+        # Names of columns are names of parameters too; those that begin with ws_ are in no declaration.
+        here = into.c.id == sa.bindparam("ws_id", row["id"])
+        self.connection.execute(sa.update(into).where(here).values(new))
         self._record(table, row["id"], op, {**new, **changed}, dict(origins or {}))
         return True
 

@@ -6,6 +6,7 @@ SQLite gets STRICT tables (https://sqlite.org/stricttables.html), which know INT
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 WHOLE: Final = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
 NUMBER: Final[sa.types.TypeEngine[float]] = sa.REAL().with_variant(sa.Double(), "postgresql")
 _TYPES: Final[dict[str, Any]] = {"integer": WHOLE, "real": NUMBER, "boolean": WHOLE}
-MAX_UNIQUE_CHARS: Final = 500
-"""Characters of a unique text: PostgreSQL indexes no more than about 2,700 bytes."""
+_MAX_NAME: Final = 63
+"""Bytes of a name in PostgreSQL; longer ones it would cut."""
 
 
 class State(IntEnum):
@@ -97,18 +98,32 @@ def _declared(metadata: sa.MetaData, name: str, table: Table) -> sa.Table:
         _text("ws_step"),
         sa.Column("ws_attempt", WHOLE),
         sa.Column("ws_ordinal", WHOLE),
-        sa.UniqueConstraint("ws_step", "ws_attempt", "ws_ordinal", name=f"ws_once_{name}"),
+        sa.UniqueConstraint("ws_step", "ws_attempt", "ws_ordinal", name=index_name("once", name)),
     )
     shown = made.c.ws_state == int(State.SHOWN)
     for each in table.unique_columns():
-        sa.Index(f"ws_unique_{name}_{each}", made.c[each], unique=True, sqlite_where=shown, postgresql_where=shown)
+        sa.Index(
+            index_name("unique", name, each), made.c[each], unique=True, sqlite_where=shown, postgresql_where=shown
+        )
     indexed = {*table.index, *(each for each, column in table.columns.items() if column.references)}
     for each in sorted(indexed - set(table.unique_columns()) - _OWN_TIMES):
-        sa.Index(f"idx_{name}_{each}", made.c[each])
+        sa.Index(index_name("index", name, each), made.c[each])
     return made
 
 
 _OWN_TIMES: Final = frozenset({"created_at", "updated_at"})
+
+
+def index_name(kind: str, table: str, column: str = "") -> str:
+    """Return the name of an index: no two are equal, and none is one that a declaration may give to a table.
+
+    Names that are declared have no dot, so `a`.`b_c` and `a_b`.`c` differ; one that is too long ends in its hash.
+    """
+    whole = f"ws_{kind}_{table}" + (f".{column}" if column else "")
+    if len(whole) <= _MAX_NAME:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return f"{whole[: _MAX_NAME - 17]}_{digest}"
 
 
 def _column(name: str, column: Column, namespace: str | None) -> sa.Column[Any]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from agent_memory.workspace.database.schema import index_name
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -48,9 +50,10 @@ class Words:
 
     def _create_postgres(self, connection: sa.Connection, table: str, columns: Sequence[str]) -> None:
         name = f'"{self._namespace}"."{table}"'
-        connection.exec_driver_sql(f'DROP INDEX IF EXISTS "{self._namespace}"."ws_words_{table}"')
+        index = index_name("words", table)
+        connection.exec_driver_sql(f'DROP INDEX IF EXISTS "{self._namespace}"."{index}"')
         vector = _vector(columns)
-        connection.exec_driver_sql(f'CREATE INDEX "ws_words_{table}" ON {name} USING gin ({vector})')
+        connection.exec_driver_sql(f'CREATE INDEX "{index}" ON {name} USING gin ({vector})')
 
     def _matching_postgres(self, table: sa.Table, words: list[str]) -> tuple[sa.FromClause, sa.ColumnElement[float]]:
         vector: sa.ColumnClause[str] = sa.literal_column(_vector(self._columns[table.name]))

@@ -2,7 +2,9 @@
 
 from agent_memory.workspace.declaration.migrating import additions
 from agent_memory.workspace.declaration.model import (
+    LARGEST_INTEGER,
     MAX_TEXT_CHARS,
+    MAX_UNIQUE_CHARS,
     OWN_COLUMNS,
     Column,
     ColumnType,
@@ -12,11 +14,14 @@ from agent_memory.workspace.declaration.model import (
     Table,
     ToolSpec,
     canonical_json,
+    is_snapshot_name,
 )
 from agent_memory.workspace.declaration.reading import parse_declaration, read_declaration
 
 __all__ = [
+    "LARGEST_INTEGER",
     "MAX_TEXT_CHARS",
+    "MAX_UNIQUE_CHARS",
     "OWN_COLUMNS",
     "Column",
     "ColumnType",
@@ -27,6 +32,7 @@ __all__ = [
     "ToolSpec",
     "additions",
     "canonical_json",
+    "is_snapshot_name",
     "parse_declaration",
     "read_declaration",
 ]

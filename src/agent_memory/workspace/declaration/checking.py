@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import jsonschema
-
+from agent_memory.workspace.declaration.limits import limits_of, schema_faults
 from agent_memory.workspace.declaration.model import OWN_COLUMNS, Column, Declaration, Table
 from agent_memory.workspace.declaration.tools import tool_faults
 
@@ -43,6 +42,7 @@ def faults_of(declaration: Declaration) -> Iterator[_Found]:
         elif parts[0].startswith("."):
             yield ("files", name), f"files.{name}: folders that begin with a dot are not the workspace's"
     yield from tool_faults(declaration)
+    yield from limits_of(declaration)
 
 
 def _table(declaration: Declaration, name: str, table: Table) -> Iterator[_Found]:
@@ -116,7 +116,7 @@ def _column_values(here: tuple[str | int, ...], label: str, column: Column) -> I
         if column.type != "json":
             yield here, f"{label}: only json columns have a schema"
         else:
-            yield from ((here, f"{label}.schema: {each}") for each in _schema_faults(column.json_schema))
+            yield from ((here, f"{label}.schema: {each}") for each in schema_faults(column.json_schema))
     if column.enum and column.default is not None and column.default not in column.enum:
         yield here, f"{label}.default: {column.default!r} is not in the enum"
     fitting = _FITS.get(column.type)
@@ -125,26 +125,6 @@ def _column_values(here: tuple[str | int, ...], label: str, column: Column) -> I
         yield here, f"{label}.default: {column.default!r} is no {column.type}"
     if column.enum and any(not isinstance(each, str if column.type == "text" else int) for each in column.enum):
         yield here, f"{label}.enum: a value is no {column.type}"
-
-
-def _schema_faults(schema: dict[str, Any]) -> Iterator[str]:
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        yield error.message
-    if "$ref" in str(schema) and any(not each.startswith("#") for each in _refs(schema)):
-        yield "$ref may only name a part of the same schema (#/…): nothing is fetched"
-
-
-def _refs(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key == "$ref" and isinstance(inner, str):
-                yield inner
-            yield from _refs(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _refs(inner)
 
 
 def _circles(declaration: Declaration) -> Iterator[_Found]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import DeclarationError
+from agent_memory.workspace.declaration.model import OWN_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ def additions(old: Declaration, new: Declaration) -> Additions:
         for name, table in new.tables.items()
         if name in old.tables
         for column in table.columns
-        if column not in old.tables[name].columns
+        if column not in old.tables[name].columns and column not in OWN_COLUMNS  # which every table has already
     )
     return Additions(tables, columns)
 
@@ -64,9 +65,9 @@ def _changes(name: str, old: Table, new: Table) -> Iterator[str]:
         yield f"- tables.{name}.key: rows were named by {old.key}, and would be by {new.key}"
     for column, was in old.columns.items():
         here = f"tables.{name}.columns.{column}"
-        if column not in new.columns:
+        if column not in new.columns and column not in OWN_COLUMNS:
             yield f"- {here} is gone; its values would be lost"
-        else:
+        elif column in new.columns:
             yield from (f"- {here}: {reason}" for reason in _narrower(was, new.columns[column]))
     for column, added in new.columns.items():
         if column not in old.columns and added.required and added.default is None:

@@ -21,6 +21,13 @@ OWN_COLUMNS: Final = frozenset({"id", "created_at", "updated_at"})
 """Columns that every table has; a declaration may name the two times to say that a table shows them."""
 MAX_TEXT_CHARS: Final = 1_000_000
 """Characters of one value, as of the other texts that are taken in: a chapter of 150,000 words."""
+MAX_UNIQUE_CHARS: Final = 500
+"""Characters of a unique text: PostgreSQL indexes no more than about 2,700 bytes."""
+LARGEST_INTEGER: Final = 2**63 - 1
+"""Both databases keep integers in 64 bits."""
+_SNAPSHOT_CHARS: Final = 100
+_SNAPSHOT_BYTES: Final = 200
+"""Bytes of the name of a snapshot, which names a file too: most file systems take 255."""
 
 
 class _Declared(BaseModel):
@@ -222,6 +229,12 @@ class Declaration(_Declared):
     def fingerprint(self) -> str:
         """Return the SHA-256 of what it says, as 64 hexadecimal digits: equal for equal declarations."""
         return hashlib.sha256(canonical_json(self.model_dump(mode="json", by_alias=True)).encode()).hexdigest()
+
+
+def is_snapshot_name(name: str) -> bool:
+    """Tell whether a snapshot may have this name: letters, digits and `_.@-`, no dot at the beginning, not too long."""
+    fits = 0 < len(name) <= _SNAPSHOT_CHARS and len(name.encode(errors="replace")) <= _SNAPSHOT_BYTES
+    return fits and name[0] != "." and all(each.isalnum() or each in "_.@-" for each in name)
 
 
 def canonical_json(value: Any) -> str:

@@ -10,21 +10,25 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.times import as_utc
 from agent_memory.redaction import Redactor, quoted, redact_value
-from agent_memory.workspace.database.schema import MAX_UNIQUE_CHARS
-from agent_memory.workspace.declaration import MAX_TEXT_CHARS, OWN_COLUMNS, Column, Table, canonical_json
+from agent_memory.workspace.declaration import (
+    LARGEST_INTEGER,
+    MAX_TEXT_CHARS,
+    MAX_UNIQUE_CHARS,
+    OWN_COLUMNS,
+    Column,
+    Table,
+    canonical_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_LARGEST: Final = 2**63 - 1
-"""Both databases keep integers in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Values:
             raise self._wrong(name, f"must be {'an integer' if column.type == 'integer' else 'a number'}", value)
         if column.type == "real":
             return self._number(name, float(value))
-        if abs(value) > _LARGEST:
+        if abs(value) > LARGEST_INTEGER:
             raise self._wrong(name, "must fit in 64 bits", value)
         return self._of_enum(name, column, value)
 
