@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.entities import mentions_in
@@ -15,6 +16,8 @@ from agent_memory.ingestion.shapes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_memory.entities import Gazetteer, Mention
     from agent_memory.entities.mention import Kind
     from agent_memory.entities.relating import Relation
@@ -37,6 +40,7 @@ def drawn(
         least: Confidence of what is returned.
     """
     mentions = mentions_in(text, gazetteer=gazetteer, speaker=speaker)
+    mentions = _as_sure_as_ever(mentions)
     enough = least_score(least)
     entities = [_entity(each) for each in mentions if each.confidence >= enough]
     relations = [
@@ -51,6 +55,14 @@ def drawn(
     kinds |= {mention.name: mention.kind for mention in ends}
     entities += [ExtractedEntity(name, kind, "high", 1.0) for name, kind in kinds.items() if name not in known]
     return EntityExtractionResult(entities, [each[0] for each in relations])
+
+
+def _as_sure_as_ever(mentions: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return mentions with the confidence that their name has at its surest place of the text."""
+    best: dict[str, float] = {}
+    for each in mentions:
+        best[each.name] = max(each.confidence, best.get(each.name, 0.0))
+    return tuple(replace(each, confidence=best[each.name]) for each in mentions)
 
 
 def _relationship(relation: Relation, text: str) -> ExtractedRelationship:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.known import KnownEntities
-from agent_memory.ingestion.resolving import ENDED_BY, Drafts, ends_of, resolve
+from agent_memory.ingestion.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
 from agent_memory.models import SUBJECT, Episode, to_text
 from agent_memory.signals import span
 
@@ -104,11 +104,21 @@ class EntityStage:
             if before is None:
                 await knowledge.mentions.store_many([each])
         for relation in drafts.relations:
-            if await knowledge.relations.get(relation.value.id) is None:
+            if not await self._is_kept(relation.value):
                 await knowledge.relations.store_many([relation])
                 metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.value.relation_type)
                 await self._end(relation.value)
         self._seen = await knowledge.entities.last_change() or ""
+
+    async def _is_kept(self, new: Relation) -> bool:
+        """Whether a relation is there, by its id or by its words.
+
+        The id counts the relations of a source before it. There are more of them once more names are known.
+        """
+        if await self._knowledge.relations.get(new.id) is not None:
+            return True
+        linked = await self._knowledge.relations.linked_to(new.from_id)
+        return any(_told_by(each) == _told_by(new) for each in linked)
 
     async def _end(self, new: Relation) -> None:
         """End what a functional relation ends."""
@@ -124,6 +134,12 @@ class EntityStage:
             and any(link.rel == SUBJECT and link.id == new.from_id for link in each.links)
         ]
         await end_relations(self._knowledge, ends_of(new, same))
+
+
+def _told_by(relation: Relation) -> tuple[str, ...]:
+    """Return of what a relation is, and what says it."""
+    source = next((link.id for link in relation.links if link.rel == FROM), "")
+    return source, relation.relation_type, relation.from_id, relation.to_id, relation.content
 
 
 async def end_relations(knowledge: Knowledge, ends: Sequence[tuple[Relation, datetime, Relation]]) -> None:

@@ -17,3 +17,11 @@ def test_who_speaks_is_there_once_where_the_text_names_them_too() -> None:
 
 def test_nobody_is_named_where_it_is_not_known_who_speaks() -> None:
     assert [each.name for each in drawn("The boat is moored in Bergen.").entities] == ["Bergen"]
+
+
+def test_a_name_is_as_sure_as_at_its_surest_place_of_the_text() -> None:
+    text = "Ada Lovelace works at Acme Corp and lives in London."
+    assert "Ada Lovelace" not in [each.name for each in drawn(text).entities]
+    more = drawn(f"{text} Bob Miller reports to Ada Lovelace.")
+    assert [each.start for each in more.entities if each.name == "Ada Lovelace"] == [0, 75]
+    assert [each.relation_type for each in more.relationships] == ["works_at", "lives_in", "reports_to"]

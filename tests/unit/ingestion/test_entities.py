@@ -100,6 +100,24 @@ async def test_working_again_makes_nothing_twice(
     await again.close()
 
 
+async def test_working_again_with_more_names_known_tells_no_relation_twice(
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+) -> None:
+    before = "Ada Lovelace works at Acme Corp."  # a name that is not sure yet
+    later = "I met Ada Lovelace in London yesterday."
+    await say(ingestor, f"{before} Tobias Reuter reports to Bob Miller.", later)
+    entities = Entities(knowledge, GROUP)
+    for mark in [each for each in await knowledge.marks.valid() if each.stage == "entities" and each.through]:
+        await knowledge.marks.update(mark.id, {"through": 0})
+    again = MemoryIngestor(knowledge=knowledge, service=service)
+    await again.background.tell()
+    await again.background.settle()
+    await again.close()
+    told = [each.content for each in await entities.relations(await entities.get("Tobias Reuter"))]
+    assert told == ["Tobias Reuter reports to Bob Miller."]
+    assert [each.content for each in await entities.relations(await entities.get("Ada Lovelace"))] == [before]
+
+
 async def test_a_person_merges_and_splits(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, "I met Tobias Reuter in Berlin.", "We call him Tobsen Maier, he lives in Hamburg.")
     entities = Entities(knowledge, GROUP)
