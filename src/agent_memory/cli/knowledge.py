@@ -100,6 +100,7 @@ async def opened_knowledge(run: Run) -> AsyncIterator[Knowledge]:
 
 async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) -> None:
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
+    fresh = list[str]()
     for place, file in enumerate(files):
         _say_when_stopped(run, Path(file).name, len(files) - place - 1)
         try:
@@ -112,12 +113,14 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
             run.screen.note(f"{error.message} {error.recovery}")
             continue
         failed += bool(done.refused)
+        fresh += done.resources if done.new else []
         documents.append(_taken(file, done))
         _say(run, done)
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
     worked = await _work(run, knowledge)
+    await _note_forgotten(run, knowledge, fresh)
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **worked})
     if failed:
         raise typer.Exit(FAILED)
@@ -153,6 +156,18 @@ async def _tell_all(run: Run, knowledge: Knowledge) -> dict[str, Any]:
         where = f" in {knowledge.folder.topics}" if pages else ""
         run.screen.show(f"{counted(items, 'item')}, {unfiled:,} on no page; {counted(pages, 'page')}{where}.")
     return {"all_items": items, "unfiled": unfiled, "pages": pages}
+
+
+async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) -> None:
+    """Tell a person that items of some resources were forgotten once, by them or by `--undo`, and stay so."""
+    gone = [memory for memory, _ in await run.service.past.forgotten() if memory.is_item]
+    if gone:
+        turns = [each.id for one in resources for each in await knowledge.episodes.linked_to(one)]
+        sources = {*resources, *turns}
+        lost = sum(any(link.id in sources for link in memory.links) for memory in gone)
+        if lost:
+            what = f"{counted(lost, 'item')} of it {'was' if lost == 1 else 'were'} forgotten before"
+            run.screen.note(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
 
 
 def _existing(file: str) -> Path:

@@ -153,9 +153,21 @@ def show_agents(screen: Screen, summaries: Iterable[AgentSummary]) -> None:
         screen.show(each.problem or str(each.folder), indent=2, style="red" if each.problem else "dim")
 
 
+_KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
+    "knowledge.yaml": ("document, conversation or topic", "documents, conversations and topics"),
+    "episodes.yaml": ("turn", "turns"),
+    "entities.yaml": ("record of entities", "records of entities"),
+    "tasks.yaml": (),  # how far background work is: nothing that an agent knows
+}
+"""What a person calls the records of the journals that are built in, besides memories: one of them, and several."""
+
+
 def others_of(summary: AgentSummary) -> str:
     """Return how many records an agent has that are no memories, to be put behind the count of these."""
-    return "".join(f", {counted(count, 'record')} in {name}" for name, count in summary.others.items())
+    told = [
+        (count, _KEPT.get(name, (f"record in {name}", f"records in {name}"))) for name, count in summary.others.items()
+    ]
+    return "".join(f", {counted(count, *words)}" for count, words in told if words)
 
 
 def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:

@@ -165,7 +165,10 @@ def command(
 def show_none(place: Place) -> None:
     """Say that there are no agents."""
     place.screen.document({"root": str(place.root), "agents": []})
-    place.screen.note(f"There are no agents under {place.root} yet. `agent-memory store -a NAME TEXT` begins one.")
+    place.screen.note(
+        f"There are no agents under {place.root} yet. "
+        "`agent-memory store -a NAME TEXT` or `agent-memory ingest -a NAME FILE` begins one."
+    )
 
 
 class PlaceCommand(Plain):

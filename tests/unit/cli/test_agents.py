@@ -30,6 +30,17 @@ def test_agents_tells_how_much_there_is(bob: Run, root: Path) -> None:
     assert str(root / "bob") in bob("agents", "list").stdout
 
 
+def test_what_an_agent_was_given_is_counted_in_words(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text('{"speaker": "Ann", "text": "Tobias Reuter lives in Berlin."}')
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    told = cli("agents").stdout
+    assert "1 document, conversation or topic, " in told
+    assert "1 turn, " in told
+    assert "records of entities, " in told
+    assert ".yaml" not in told
+    assert "tasks.yaml" in json.loads(cli("agents", "--json").stdout)["agents"][0]["others"]
+
+
 def test_an_agent_that_cannot_be_read_is_listed(bob: Run, root: Path) -> None:
     (root / "bob" / "memories.yaml").unlink()
     (root / "bob" / "memories.yaml").mkdir()

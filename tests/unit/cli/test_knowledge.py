@@ -358,3 +358,17 @@ def test_why_two_are_the_same_is_shown_with_how_to_take_them_apart(cli: Run, tmp
     cli("ingest", "-a", "eve", str(tmp_path / "people.md"))
     shown = cli("entity", "-a", "eve", "Grace Hopper", "--merge", "Bob Miller").stdout
     assert "same as Bob Miller: a person said so; --split takes them apart" in shown
+
+
+def test_what_was_taken_back_and_is_given_again_says_why_nothing_is_drawn_and_how_it_comes_back(
+    cli: Run, chat: str
+) -> None:
+    cli("ingest", "-a", "eve", chat)
+    (item,) = document(cli("list", "-a", "eve", "--items", "-c", "note", "--json"))["memories"][:1]
+    cli("ingest", "-a", "eve", "--undo", "--yes", chat)
+    again = cli("ingest", "-a", "eve", chat)
+    assert "0 items drawn" in again.stdout
+    told = "forgotten before, and not drawn again. `agent-memory restore` lists what can be brought back."
+    assert told in again.stderr
+    cli("restore", "-a", "eve", item["id"])
+    assert told not in cli("ingest", "-a", "eve", chat).stderr
