@@ -11,6 +11,7 @@ from agent_memory.settings import (
     ServiceSettings,
     ToolSettings,
 )
+from agent_memory.workspace.tool_settings import WorkspaceToolSettings
 from scripts.prices import tool_prices
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def document() -> str:
         ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
         ("tool-memory-semantic", "", ToolSettings),
         ("tool-memory-knowledge", "", KnowledgeToolSettings),
+        ("tool-memory-workspace", _WORKSPACE_NOTE, WorkspaceToolSettings),
         ("context-memory-scratchpad", "", ScratchpadSettings),
         ("hooks-memory-capture", _CAPTURE_NOTE, CaptureSettings),
         ("hooks-memory-ingestion", _INGESTION_NOTE, IngestionSettings),
@@ -126,6 +128,10 @@ _SHARED_NOTE: Final = (
 )
 _CAPTURE_NOTE: Final = (
     "An entry of `capture_patterns` is a regular expression, or a mapping with `pattern`, `category` and `confidence`."
+)
+_WORKSPACE_NOTE: Final = (
+    "In no session unless `behaviors/memory-workspace.yaml` is included. The address of a PostgreSQL database is no "
+    "setting: it stands in `AGENT_MEMORY_WORKSPACE_URL`."
 )
 _INGESTION_NOTE: Final = "In no session unless `behaviors/memory-ingestion.yaml` is included."
 

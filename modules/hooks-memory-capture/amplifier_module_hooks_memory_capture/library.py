@@ -23,6 +23,7 @@ _INSTALLED: Final = (
     "amplifier-bundle-agent-memory",
     "amplifier-module-tool-memory-knowledge",
     "amplifier-module-tool-memory-semantic",
+    "amplifier-module-tool-memory-workspace",
     "amplifier-module-context-memory-scratchpad",
     "amplifier-module-hooks-memory-capture",
     "amplifier-module-hooks-memory-ingestion",

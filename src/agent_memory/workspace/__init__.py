@@ -10,24 +10,31 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration, parse_declaration, read_declaration
     from agent_memory.workspace.keeping import Snapshots
+    from agent_memory.workspace.place import DECLARATION, URL_VARIABLE, found_from
     from agent_memory.workspace.returning import Resumed
     from agent_memory.workspace.rows import Caller, Claim, Page, Saved
     from agent_memory.workspace.snapshots import Difference, Snapshot
     from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.toolset import Offer, Toolset
     from agent_memory.workspace.workspace import Workspace
 
 __all__ = [
+    "DECLARATION",
+    "URL_VARIABLE",
     "Caller",
     "Claim",
     "Declaration",
     "Difference",
+    "Offer",
     "Page",
     "Resumed",
     "Saved",
     "Snapshot",
     "Snapshots",
     "Step",
+    "Toolset",
     "Workspace",
+    "found_from",
     "parse_declaration",
     "read_declaration",
 ]
@@ -38,10 +45,12 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         {
             "workspace.declaration": "Declaration parse_declaration read_declaration",
             "workspace.keeping": "Snapshots",
+            "workspace.place": "DECLARATION URL_VARIABLE found_from",
             "workspace.returning": "Resumed",
             "workspace.rows": "Caller Claim Page Saved",
             "workspace.snapshots": "Difference Snapshot",
             "workspace.steps": "Step",
+            "workspace.toolset": "Offer Toolset",
             "workspace.workspace": "Workspace",
         },
     )

@@ -80,7 +80,7 @@ def without_a_library(folder: Path) -> Path:
 
 
 def test_the_file_is_the_same_in_every_module() -> None:
-    assert len(WITH_LIBRARY) == 5
+    assert len(WITH_LIBRARY) == 6
     assert len({(path / "library.py").read_text() for path in WITH_LIBRARY}) == 1
 
 

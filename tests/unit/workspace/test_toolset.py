@@ -9,8 +9,8 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError, DeclarationError
 from agent_memory.workspace import Workspace, parse_declaration
+from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
 from agent_memory.workspace.toolset import Offer, Toolset, offered
-from agent_memory.workspace.toolset.offering import DEFAULT_TOOLS
 from tests.unit.workspace.conftest import BOOK, analyse, prepare
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import did_you_mean
-from agent_memory.workspace.declaration.tools import ROW_TOOLS
+from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
 from agent_memory.workspace.toolset.anytable import row_tools
 from agent_memory.workspace.toolset.generated import tools_of
 from agent_memory.workspace.toolset.named import named_tool
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from agent_memory.workspace.declaration import Declaration
     from agent_memory.workspace.toolset.tool import Tool
-
-DEFAULT_TOOLS: Final = ("next_steps", "claim_step", "finish_step", "fail_step", *ROW_TOOLS)
-"""What is offered unless tools are named: enough to do a step, in nine tools whatever is declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +32,21 @@ class Offer:
 
     tools: Sequence[str] = DEFAULT_TOOLS
     tables: Sequence[str] | None = None
+
+    def choose(self, declaration: Declaration) -> dict[str, Tool]:
+        """Return the tools that are offered, by name.
+
+        Raises:
+            ConfigurationError: A name, or a pattern, fits no tool; or a table is not declared.
+        """
+        found = offered(declaration, self.tables)
+        chosen: dict[str, Tool] = {}
+        for name in self.tools:
+            fitting = fnmatch.filter(found, name)
+            if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
+                raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found))}.")
+            chosen |= {each: found[each] for each in fitting}
+        return chosen
 
 
 def offered(declaration: Declaration, tables: Sequence[str] | None = None) -> dict[str, Tool]:
@@ -59,19 +71,3 @@ def offered(declaration: Declaration, tables: Sequence[str] | None = None) -> di
     for name in declaration.tables:
         found |= tools_of(declaration, name)
     return found | {name: named_tool(declaration, name, spec) for name, spec in declaration.tools.items()}
-
-
-def choose(declaration: Declaration, offer: Offer) -> dict[str, Tool]:
-    """Return the tools that are offered, by name.
-
-    Raises:
-        ConfigurationError: A name, or a pattern, fits no tool; or a table is not declared.
-    """
-    found = offered(declaration, offer.tables)
-    chosen: dict[str, Tool] = {}
-    for name in offer.tools:
-        fitting = fnmatch.filter(found, name)
-        if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
-            raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found))}.")
-        chosen |= {each: found[each] for each in fitting}
-    return chosen

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import ValidationError
 from agent_memory.models.times import Clock, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.workspace.toolset.offering import Offer, choose
+from agent_memory.workspace.toolset.offering import Offer
 from agent_memory.workspace.toolset.session import ToolSession
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Toolset:
         offer: Offer | None = None,
         clock: Clock = utc_now,
     ) -> None:
-        self.tools: dict[str, Tool] = choose(workspace.declaration, offer or Offer())
+        self.tools: dict[str, Tool] = (offer or Offer()).choose(workspace.declaration)
         self.session = ToolSession(workspace, owner, agent, clock)
         self._lock = threading.Lock()
 

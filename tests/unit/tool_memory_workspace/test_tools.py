@@ -1,0 +1,195 @@
+"""The tools in a session: which are offered, a step from claim to end, events, problems, what closing gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from agent_memory.workspace import Workspace
+from agent_memory.workspace.events import COMMON, EVENTS
+from amplifier_module_tool_memory_workspace import mount
+from tests.support import coordinator_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.tool_memory_workspace.conftest import Mount
+
+FEW = {
+    "next_steps", "claim_step", "finish_step", "fail_step",
+    "get_row", "list_rows", "search_rows", "save_row", "update_row",
+}  # fmt: skip
+
+
+async def done(tools: dict[str, Any], tool: str, /, **arguments: Any) -> dict[str, Any]:
+    result = await tools[tool].execute(arguments)
+    assert result.success, result.error
+    json.dumps(result.output, allow_nan=False)
+    assert {"status", "count"} & set(result.output)
+    answer: dict[str, Any] = result.output
+    return answer
+
+
+async def failed(tools: dict[str, Any], tool: str, /, **arguments: Any) -> dict[str, str]:
+    result = await tools[tool].execute(arguments)
+    assert not result.success
+    error: dict[str, str] = result.error
+    assert set(error) == {"message", "code", "recovery"}
+    return error
+
+
+def listening(coordinator: Any) -> list[tuple[str, dict[str, Any]]]:
+    heard: list[tuple[str, dict[str, Any]]] = []
+
+    async def hear(event: str, data: dict[str, Any]) -> None:
+        heard.append((event, data))
+
+    for name in EVENTS:
+        coordinator.hooks.register(name, hear)
+    return heard
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        ({}, FEW),
+        ({"tools": ["get_*", "finish_step"]}, {"get_row", "get_talk", "get_talk_summary", "finish_step"}),
+        ({"tools": []}, set()),
+        ({"tables": ["notes"]}, FEW - {"search_rows", "update_row"}),
+    ],
+)
+async def test_a_session_is_offered_what_it_needs(
+    mounted: Mount, folder: Path, settings: dict[str, Any], offered: set[str]
+) -> None:
+    _, tools = await mounted({"workspace": str(folder), **settings})
+    assert set(tools) == offered
+    for name, tool in tools.items():
+        assert (tool.name, bool(tool.description), bool(tool.input_schema["required"])) == (name, True, True)
+
+
+async def test_a_step_is_claimed_written_and_finished(mounted: Mount, folder: Path) -> None:
+    coordinator, tools = await mounted({"workspace": str(folder), "tools": ["*"], "agent": "analyst"})
+    heard = listening(coordinator)
+    assert (await done(tools, "next_steps", limit=5))["count"] == 2
+    claimed = await done(tools, "claim_step", step="next")
+    assert (claimed["step"], claimed["owner"]) == ("analyse/analyst/1", coordinator.session_id)
+    await done(tools, "update_talk", number=1, fields={"summary": "About roofs."})
+    assert await done(tools, "get_talk_summary", talk_num=1) == {"status": "found", "value": "About roofs."}
+    await done(tools, "log_note", note="done")
+    await done(tools, "finish_step", step="analyse/analyst/1")
+    assert [name for name, _ in heard] == [
+        "workspace:claimed",
+        "workspace:row_updated",
+        "workspace:row_saved",
+        "workspace:finished",
+    ]
+    for name, data in heard:
+        told = set(data) - {"parent_id", "event"}
+        assert told == EVENTS[name].fields.keys() | COMMON, name
+        assert "About roofs" not in json.dumps(data)
+    assert await coordinator.collect_contributions("observability.events") == [list(EVENTS)]
+
+
+async def test_calls_of_one_reply_are_made_one_after_the_other(mounted: Mount, folder: Path) -> None:
+    _, tools = await mounted({"workspace": str(folder), "tools": ["*"]})
+    answers = await asyncio.gather(*(done(tools, "log_note", note=f"note {number}") for number in range(8)))
+    assert len({answer["id"] for answer in answers}) == 8
+    assert (await done(tools, "list_notes", limit=50))["total"] == 8
+
+
+async def test_what_is_wrong_is_told_in_words(mounted: Mount, folder: Path) -> None:
+    _, tools = await mounted({"workspace": str(folder), "tools": ["*"], "agent": "editor"})
+    assert (await failed(tools, "claim_step", step="analyse/analyst/1"))["code"] == "not_allowed"
+    assert (await failed(tools, "finish_step", step="x"))["code"] == "no_claim"
+    assert (await failed(tools, "get_talk"))["code"] == "invalid"
+    assert (await failed(tools, "list_talks", columns=["ws_state"]))["code"] == "unknown_column"
+    assert (await failed(tools, "save_talk", number=1, colour="red"))["message"].startswith("save_talk has no argument")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"tools": ["get_tlak"]}, "There is no tool 'get_tlak'; did you mean 'get_talk'?"),
+        ({"tables": ["talk"]}, "There is no table 'talk'"),
+        ({"agent": "two words"}, "tool-memory-workspace"),
+        ({"workspace": "elsewhere"}, "cannot be read"),
+        ([], "not a mapping"),
+    ],
+)
+async def test_a_wrong_configuration_is_what_next_steps_answers(
+    mounted: Mount, folder: Path, settings: Any, said: str
+) -> None:
+    if isinstance(settings, dict):
+        settings = {"workspace": str(folder), **settings}
+    _, tools = await mounted(settings)
+    assert set(tools) == {"next_steps"}
+    assert said in (await failed(tools, "next_steps", limit=1))["message"]
+
+
+async def test_without_a_setting_it_is_the_workspace_that_the_session_works_in(folder: Path, tmp_path: Path) -> None:
+    for place, offered in ((folder / "prompts", FEW), (tmp_path, {"next_steps"})):
+        coordinator = coordinator_of()
+        coordinator.register_capability("session.working_dir", str(place))
+        cleanup = await mount(coordinator, None)
+        tools = coordinator.get("tools")
+        assert set(tools) == offered
+        if offered != FEW:
+            assert "There is no workspace" in (await failed(tools, "next_steps", limit=1))["message"]
+        await cleanup()
+
+
+async def test_a_folder_is_taken_from_where_the_session_works(folder: Path, tmp_path: Path) -> None:
+    coordinator = coordinator_of()
+    coordinator.register_capability("session.working_dir", str(tmp_path))
+    cleanup = await mount(coordinator, {"workspace": folder.name})
+    assert (await done(coordinator.get("tools"), "next_steps", limit=1))["count"] == 2
+    await cleanup()
+
+
+async def test_a_session_that_ends_gives_its_step_back(folder: Path) -> None:
+    coordinator = coordinator_of()
+    cleanup = await mount(coordinator, {"workspace": str(folder)})
+    tools = coordinator.get("tools")
+    await done(tools, "claim_step", step="analyse/analyst/1")
+    await done(tools, "save_row", table="notes", values={"note": "half done"})
+    await cleanup()
+    await cleanup()
+    workspace = Workspace.open(folder)
+    assert workspace.tables.many("notes").rows == []
+    assert [each.status for each in workspace.steps.all()] == ["ready", "ready"]
+    workspace.close()
+
+
+async def test_a_workspace_that_cannot_be_opened_is_tried_again(mounted: Mount, folder: Path) -> None:
+    _, tools = await mounted({"workspace": str(folder)})
+    hidden = folder / ".workspace"
+    hidden.rename(folder / "moved")
+    assert (await failed(tools, "next_steps", limit=1))["code"] == "no_workspace"
+    (folder / "moved").rename(hidden)
+    assert (await done(tools, "next_steps", limit=1))["count"] == 2
+
+
+async def test_a_host_that_refuses_events_costs_nothing(folder: Path) -> None:
+    class Hooks:
+        async def emit(self, event: str, data: dict[str, Any]) -> None:
+            raise RuntimeError(f"{event} {sorted(data)}")
+
+    class Coordinator:
+        session_id, hooks = "root-1", Hooks()
+        tools: ClassVar[dict[str, Any]] = {}
+
+        def get_capability(self, name: str) -> None:
+            assert name == "session.working_dir"
+
+        def register_contributor(self, *_: Any) -> None: ...
+
+        async def mount(self, _point: str, tool: Any, name: str) -> None:
+            self.tools[name] = tool
+
+    cleanup = await mount(Coordinator(), {"workspace": str(folder)})
+    answer = await done(Coordinator.tools, "save_row", table="notes", values={"note": "kept"})
+    await cleanup()
+    assert answer["status"] == "saved"
