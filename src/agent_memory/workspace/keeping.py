@@ -66,10 +66,11 @@ class Snapshots:
                 before = last_seq(transaction.connection, transaction.schema)
             manifest = self._manifest()
             with self._core.changing(Caller(by)) as transaction:
-                if last_seq(transaction.connection, transaction.schema) != before:
-                    if attempt < _TRIES - 1:
-                        continue  # a step that was finished meanwhile may have written files that are not in the list
-                    manifest = self._manifest()
+                changed = last_seq(transaction.connection, transaction.schema) != before
+                if changed and attempt < _TRIES - 1:
+                    continue  # a step that was finished meanwhile may have written files that are not in the list
+                if changed or not all(self._contents.has(each) for each in manifest.values()):
+                    manifest = self._manifest()  # nobody prunes now what no snapshot names yet
                 made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
                 held = self._held(transaction, made) if dump else None
             break
@@ -85,6 +86,12 @@ class Snapshots:
                 values = {"dump": held[0], "dump_sha256": held[1]}
                 transaction.connection.execute(sa.update(table).where(table.c.name == name).values(values))
         return self.get(name)
+
+    def bring_up_to_date(self, transaction: Transaction, name: str) -> None:
+        """Let a snapshot that was just made have what was written since, while nobody may write."""
+        now = last_seq(transaction.connection, transaction.schema)
+        if marks.get(transaction.connection, transaction.schema, name).seq != now:
+            marks.move(transaction, name, now, self._manifest())
 
     def _manifest(self) -> dict[str, str]:
         return manifest_of(self._opened.folder, self._patterns, self._contents)
@@ -139,7 +146,7 @@ class Snapshots:
             old = marks.manifest(connection, self._opened.schema, first)
             new = marks.manifest(connection, self._opened.schema, second) if second is not None else None
         if new is None:
-            new = manifest_of(self._opened.folder, self._patterns, self._contents)
+            new = manifest_of(self._opened.folder, self._patterns)
         return Difference(rows, compare_files(old, new))
 
     def verify(self, name: str) -> list[str]:
@@ -156,13 +163,17 @@ class Snapshots:
     def prune(self, keep: Collection[str]) -> Pruned:
         """Remove all snapshots but these, and what only they needed of the history, texts, files and copies.
 
+        A snapshot whose files another process has yet to put back stays as well.
+
         Raises:
             RowNotFoundError: One of `keep` does not exist; nothing was removed.
         """
         with self._core.changing(NOBODY) as transaction:
             connection, schema = transaction.connection, self._opened.schema
-            staying = sorted((marks.get(connection, schema, each) for each in keep), key=lambda each: each.seq)
-            gone = [each for each in marks.all_of(connection, schema) if each.name not in keep]
+            restoring = self._core.meta(connection, "restoring")
+            names = {*keep, restoring} - {""}
+            staying = sorted((marks.get(connection, schema, each) for each in names), key=lambda each: each.seq)
+            gone = [each for each in marks.all_of(connection, schema) if each.name not in names]
             connection.execute(sa.delete(schema.marks).where(schema.marks.c.name.in_([each.name for each in gone])))
             changes = prune_history(connection, schema, sorted({each.seq for each in staying}))
             texts = prune_texts(connection, schema)

@@ -10,21 +10,26 @@ prompts/ …              files of the workspace, as declared
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from agent_memory.errors import ConfigurationError, ReadOnlyError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.models.times import as_utc
 from agent_memory.workspace.database import (
     Database,
     PostgresDatabase,
     Schema,
     SqliteDatabase,
+    Transaction,
     Words,
+    Writer,
     schema_of,
 )
 from agent_memory.workspace.declaration import Declaration, additions, canonical_json, read_declaration
+from agent_memory.workspace.snapshots import DECLARATION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +37,6 @@ if TYPE_CHECKING:
     from agent_memory.models.times import Clock
     from agent_memory.workspace.declaration import Column
 
-DECLARATION: Final = "workspace.yaml"
 HIDDEN: Final = ".workspace"
 URL_VARIABLE: Final = "AGENT_MEMORY_WORKSPACE_URL"
 _FORMAT: Final = "1"
@@ -175,12 +179,18 @@ def _make_current(opened: Opened, connection: sa.Connection) -> None:
 
 def _add_columns(opened: Opened, connection: sa.Connection, old: Declaration) -> None:
     added = additions(old, opened.declaration)
+    at = opened.database.now(connection).isoformat(timespec="microseconds")
+    transaction = Transaction(
+        connection, opened.schema, Writer(), int(_meta(connection, opened.schema, "epoch") or 0), at
+    )
     preparer = connection.dialect.identifier_preparer
     for table, column in added.columns:
         source = opened.schema.declared[table]
         declared = opened.declaration.tables[table].columns[column]
         specification = _specification(connection, source.c[column], declared)
         connection.exec_driver_sql(f"ALTER TABLE {preparer.format_table(source)} ADD COLUMN {specification}")
+        if declared.default is not None:
+            transaction.declare(table, column, _kept_default(declared))
 
 
 def _specification(connection: sa.Connection, column: sa.Column[Any], declared: Column) -> str:
@@ -188,11 +198,23 @@ def _specification(connection: sa.Connection, column: sa.Column[Any], declared: 
     whole = str(sa.schema.CreateColumn(column).compile(dialect=connection.dialect))
     if declared.default is None:
         return whole
-    default = canonical_json(declared.default) if declared.type == "json" else declared.default
-    value = int(default) if isinstance(default, bool) else default
-    literal = sa.literal(value).compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
+    literal = sa.literal(_kept_default(declared)).compile(
+        dialect=connection.dialect, compile_kwargs={"literal_binds": True}
+    )
     bare = whole.removesuffix(" NOT NULL")
     return f"{bare} DEFAULT {literal}{' NOT NULL' if bare != whole else ''}"
+
+
+def _kept_default(declared: Column) -> Any:
+    """Return the default of a column as the database keeps it."""
+    default = declared.default
+    if declared.type == "json":
+        return canonical_json(default)
+    if declared.type == "real":
+        return float(default)
+    if declared.type == "timestamp":
+        return as_utc(datetime.fromisoformat(default)).isoformat()
+    return int(default) if isinstance(default, bool) else default
 
 
 def _make_indexes(opened: Opened, connection: sa.Connection) -> None:

@@ -9,7 +9,7 @@ from agent_memory.errors import RowNotFoundError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY, Core
 from agent_memory.workspace.rows import Caller
-from agent_memory.workspace.snapshots import Contents, marks, put_back, restore_rows
+from agent_memory.workspace.snapshots import Contents, check_places, marks, put_back, restore_rows
 
 if TYPE_CHECKING:
     from agent_memory.workspace.database import Transaction
@@ -55,15 +55,17 @@ class Returning:
 
         Raises:
             RowNotFoundError: There is no snapshot of this name.
-            StorageError: A file of it is missing or damaged; nothing was changed.
+            StorageError: A file of it is missing or damaged, or a link or folder is in its place; nothing was changed.
         """
         with self._opened.database.reading() as connection:
             snapshot = marks.get(connection, self._opened.schema, name)
             manifest = marks.manifest(connection, self._opened.schema, snapshot)
         for content in set(manifest.values()):
             self._contents.read(content)
+        check_places(self._opened.folder, manifest)
         kept_as = self._snapshots.make(self._free_name(f"{_BEFORE}-{name}"), by=by).name
         with self._core.changing(Caller(by)) as transaction:
+            self._snapshots.bring_up_to_date(transaction, kept_as)
             rows = restore_rows(transaction, self._core.declaration, snapshot.seq)
             self._next_epoch(transaction)
             self._core.set_meta(transaction.connection, "restoring", name)
@@ -103,6 +105,7 @@ class Returning:
         later = set(names[names.index(phase) :])
         kept_as = self._snapshots.make(self._free_name(f"{_BEFORE}-{table}-{_as_name(key)}-{phase}"), by=by).name
         with self._core.changing(Caller(by)) as transaction:
+            self._snapshots.bring_up_to_date(transaction, kept_as)
             steps = self._core.working.steps(transaction)
             touched = [each for each in steps if each.phase in later and each.attempts]
             again = [each.name for each in touched if each.table is None or (each.table, each.key) == (table, key)]

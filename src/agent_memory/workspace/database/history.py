@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _LONG: Final = 512
 """Characters from which on a text is kept once, by its SHA-256."""
 _TEXT: Final = "$text"
+_DECLARED: Final = "declared"
+"""The change by which a column came with a default: a row had that before, too, where it had no other value."""
 _INSERTION: Final = "insertion"
 
 
@@ -75,6 +77,12 @@ class Folded:
         """Take one more entry into account."""
         self.values.update(entry.changed)
         self.origins.update({name: entry.origins.get(name, entry.seq) for name in entry.changed})
+
+    def add_missing(self, entry: Entry) -> None:
+        """Take from a later entry only what is not known yet: defaults of columns that came since."""
+        for name, value in entry.changed.items():
+            if name not in self.values:
+                self.values[name], self.origins[name] = value, entry.seq
 
 
 @dataclass(slots=True)
@@ -134,6 +142,21 @@ class Transaction:
         self.connection.execute(sa.update(into).where(here).values(new))
         self._record(table, row["id"], op, {**new, **changed}, dict(origins or {}))
         return True
+
+    def declare(self, table: str, column: str, value: Any) -> None:
+        """Write down that all rows of a table have a new column with this default."""
+        source, history = self.schema.versioned(table), self.schema.history
+        told = sa.literal(canonical_json({"v": {column: self._shortened(value)}}))
+        fields = (
+            sa.literal(table),
+            source.c.id,
+            sa.literal(_DECLARED),
+            told,
+            sa.literal(self.epoch),
+            sa.literal(self.at),
+        )
+        names = ["tbl", "row_id", "op", "changed", "epoch", "at"]
+        self.connection.execute(sa.insert(history).from_select(names, sa.select(*fields).order_by(source.c.id)))
 
     def _record(self, table: str, row_id: int, op: str, changed: dict[str, Any], origins: dict[str, int]) -> None:
         told = {"v": {name: self._shortened(value) for name, value in changed.items()}}
@@ -234,7 +257,9 @@ def folded(changes: Iterable[Entry], seq: int | None = None) -> Folded | None:
     row: Folded | None = None
     for entry in changes:
         if seq is not None and entry.seq > seq:
-            break
+            if row is not None and entry.op == _DECLARED:
+                row.add_missing(entry)
+            continue
         row = row or Folded()
         row.add(entry)
     return row

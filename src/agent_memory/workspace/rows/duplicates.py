@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration
 
 _SETTLED: Final = (int(State.SHOWN), int(State.PROPOSAL))
-_Order = tuple[int, int | str, int, int, int]
+_Key = tuple[int, str]
+_Order = tuple[int, _Key, int, int, int]
+_WHOLE: Final[_Key] = (0, "")
 
 
 def is_taken(transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]) -> int | None:
@@ -76,21 +78,29 @@ def _by_id(transaction: Transaction, table: sa.Table, ids: Iterable[int]) -> dic
 def _order(declaration: Declaration, row: Mapping[str, Any]) -> _Order:
     """Return what rows are ordered by: phase, the row worked on, agent, ordinal; what no step wrote comes first."""
     if row["ws_step"] is None:
-        return (-1, 0, 0, 0, row["id"])
+        return (-1, _WHOLE, 0, 0, row["id"])
     number, key, agent = step_order(declaration, row["ws_step"])
     return (number, key, agent, row["ws_ordinal"] or 0, row["id"])
 
 
-def step_order(declaration: Declaration, step: str) -> tuple[int, int | str, int]:
-    """Return the place of a step among all: number of its phase, key of its row, number of its agent."""
+def step_order(declaration: Declaration, step: str) -> tuple[int, _Key, int]:
+    """Return the place of a step among all: number of its phase, key of its row, number of its agent.
+
+    A phase may have worked on other rows, or on none, when the step was done: its key need not fit those of now.
+    """
     name, agent, key = step.split("/", 2)
     numbers = {phase.name: number for number, phase in enumerate(declaration.phases)}
     if name not in numbers:
-        return (len(numbers), key, 0)
+        return (len(numbers), (0, key), 0)
     phase = declaration.phases[numbers[name]]
     agents = [each.agent for each in phase.agents]
     place = agents.index(agent) if agent in agents else len(agents)
     if phase.over is None:
-        return (numbers[name], 0, place)
+        return (numbers[name], _WHOLE, place)
     column = declaration.tables[phase.over].columns[declaration.tables[phase.over].key or ""]
-    return (numbers[name], int(key) if column.type == "integer" else key, place)
+    return (numbers[name], (int(key), "") if column.type == "integer" and _is_integer(key) else (0, key), place)
+
+
+def _is_integer(key: str) -> bool:
+    digits = key.removeprefix("-")
+    return digits.isascii() and digits.isdigit()

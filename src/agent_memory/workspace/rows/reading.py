@@ -102,7 +102,9 @@ class Reading:
     ) -> sa.Row[Any]:
         source = self.table(table)
         seen = shown_to(source, caller) if all_rows else self._seen(table, caller)
-        statement = sa.select(*wanted).where(self.named(table, key), seen).order_by(source.c.ws_state).limit(1)
+        statement = (
+            sa.select(*wanted).where(self.named(table, key), seen).order_by(source.c.ws_state.desc()).limit(1)
+        )  # its own first
         found = connection.execute(statement).first()
         if found is None:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
@@ -218,7 +220,7 @@ class Reading:
     ) -> list[dict[str, Any]]:
         source, declared = self.table(table), self.declaration.tables[table]
         statement, names = self._select(table, columns)
-        ordered = (source.c[declared.key], source.c.ws_state) if declared.key else (source.c.id,)
+        ordered = (source.c[declared.key], source.c.ws_state.desc()) if declared.key else (source.c.id,)
         statement = statement.where(*conditions, self._seen(table, caller)).order_by(*ordered)
         statement = statement.limit(_bounded(limit)).offset(max(0, offset))
         return [self._shown(table, names, each) for each in connection.execute(statement)]

@@ -22,6 +22,8 @@ _NAME: Final = re.compile(r"[0-9a-f]{64}")
 _LEVEL: Final = 1
 """Of zlib: texts and SVG become a quarter, at 100 MB a second."""
 MAX_FILE_BYTES: Final = 100_000_000
+DECLARATION: Final = "workspace.yaml"
+"""The file in the folder of a workspace that says what is declared; part of no snapshot."""
 
 
 class Contents:
@@ -34,11 +36,15 @@ class Contents:
         """Keep a content; return its SHA-256."""
         name = hashlib.sha256(content).hexdigest()
         path = self._folder / name
-        if not path.exists():
+        if not self.has(name):
             make_private_folder(self._folder)
             with translated(path, "write"):
                 replace_file(path, zlib.compress(content, _LEVEL), durable=True)
         return name
+
+    def has(self, name: str) -> bool:
+        """Tell whether a content is there."""
+        return (self._folder / name).exists()
 
     def read(self, name: str) -> bytes:
         """Return a content.
@@ -75,23 +81,25 @@ class Contents:
 def files_of(folder: Path, patterns: Iterable[str]) -> dict[str, Path]:
     """Return the files of a workspace: path relative to its folder → path. Links and hidden folders are left out."""
     found: dict[str, Path] = {}
+    own = folder / DECLARATION  # which describes the rows of now, not those of a snapshot
     for pattern in patterns:
         for path in folder.glob(pattern):
             relative = path.relative_to(folder)
             hidden = any(part.startswith(".") for part in relative.parts)
-            if not hidden and path.is_file() and not _through_a_link(folder, relative):
+            if not hidden and path != own and path.is_file() and not _through_a_link(folder, relative):
                 found[relative.as_posix()] = path
     return dict(sorted(found.items()))
 
 
-def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents) -> dict[str, str]:
-    """Keep the contents of all files of a workspace; return path → SHA-256.
+def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents | None = None) -> dict[str, str]:
+    """Return path → SHA-256 of all files of a workspace, and keep their contents, where `contents` is given.
 
     Raises:
-        StorageError: A file is longer than 100 MB, or cannot be read.
+        StorageError: A file is longer than 100 MB, cannot be read, or has a name that is not UTF-8.
     """
     manifest: dict[str, str] = {}
     for name, path in files_of(folder, patterns).items():
+        _check_name(name, path)
         with translated(path, "read"):
             size = path.stat().st_size
             if size > MAX_FILE_BYTES:
@@ -101,8 +109,32 @@ def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents) -> di
                     recovery="Move it out of the folders that the declaration names under `files`.",
                     path=path,
                 )
-            manifest[name] = contents.keep(path.read_bytes())
+            content = path.read_bytes()
+        manifest[name] = hashlib.sha256(content).hexdigest() if contents is None else contents.keep(content)
     return manifest
+
+
+def check_places(folder: Path, manifest: Iterable[str]) -> None:
+    """Check that nothing stands where files of a manifest belong: no link, no folder, no file as a folder.
+
+    Raises:
+        StorageError: Something does; nothing was changed.
+    """
+    for name in manifest:
+        path, parts = folder, PurePosixPath(name).parts
+        for number, part in enumerate(parts, 1):
+            path /= part
+            wrong = "a link"
+            if not path.is_symlink():
+                wrong = "a folder" if number == len(parts) and path.is_dir() else ""
+                wrong = "a file" if number < len(parts) and path.exists() and not path.is_dir() else wrong
+            if wrong:
+                raise StorageError(
+                    f"{name} cannot be written: {path.relative_to(folder).as_posix()} is {wrong} now.",
+                    code="in_the_way",
+                    recovery="Move it elsewhere and do this again.",
+                    path=path,
+                )
 
 
 def put_back(folder: Path, patterns: Iterable[str], manifest: dict[str, str], contents: Contents) -> list[str]:
@@ -112,6 +144,7 @@ def put_back(folder: Path, patterns: Iterable[str], manifest: dict[str, str], co
     first has it.
     """
     changed: list[str] = []
+    check_places(folder, manifest)
     there = files_of(folder, patterns)
     for name, wanted in manifest.items():
         path = folder.joinpath(*PurePosixPath(name).parts)
@@ -126,6 +159,17 @@ def put_back(folder: Path, patterns: Iterable[str], manifest: dict[str, str], co
             there[name].unlink(missing_ok=True)
         changed.append(name)
     return sorted(changed)
+
+
+def _check_name(name: str, path: Path) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise StorageError(
+            f"The name of {path!r} is not UTF-8; a file of a workspace is named by text.",
+            code="file_name",
+            recovery="Rename it, or move it out of the folders that the declaration names under `files`.",
+        ) from None
 
 
 def _through_a_link(folder: Path, relative: PurePath) -> bool:

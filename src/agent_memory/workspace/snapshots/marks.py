@@ -54,11 +54,7 @@ def mark(
     schema, connection = transaction.schema, transaction.connection
     if find(connection, schema, name) is not None:
         raise ValidationError(f"There is a snapshot {quoted(name)} already; choose another name.", code="exists")
-    text = canonical_json(dict(manifest))
-    kept = sha256_of(text)
-    texts = schema.texts
-    if connection.execute(sa.select(texts.c.hash).where(texts.c.hash == kept)).first() is None:
-        connection.execute(sa.insert(texts).values(hash=kept, content=text))
+    kept = _kept(transaction, manifest)
     made = Snapshot(
         name,
         last_seq(connection, schema),
@@ -74,6 +70,13 @@ def mark(
     }  # fmt: skip
     connection.execute(sa.insert(schema.marks).values(values))
     return made
+
+
+def move(transaction: Transaction, name: str, seq: int, manifest: Mapping[str, str]) -> None:
+    """Let a snapshot be that of a later moment."""
+    marks = transaction.schema.marks
+    values = {"seq": seq, "manifest": _kept(transaction, manifest)}
+    transaction.connection.execute(sa.update(marks).where(marks.c.name == name).values(values))
 
 
 def find(connection: sa.Connection, schema: Schema, name: str) -> Snapshot | None:
@@ -107,6 +110,16 @@ def manifest(connection: sa.Connection, schema: Schema, snapshot: Snapshot) -> d
     texts = schema.texts
     text = connection.execute(sa.select(texts.c.content).where(texts.c.hash == snapshot.manifest)).scalar_one()
     return dict(json.loads(text))
+
+
+def _kept(transaction: Transaction, manifest: Mapping[str, str]) -> str:
+    """Keep a list of files; return its SHA-256."""
+    text = canonical_json(dict(manifest))
+    kept = sha256_of(text)
+    texts = transaction.schema.texts
+    if transaction.connection.execute(sa.select(texts.c.hash).where(texts.c.hash == kept)).first() is None:
+        transaction.connection.execute(sa.insert(texts).values(hash=kept, content=text))
+    return kept
 
 
 def _snapshot(row: Any) -> Snapshot:

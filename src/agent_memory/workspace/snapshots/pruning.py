@@ -17,7 +17,7 @@ from agent_memory.workspace.database.history import Entry, entries
 from agent_memory.workspace.declaration import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.workspace.database import Schema
 
@@ -50,12 +50,14 @@ def prune_history(connection: sa.Connection, schema: Schema, kept: Sequence[int]
         return 0
     history = schema.history
     found = list(entries(connection, schema, history.c.seq <= kept[-1]))
-    gone: list[int] = []
+    became: dict[int, int] = {}
     for _, group in groupby(found, key=lambda each: (each.table, each.row_id, _era(each, kept))):
         for run in _runs(list(group), base=kept[0]):
             if len(run) > 1:
                 _merge(connection, schema, run, is_base=run[-1].seq <= kept[0])
-                gone += [each.seq for each in run[:-1]]
+                became |= {each.seq: run[-1].seq for each in run[:-1]}
+    _follow(connection, schema, became)
+    gone = list(became)
     for start in range(0, len(gone), _AT_ONCE):
         connection.execute(sa.delete(history).where(history.c.seq.in_(gone[start : start + _AT_ONCE])))
     return len(gone)
@@ -85,6 +87,17 @@ def _runs(changes: list[Entry], base: int) -> Iterable[list[Entry]]:
         return
     for _, run in groupby(changes, key=lambda each: (each.step, each.attempt, each.agent, each.session, each.op)):
         yield list(run)
+
+
+def _follow(connection: sa.Connection, schema: Schema, became: Mapping[int, int]) -> None:
+    """Let values that came back name the changes of which those that set them became part."""
+    history = schema.history
+    returned = list(entries(connection, schema, history.c.changed.contains('"o":{', autoescape=True)))
+    for entry in returned:
+        origins = {name: became.get(seq, seq) for name, seq in entry.origins.items()}
+        if origins != entry.origins and entry.seq not in became:
+            changed = canonical_json({"v": entry.changed, "o": origins})
+            connection.execute(sa.update(history).where(history.c.seq == entry.seq).values(changed=changed))
 
 
 def _merge(connection: sa.Connection, schema: Schema, run: Sequence[Entry], *, is_base: bool) -> None:

@@ -20,7 +20,7 @@ def restore_rows(transaction: Transaction, declaration: Declaration, seq: int) -
     """Give all rows the values that they had after the change `seq`; return how many are different now."""
     history = transaction.schema.history
     changed = rows_changed(transaction.connection, transaction.schema, history.c.seq > seq)
-    work = [(table, row_id, *_then(changes, seq, table)) for (table, row_id), changes in changed.items()]
+    work = [(table, row_id, *_then(declaration, changes, seq, table)) for (table, row_id), changes in changed.items()]
     out_of_the_way = _set_aside(transaction, declaration, work)
     count = 0
     for table, row_id, values, origins in work:
@@ -34,9 +34,13 @@ def restore_rows(transaction: Transaction, declaration: Declaration, seq: int) -
     return count
 
 
-def _then(changes: list[Entry], seq: int, table: str) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the values that a row had, and their origins."""
+def _then(
+    declaration: Declaration, changes: list[Entry], seq: int, table: str
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the values that a row had, and their origins; of a singleton that was not there yet: its first ones."""
     then = folded(changes, seq)
+    if then is None and table != STEPS and declaration.tables[table].kind == "singleton":
+        then = folded(changes, changes[0].seq)
     if then is None:
         return (dict(_STEP_NOT_THERE) if table == STEPS else dict(NOT_THERE)), {}
     now = folded(changes) or Folded()

@@ -59,6 +59,14 @@ def undo(
         if "ws_state" in values and not inserted:
             values.pop("ws_state")  # decided anew with all rows of the same value
             unsettled.setdefault(table, set()).add(row_id)
+        if (
+            not inserted
+            and values.keys() & set(declaration.tables[table].unique_columns())
+            and row["ws_state"] == State.SHOWN
+        ):
+            # Another row may have taken the value meanwhile, and one may wait for the value that is given up.
+            values["ws_state"] = int(State.PROPOSAL)
+            unsettled.setdefault(table, set()).update({row_id}, _rivals(transaction, declaration, table, row))
         if row["ws_state"] in (State.SHOWN, State.PROPOSAL) and inserted:
             unsettled.setdefault(table, set()).update(_rivals(transaction, declaration, table, row))
         if transaction.update(table, row, values, op="undo", origins=origins):
