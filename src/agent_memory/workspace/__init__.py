@@ -10,10 +10,10 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration, parse_declaration, read_declaration
     from agent_memory.workspace.keeping import Snapshots
-    from agent_memory.workspace.place import DECLARATION, URL_VARIABLE, found_from
+    from agent_memory.workspace.place import URL_VARIABLE, found_from
     from agent_memory.workspace.returning import Resumed
     from agent_memory.workspace.rows import Caller, Claim, Page, Saved
-    from agent_memory.workspace.snapshots import Difference, Snapshot
+    from agent_memory.workspace.snapshots import DECLARATION, Difference, Snapshot
     from agent_memory.workspace.steps import Step
     from agent_memory.workspace.toolset import Offer, Toolset
     from agent_memory.workspace.workspace import Workspace
@@ -45,10 +45,10 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         {
             "workspace.declaration": "Declaration parse_declaration read_declaration",
             "workspace.keeping": "Snapshots",
-            "workspace.place": "DECLARATION URL_VARIABLE found_from",
+            "workspace.place": "URL_VARIABLE found_from",
             "workspace.returning": "Resumed",
             "workspace.rows": "Caller Claim Page Saved",
-            "workspace.snapshots": "Difference Snapshot",
+            "workspace.snapshots": "DECLARATION Difference Snapshot",
             "workspace.steps": "Step",
             "workspace.toolset": "Offer Toolset",
             "workspace.workspace": "Workspace",
