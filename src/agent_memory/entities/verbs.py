@@ -80,14 +80,21 @@ def saying(words: str, behind: str = "", *, turned: bool = False, ends: bool = F
     return Saying(between, rf"\s*{behind}\b" if behind else "", turned, ends)
 
 
+_NO_GATHERING: Final = (
+    r"(?!\s*(?:team|project|group|club|community|channel|chat|thread|list|server|meeting|call|session|workshop|course|"
+    r"class|conference|event|party|discussion|beta|stand-?up|review)s?\b)"
+)
+"""Behind a name: what one joins or leaves is called by the name, and not its bearer ("left the Acme meeting")."""
 _THINGS: Final[frozenset[Kind]] = frozenset({"file", "host", "package", "service", "order", "issue"})
 
 VERBS: Final = (
     Verb("works_at", functional=True, subject="person", object="organisation", never=_THINGS, sayings=(
         saying(rf"(?:works?|{_IS}\s+(?:working|employed))\s+(?:at|for)"),
         saying(r"ha(?:s|ve)\s+(?:been\s+working|worked)\s+(?:at|for)", r"since"),
-        saying(r"(?:has\s+)?joined"),
-        saying(r"(?:has\s+|have\s+)?(?:just\s+)?(?:quit|left|resigned\s+from|retired\s+from)", ends=True),
+        saying(r"(?:has\s+)?joined", _NO_GATHERING),
+        saying(
+            r"(?:has\s+|have\s+)?(?:just\s+)?(?:quit|left|resigned\s+from|retired\s+from)", _NO_GATHERING, ends=True
+        ),
         saying(r"(?:has\s+|have\s+)?stopped\s+working\s+(?:at|for)", ends=True),
         saying(r"ha(?:t|be)\s+bei", r"gek\u00fcndigt", ends=True),
         saying(rf"{_IS}\s+(?:an?\s+)?(?:\w+\s+)?(?:engineer|developer|designer|manager|analyst|nurse|teacher|lawyer|"
