@@ -1,6 +1,7 @@
 """Commands about who and what an agent knows of: entities, one in time, and what was said."""
 
 import shlex
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
@@ -66,7 +67,7 @@ async def entities(
 
 
 @command()
-async def entity(
+async def entity(  # noqa: PLR0913 - the options of a command
     run: Run,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, one of its other names, or its id.")],
     *,
@@ -77,15 +78,22 @@ async def entity(
         str | None, typer.Option("--merge", help="Take another one for the same from now on.", metavar="OTHER")
     ] = None,
     split: Annotated[bool, typer.Option("--split", help="Take what was merged into it apart again.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Forget it for good; the texts that name it stay. Asks first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget it without asking.")] = False,
     group: _GroupOption = "",
     every: Annotated[bool, typer.Option("--all", help=f"Not only the last {_SHOWN} moments.")] = False,
 ) -> None:
     """Show one entity: what is known of it, in the order of time."""
-    if merge is not None and split:
-        raise ValidationError("Either --merge or --split; nothing was changed.", code="invalid")
+    if (merge is not None) + split + forget > 1:
+        raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
     async with opened_knowledge(run) as knowledge:
         known, found = Entities(knowledge, group), None
         found = await known.get(name)
+        if forget:
+            await _forget(run, known, found, yes=yes)
+            return
         if merge is not None:
             other = await known.get(merge)
             await known.merge(other, found)
@@ -98,6 +106,19 @@ async def entity(
         moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True))
         names = {each.entity.id: each.entity.name for each in await known.all()}
     _show(run, found, moments, names, every=every)
+
+
+async def _forget(run: Run, known: Entities, found: KnownEntity, *, yes: bool) -> None:
+    name = visible(found.entity.name)
+    if not yes:
+        named = counted(found.mentions, "text")
+        run.confirm(
+            f"Forget {name}, which {named} name, and how it stands to others, for good?", "Nothing was forgotten."
+        )
+    gone = await known.forget(found)
+    run.screen.document({"forgotten": found.entity.id, "name": found.entity.name, **asdict(gone)})
+    run.screen.note(f"{name} is forgotten, with {counted(gone.relations, 'relation')}. The texts stay as they are;")
+    run.screen.note("no text makes it known again. To forget what they say: `agent-memory forget --matching`.")
 
 
 @command(rows=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.entities.matching import normal_form
 from agent_memory.entities.merging import merge
 from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.ingestion.forgetting import forget_entity
 from agent_memory.ingestion.resolving import FROM
 from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.knowledge.items.extraction.sentences import MAX_CHARS, spans_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from agent_memory.ingestion.forgetting import Gone
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Mentions, Relation, Trust
 
@@ -194,6 +196,14 @@ class Entities:
             told = {**_plain(each.metadata.get("merge")), "into": known.entity.id}
             await self._link(each, None, {"split": told})
         return apart
+
+    async def forget(self, known: KnownEntity) -> Gone:
+        """Forget an entity, how it stands to others, and where it is named; the texts stay.
+
+        Raises:
+            StorageError: Some may be forgotten; doing it again does the rest.
+        """
+        return await forget_entity(self._knowledge, known)
 
     async def _link(self, entity: Entity, into: str | None, told: dict[str, Any]) -> None:
         links = [link.model_dump() for link in entity.links if link.rel != MERGED_INTO]

@@ -6,7 +6,7 @@ that another one ends gets an end, and a link to that one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities import Described
@@ -110,7 +110,7 @@ def _new(
 ) -> Entity:
     """Return the new entity of a name; one that is surely the same as a known one is linked to that."""
     kind = "" if drawn.entity_type == "other" else drawn.entity_type
-    match = known.match(Described(drawn.name, kind, drawn.attributes))
+    match = _trusted(known.match(Described(drawn.name, kind, drawn.attributes)), source, known)
     values = _head(source, now) | {
         "name": drawn.name[:200],
         "entity_type": drawn.entity_type,
@@ -127,6 +127,21 @@ def _new(
     drafts.entities.append(own)
     known.add(own.value)
     return own.value
+
+
+def _trusted(match: Match | None, source: Episode | Resource, known: KnownEntities) -> Match | None:
+    """Return a match, as a suggestion where one of the two is known from strangers alone.
+
+    Else a document could give a name to what the user speaks of, and be found by it; or its own name could stand for
+    what the user names after it.
+    """
+    if match is None or match.decision != "merge":
+        return match
+    other = known.get(match.id)
+    if other is None or (source.trust == "low") == (known.same(other).trust == "low"):
+        return match
+    told = "only one of the two is known from a trusted source"
+    return replace(match, decision="suggest", evidence=(*match.evidence, told))
 
 
 def _told(match: Match) -> dict[str, Any]:

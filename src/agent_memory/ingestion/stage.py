@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.known import KnownEntities
+from agent_memory.ingestion.forgetting import STAGE
+from agent_memory.ingestion.known import KnownEntities, id_of
 from agent_memory.ingestion.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
 from agent_memory.models import SUBJECT, Episode, to_text
 from agent_memory.signals import span
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Relation, Resource
     from agent_memory.tasks.stage import Batch
 
-STAGE: Final = "entities"
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 """Errors that are about one record, rather than about the disk."""
 
@@ -85,18 +86,19 @@ class EntityStage:
     async def _one(self, record: Episode | Resource, text: str, never: Collection[str]) -> None:
         known = self._known[record.group]
         result = await self._extractor.of_text(record, text, known.gazetteer())
+        kept = [each for each in result.entities if id_of(each.name, record.group) not in never]
+        result = replace(result, entities=kept)
         with span("memory.deduplicate_entity", count=len(result.entities)):
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
         for stage in drafts.merged:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
-        await self._keep(drafts, never)
+        await self._keep(drafts)
 
-    async def _keep(self, drafts: Drafts, never: Collection[str]) -> None:
+    async def _keep(self, drafts: Drafts) -> None:
         """Store what is new, entities before what names them."""
         knowledge = self._knowledge
-        entities = [each for each in drafts.entities if each.value.id not in never]
-        if entities:
-            await knowledge.entities.store_many(entities)
+        if drafts.entities:
+            await knowledge.entities.store_many(drafts.entities)
         for entity_id, trust in drafts.raised.items():
             await knowledge.entities.update(entity_id, {"trust": trust})
         for each in drafts.mentions:

@@ -251,6 +251,19 @@ def test_what_a_person_merged_is_one_after_an_import(cli: Run, tmp_path: Path) -
     assert known["also"] == ["Lena Kowalski"]
 
 
+def test_an_entity_is_forgotten_when_it_is_asked_for(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    cli("entity", "-a", "eve", "Robert Smith", "--forget", "--split", code=1)
+    kept = cli("entity", "-a", "eve", "Robert Smith", "--forget", given="n\n", code=1)
+    assert "Nothing was forgotten." in kept.stderr
+    gone = cli("entity", "-a", "eve", "Robert Smith", "--forget", "--yes")
+    assert "Robert Smith is forgotten, with 0 relations." in gone.stderr
+    names = [each["name"] for each in document(cli("entities", "-a", "eve", "--json"))["entities"]]
+    assert "Robert Smith" not in names
+    assert "Lena Kowalski" in names
+
+
 def test_what_a_stranger_said_of_somebody_is_marked_in_their_time(cli: Run, tmp_path: Path) -> None:
     turns = [
         {"role": "user", "content": "Tobias Reuter works at Acme GmbH."},

@@ -132,6 +132,34 @@ async def test_a_person_merges_and_splits(ingestor: MemoryIngestor, knowledge: K
         await entities.merge(one, one)
 
 
+async def test_who_is_forgotten_stays_forgotten_and_the_others_stay(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.", "Tobias Reuter works at Initech.", "Tobias Reuter called.")
+    entities = Entities(knowledge, GROUP)
+    gone = await entities.forget(await entities.get("Tobias Reuter"))
+    assert (gone.entities, gone.mentions) == (1, 3)
+    assert gone.relations >= 1
+    with pytest.raises(UnknownIdError):
+        await entities.get("Tobias Reuter")
+    assert await knowledge.relations.valid() == []
+    berlin = await entities.get("Berlin")
+    assert [each.text for each in await entities.timeline(berlin)] == ["I met Tobias Reuter in Berlin."]
+    assert berlin.mentions == 1
+    await say(ingestor, "Tobias Reuter lives in Hamburg now.")
+    assert {each.entity.name for each in await entities.all()} == {"Berlin", "Initech", "Hamburg"}
+    assert await knowledge.relations.valid() == []
+    assert all("Reuter" not in each.content for each in await knowledge.mentions.valid())
+
+
+async def test_who_was_merged_is_forgotten_whole(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.", "We call him Tobsen Maier, he lives in Hamburg.")
+    entities = Entities(knowledge, GROUP)
+    await entities.merge(await entities.get("Tobsen Maier"), await entities.get("Tobias Reuter"))
+    assert (await entities.forget(await entities.get("Tobias Reuter"))).entities == 2
+    assert {each.entity.name for each in await entities.all()} == {"Berlin", "Hamburg"}
+
+
 async def test_a_name_that_is_nobody_is_told_with_what_to_do(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, "I met Tobias Reuter in Berlin.")
     with pytest.raises(UnknownIdError, match="No entity") as caught:
@@ -212,6 +240,30 @@ async def test_a_stranger_ends_nothing_that_a_user_said(ingestor: MemoryIngestor
     known = {each.trust: each for each in await knowledge.relations.valid()}
     assert known.keys() == {"high", "low"}
     assert known["high"].valid_to is None
+
+
+@pytest.mark.parametrize("order", ["user first", "stranger first"])
+async def test_a_stranger_gives_no_name_to_what_a_user_speaks_of(
+    ingestor: MemoryIngestor, knowledge: Knowledge, order: str
+) -> None:
+    """Nor does a name that a stranger gave stand for what a user names: it may be the same, and a person says so."""
+
+    async def read() -> None:
+        said = Said("Tobias M. Reuter pays in Bitcoin.", role="tool", said_at=SAID)
+        await Ingest(knowledge).turn(said, conversation="res-0123456789ab", order=9, group=GROUP)
+        await ingestor.background.tell()
+        await ingestor.background.settle()
+
+    if order == "stranger first":
+        await read()
+    await say(ingestor, "Tobias Reuter works at Initech.")
+    if order == "user first":
+        await read()
+    entities = Entities(knowledge, GROUP)
+    own, foreign = await entities.get("Tobias Reuter"), await entities.get("Tobias M. Reuter")
+    assert (own.entity.trust, own.names) == ("high", ("Tobias Reuter",))
+    assert foreign.entity.trust == "low"
+    assert (own.maybe, foreign.maybe) == ((foreign.entity.id,), (own.entity.id,))
 
 
 @pytest.mark.parametrize(
