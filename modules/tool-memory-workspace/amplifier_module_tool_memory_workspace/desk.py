@@ -47,7 +47,7 @@ class Desk:
         try:
             self._settings = _settings(config)
         except AgentMemoryError as error:
-            self._say(error)
+            self.problem = error
 
     def tools(self) -> Mapping[str, Tool]:
         """Return the tools to offer, by name; none where there is a problem. Reads the declaration; blocks."""
@@ -56,7 +56,7 @@ class Desk:
                 declaration = workspaces.read_declaration(self._folder() / workspaces.DECLARATION)
                 return self._offer().choose(declaration)
             except AgentMemoryError as error:
-                self._say(error)
+                self.problem = error
         return {}
 
     async def call(self, name: str, given: Any) -> dict[str, Any]:
@@ -66,6 +66,8 @@ class Desk:
             AgentMemoryError: It could not be done, or the workspace cannot be opened.
         """
         if self.problem is not None:
+            # Not when it is mounted: the host mounts it on a mock first, which does not know where the session works.
+            log.warning_once("workspace_disabled", module=MODULE_ID, code=self.problem.code, error=self.problem.message)
             raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
         _, toolset = await self._opened()
         try:
@@ -121,10 +123,6 @@ class Desk:
         if self._settings.workspace is None:
             return workspaces.found_from(here)
         return here / Path(self._settings.workspace).expanduser()
-
-    def _say(self, error: AgentMemoryError) -> None:
-        self.problem = error
-        log.warning_once("workspace_disabled", module=MODULE_ID, code=error.code, error=error.message)
 
     async def _emit(self) -> None:
         """Tell the hooks what was changed. A host that refuses it costs a log line, never the caller's work."""
