@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
 
-from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.knowledge import opened_knowledge, resource_of
 from agent_memory.cli.options import moment_of
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day, minute
@@ -125,7 +125,10 @@ async def _forget(run: Run, known: Entities, found: KnownEntity, *, yes: bool) -
 async def episodes(
     run: Run,
     conversation: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Those of one conversation, in its order.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="ID", help="Those of one conversation, in its order: its id, or its title.", show_default=False
+        ),
     ] = None,
     *,
     group: _GroupOption = "",
@@ -134,7 +137,8 @@ async def episodes(
     """List what was said and what happened, the newest first; or one conversation, in its order."""
     async with opened_knowledge(run) as knowledge:
         if conversation is not None:
-            found = sorted(await knowledge.episodes.linked_to(conversation), key=lambda each: each.order)
+            talk = await resource_of(knowledge, conversation)
+            found = sorted(await knowledge.episodes.linked_to(talk.id), key=lambda each: each.order)
         else:
             found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
             found = sorted(found, key=lambda each: (each.observed_at or each.timestamp, each.order), reverse=True)

@@ -20,6 +20,7 @@ from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource, to_text
+from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _ID: Final = re.compile(r"res-[0-9a-f]{12}")
 _COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
 _SHOWN: Final = 20
+_NAMED: Final = 5
 
 _WHY: Final = {
     "invalid": "is empty, or no text",
@@ -64,7 +66,10 @@ async def ingest(
 async def resources(
     run: Run,
     resource_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="One of them, whole.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="ID", help="One of them, whole: its id, the beginning of it, or its title.", show_default=False
+        ),
     ] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
@@ -96,6 +101,31 @@ async def opened_knowledge(run: Run) -> AsyncIterator[Knowledge]:
         yield knowledge
     finally:
         await knowledge.close()
+
+
+async def resource_of(knowledge: Knowledge, word: str) -> Resource:
+    """Return the resource of an id, of the beginning of one, or of a title.
+
+    Raises:
+        UnknownIdError: There is none, or there are several.
+        StorageError: They cannot be read.
+    """
+    known = await knowledge.resources.get(word) if _ID.fullmatch(word) else None
+    if known is not None:
+        return known
+    start = word if word.startswith("res-") else f"res-{word}"
+    every = await knowledge.resources.valid()
+    found = [each for each in every if each.id.startswith(start)] or [each for each in every if each.title == word]
+    if len(found) == 1:
+        return found[0]
+    some = ", ".join(each.id for each in found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
+    raise UnknownIdError(
+        f"{len(found)} resources are called {quoted(word)}: {some}."
+        if found
+        else f"There is no resource {quoted(word)}.",
+        code="ambiguous_id" if found else "unknown_id",
+        recovery="`agent-memory resources` lists what there is.",
+    )
 
 
 async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) -> None:
@@ -240,13 +270,9 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
 
 
 async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
-    resource = await knowledge.resources.get(resource_id)
-    if resource is None:
-        raise UnknownIdError(
-            f"There is no resource {resource_id}.", recovery="`agent-memory resources` lists what there is."
-        )
+    resource = await resource_of(knowledge, resource_id)
     text = await knowledge.text_of(resource)
-    turns = sorted(await knowledge.episodes.linked_to(resource_id), key=lambda each: each.order)
+    turns = sorted(await knowledge.episodes.linked_to(resource.id), key=lambda each: each.order)
     said = [{"id": each.id, "speaker": each.speaker or each.role, "content": each.content} for each in turns]
     run.screen.rows({"resources": [{**_document(resource), "content": text, "turns": said}]}, "resources", _COLUMNS)
     run.screen.show(f"{resource.id} · {resource.resource_type} · {minute(resource.timestamp)}", style="dim")

@@ -385,3 +385,21 @@ def test_what_was_taken_back_and_is_given_again_says_why_nothing_is_drawn_and_ho
     assert told in again.stderr
     cli("restore", "-a", "eve", item["id"])
     assert told not in cli("ingest", "-a", "eve", chat).stderr
+
+
+def test_a_conversation_is_found_by_the_beginning_of_its_id_and_its_title(cli: Run, chat: str, tmp_path: Path) -> None:
+    (tmp_path / "network.md").write_text("# Network\n\nThe router is upstairs.\n")
+    cli("ingest", "-a", "eve", chat, str(tmp_path / "network.md"))
+    (talk,) = (
+        each
+        for each in document(cli("resources", "-a", "eve", "--json"))["resources"]
+        if each["resource_type"] == "conversation"
+    )
+    for word in (talk["id"], talk["id"][:-2], talk["id"][4:], talk["title"]):
+        assert "Ada: The router is upstairs." in cli("resources", "-a", "eve", word).stdout
+        assert "The router is upstairs." in cli("episodes", "-a", "eve", word).stdout
+    for command in ("resources", "episodes"):
+        assert "There is no resource 'nosuch'." in cli(command, "-a", "eve", "nosuch", code=3).stderr
+        several = cli(command, "-a", "eve", "res-", code=3).stderr
+        assert "2 resources are called 'res-': " in several
+        assert talk["id"] in several
